@@ -1,0 +1,105 @@
+"""What the cluster is made of: nodes, devices, partitions, replicas, GPU classes, and who holds them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import IntEnum
+
+from msgspec import Struct
+
+from berth.model.resources import Resources
+from berth.model.workload import PodClass
+
+NO_ISLAND = -1
+
+
+class Health(IntEnum):
+    """Fitness of a device or node to be given out."""
+
+    Fit = 0
+    Suspect = 1
+    Unfit = 2
+    Unknown = 3
+
+
+class GpuClass(Struct, frozen=True, gc=False):
+    """Devices that are interchangeable for some purpose. Unknown capabilities are 0 or ""."""
+
+    name: str  # short and stable: "H100-80GB"
+    vendor: str = "nvidia.com"
+    product: str = ""  # as GPU Feature Discovery says it: "NVIDIA-H100-80GB-HBM3"
+    memory_bytes: int = 0  # of one device, or of one partition where the class is a MIG profile
+    compute: tuple[int, int] = (0, 0)  # CUDA compute capability
+    link: str = ""  # "nvlink" or "pcie": how the GPUs of one node are joined
+    precisions: tuple[str, ...] = ()
+    profile: str = ""  # MIG profile, where the class is one
+    value_per_hour: float = 1.0  # relative: makes hours of different cards add up
+
+
+class Partition(Struct, frozen=True, gc=False):
+    """A MIG instance of a device."""
+
+    profile: str  # "1g.10gb"
+    resource: str  # what a pod asks for: "nvidia.com/mig-1g.10gb", or "nvidia.com/gpu" (strategy single)
+    memory_bytes: int = 0
+    start: int = -1  # first memory slice; -1 where it is not known
+    uuid: str = ""
+
+
+class Device(Struct, frozen=True, gc=False):
+    """One physical GPU. Sources: GPU Feature Discovery, ResourceSlice, NodeLedger; index is its place."""
+
+    index: int
+    uuid: str = ""
+    pci: tuple[int, int, int] = (-1, -1, -1)  # (domain, bus, device) as numbers: tools spell it differently
+    island: int = NO_ISLAND  # NVLink island on its node
+    numa: int = -1
+    health: Health = Health.Fit
+    partitions: tuple[Partition, ...] = ()
+    replicas: int = 1  # time-slices or MPS clients that it is advertised as
+
+
+class Taint(Struct, frozen=True, gc=False):
+    """A node's refusal of pods that do not tolerate it."""
+
+    key: str
+    value: str = ""
+    effect: str = "NoSchedule"
+
+
+class Node(Struct, frozen=True):
+    """A node as the API server and its labels tell it. `allocatable` is what the kubelet admits."""
+
+    name: str
+    labels: Mapping[str, str] = {}
+    taints: tuple[Taint, ...] = ()
+    cordoned: bool = False
+    ready: bool = True
+    health: Health = Health.Fit  # what a health agent says; Unfit keeps new pods away
+    allocatable: Resources = ()
+    capacity: Resources = ()
+    gpu_class: str = ""  # key of Snapshot.gpu_classes; "" where there is no GPU or it is not known
+    device_resource: str = ""  # resource whose units are `devices`, one each; "" where none is
+    devices: tuple[Device, ...] = ()
+    named_devices: bool = False  # True where the scheduler names the device (DRA), False where the kubelet does
+    rdma: bool = False
+
+
+class Allocation(Struct, frozen=True, gc=False):
+    """A pod that holds capacity on a node, whoever scheduled it.
+
+    `devices` are indexes into the node's devices; () where the kubelet chose and nobody told.
+    """
+
+    node: str
+    namespace: str
+    name: str
+    pod_class: PodClass
+    labels: tuple[tuple[str, str], ...] = ()
+    workload: str = ""  # key of the workload that it belongs to
+    queue: str = ""
+    devices: tuple[int, ...] = ()
+    priority: int = 0
+    scheduler: str = ""
+    is_daemon: bool = False
+    started_s: float = 0.0

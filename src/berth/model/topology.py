@@ -1,0 +1,79 @@
+"""Levels of domains, from wide to narrow: zone, block, rack, NVLink clique, host.
+
+A domain is the set of nodes that carry the same label values from the widest level down to its own, so that
+`rack-1` of two blocks stays two racks. Source of the default labels: docs/concepts.md, "Topology".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from msgspec import Struct
+
+HOST_LABEL = "kubernetes.io/hostname"
+CLIQUE_LABEL = "nvidia.com/gpu.clique"
+
+
+class Level(Struct, frozen=True, gc=False):
+    """One level: the word that people use, and the node label that carries its value."""
+
+    name: str
+    label: str
+
+
+class Topology(Struct, frozen=True, gc=False):
+    """Levels from wide to narrow. The host is always the narrowest and need not be listed."""
+
+    levels: tuple[Level, ...] = ()
+
+    def find(self, wish: str) -> int:
+        """Index of the level with that name or label; -1 where there is none."""
+        for i, level in enumerate(self.levels):
+            if wish in (level.name, level.label):
+                return i
+        return -1
+
+
+# Label keys seen in clusters, by level from wide to narrow. The first key of a level that any node carries is used.
+WELL_KNOWN: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("region", ("topology.kubernetes.io/region",)),
+    ("zone", ("topology.kubernetes.io/zone",)),
+    ("spine", ("network.topology.nvidia.com/spine", "topology.k8s.aws/network-node-layer-1")),
+    (
+        "block",
+        (
+            "cloud.provider.com/topology-block",
+            "network.topology.nvidia.com/block",
+            "cloud.google.com/gce-topology-block",
+            "topology.k8s.aws/network-node-layer-2",
+            "topology.kubernetes.io/block",
+        ),
+    ),
+    (
+        "rack",
+        (
+            "cloud.provider.com/topology-rack",
+            "network.topology.nvidia.com/leaf",
+            "cloud.google.com/gce-topology-subblock",
+            "topology.k8s.aws/network-node-layer-3",
+            "topology.kubernetes.io/rack",
+        ),
+    ),
+    ("clique", (CLIQUE_LABEL, "network.topology.nvidia.com/accelerator")),
+)
+
+
+def discover(labels_of_nodes: Sequence[Mapping[str, str]], extra: Sequence[Level] = ()) -> Topology:
+    """The levels that these nodes carry: `extra` where given, else those of `WELL_KNOWN`."""
+    if extra:
+        return Topology(tuple(extra))
+    seen: set[str] = set()
+    for labels in labels_of_nodes:
+        seen.update(labels)
+    levels: list[Level] = []
+    for name, keys in WELL_KNOWN:
+        for key in keys:
+            if key in seen:
+                levels.append(Level(name, key))
+                break
+    return Topology(tuple(levels))

@@ -1,0 +1,155 @@
+"""What is asked for: pod classes, pod sets, workloads.
+
+A *pod class* is everything about a pod that decides where it may run; pods that ask for the same share one
+object, so a table has one row for all of them.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from berth.model.resources import Resources
+
+WHOLE = 1000  # milli: a whole device
+
+
+class Requirement(Struct, frozen=True, gc=False):
+    """One expression of a node or label selector: In, NotIn, Exists, DoesNotExist, Gt, Lt."""
+
+    key: str
+    operator: str
+    values: tuple[str, ...] = ()
+
+
+class NodeTerm(Struct, frozen=True, gc=False):
+    """Expressions that must all hold; `fields` are over metadata.name. A term without any matches nothing."""
+
+    expressions: tuple[Requirement, ...] = ()
+    fields: tuple[Requirement, ...] = ()
+
+
+class PreferredTerm(Struct, frozen=True, gc=False):
+    """A node term that is worth `weight` (1-100)."""
+
+    weight: int
+    term: NodeTerm
+
+
+class Toleration(Struct, frozen=True, gc=False):
+    """Empty key with Exists tolerates everything; empty effect tolerates every effect."""
+
+    key: str = ""
+    operator: str = "Equal"
+    value: str = ""
+    effect: str = ""
+
+
+class LabelSelector(Struct, frozen=True, gc=False):
+    """Labels and expressions that must all hold. Empty matches everything."""
+
+    labels: tuple[tuple[str, str], ...] = ()
+    expressions: tuple[Requirement, ...] = ()
+
+
+class PodTerm(Struct, frozen=True, gc=False):
+    """A required inter-pod (anti-)affinity: within one value of `topology_key`. () namespaces: the pod's own."""
+
+    selector: LabelSelector
+    topology_key: str
+    namespaces: tuple[str, ...] = ()
+    all_namespaces: bool = False
+
+
+class Spread(Struct, frozen=True, gc=False):
+    """A topologySpreadConstraint with whenUnsatisfiable DoNotSchedule."""
+
+    selector: LabelSelector
+    topology_key: str
+    max_skew: int = 1
+    min_domains: int = 1
+
+
+class Capability(Struct, frozen=True, gc=False):
+    """The least that a GPU must be. Zero, empty and False mean that it does not matter."""
+
+    memory_bytes: int = 0
+    compute: tuple[int, int] = (0, 0)
+    products: tuple[str, ...] = ()  # any of these: class names, product names or parts of them
+    precision: str = ""
+    link: str = ""  # "nvlink": the GPUs of one pod are joined by NVLink
+    rdma: bool = False
+
+
+class PodClass(Struct, frozen=True):
+    """What one pod needs of a node. Equal classes are interchangeable for placement.
+
+    `requests` hold cpu, memory, …, and GPUs by their resource name. `gpu_milli` below 1000 is a fraction of
+    one device: in simulation and for dialects that have fractions, never for plain `nvidia.com/gpu`.
+    """
+
+    requests: Resources = ()
+    gpu_milli: int = WHOLE
+    least: Capability = Capability()
+    node_selector: tuple[tuple[str, str], ...] = ()
+    node_affinity: tuple[NodeTerm, ...] = ()  # any of them; () for no wish
+    preferred_nodes: tuple[PreferredTerm, ...] = ()
+    tolerations: tuple[Toleration, ...] = ()
+    node_name: str = ""
+    host_ports: tuple[tuple[str, str, int], ...] = ()  # (host IP or "0.0.0.0", protocol, port)
+    near: tuple[PodTerm, ...] = ()  # required pod affinity
+    apart: tuple[PodTerm, ...] = ()  # required pod anti-affinity
+    spread: tuple[Spread, ...] = ()
+    unsupported: tuple[str, ...] = ()  # what the pod asks for and Berth refuses, a phrase each
+
+    @property
+    def depends_on_pods(self) -> bool:
+        """Where it may go depends on other pods, so no table over nodes alone can answer."""
+        return bool(self.near or self.apart or self.spread or self.host_ports)
+
+
+class TopologyWish(Struct, frozen=True, gc=False):
+    """All pods in one domain of `level` (a level's name or its label key)."""
+
+    level: str
+    required: bool = True
+    slice_size: int = 0  # > 0: each slice of so many pods in one domain, instead of all of them
+
+
+class PodSet(Struct, frozen=True):
+    """Identical pods of a workload. It starts with `min_count` of them at least, and wants `count`."""
+
+    name: str
+    pod_class: PodClass
+    count: int = 1
+    min_count: int = 1
+    topology: tuple[TopologyWish, ...] = ()
+    labels: tuple[tuple[str, str], ...] = ()
+
+
+class Workload(Struct, frozen=True):
+    """What is admitted together. More than one pod makes it a gang: all minimum counts, or nothing."""
+
+    name: str
+    pod_sets: tuple[PodSet, ...]
+    namespace: str = "default"
+    kind: str = "Pod"
+    queue: str = ""  # "" is the queue of the namespace
+    priority: int = 0
+    created_s: float = 0.0
+    topology: tuple[TopologyWish, ...] = ()  # of the whole workload, beside those of its sets
+    scheduler: str = ""  # whose rules apply in the cluster: spec.schedulerName
+    gates: tuple[str, ...] = ()  # scheduling gates that are still closed
+    missing_pods: int = 0  # pods of the gang that nobody has created yet
+    provenance: tuple[tuple[str, str], ...] = ()  # where a value came from: ("gang", "PodGroup train/pg")
+
+    @property
+    def key(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+    @property
+    def pod_count(self) -> int:
+        return sum(s.count for s in self.pod_sets)
+
+    @property
+    def is_gang(self) -> bool:
+        return self.pod_count > 1
