@@ -81,7 +81,7 @@ class Node(Struct, frozen=True):
     gpu_class: str = ""  # key of Snapshot.gpu_classes; "" where there is no GPU or it is not known
     device_resource: str = ""  # resource whose units are `devices`, one each; "" where none is
     devices: tuple[Device, ...] = ()
-    named_devices: bool = False  # True where the scheduler names the device (DRA), False where the kubelet does
+    named_devices: bool = False  # the scheduler names the device (DRA); else the kubelet picks it
     rdma: bool = False
 
 

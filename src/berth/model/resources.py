@@ -52,7 +52,7 @@ def is_accelerator(resource: str) -> bool:
     """Reads like a GPU or another accelerator, whoever sells it."""
     if resource in DEVICE_RESOURCES:
         return True
-    domain, slash, name = resource.partition("/")
+    _domain, slash, name = resource.partition("/")
     return bool(slash) and resource not in _NATIVE and any(word in name for word in _GPU_WORDS)
 
 

@@ -34,7 +34,7 @@ class Topology(Struct, frozen=True, gc=False):
         return -1
 
 
-# Label keys seen in clusters, by level from wide to narrow. The first key of a level that any node carries is used.
+# Label keys seen in clusters, from wide to narrow. Of each level the first key that a node carries is used.
 WELL_KNOWN: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("region", ("topology.kubernetes.io/region",)),
     ("zone", ("topology.kubernetes.io/zone",)),

@@ -52,7 +52,10 @@ class LabelSelector(Struct, frozen=True, gc=False):
 
 
 class PodTerm(Struct, frozen=True, gc=False):
-    """A required inter-pod (anti-)affinity: within one value of `topology_key`. () namespaces: the pod's own."""
+    """A required inter-pod (anti-)affinity within one value of `topology_key`.
+
+    Without `namespaces` it looks at the pod's own namespace.
+    """
 
     selector: LabelSelector
     topology_key: str

@@ -1,0 +1,149 @@
+"""Why a workload waits: stable codes, each with its sentence. A reason is made by the line that rejects.
+
+Codes are public: they are never renamed, and docs/reasons.md has one section for each.
+"""
+
+from __future__ import annotations
+
+from enum import Enum, IntEnum
+
+from msgspec import Struct
+
+
+class Answer(Enum):
+    """`Never`: not in this cluster as it is built. `NotYet`: when something is released or mended."""
+
+    Fits = "Fits"
+    NotYet = "NotYet"
+    Never = "Never"
+
+
+class Reason(Enum):
+    """Code = (answer, what it says in one line). The name is the code."""
+
+    # the request itself
+    InvalidRequest = (Answer.Never, "the request breaks a rule of Kubernetes")
+    Unsupported = (Answer.Never, "the pod asks for something that Berth does not place")
+    MisspeltResource = (Answer.Never, "no node advertises the resource, and its name resembles one that is")
+    UnknownResource = (Answer.Never, "no node advertises the resource")
+    # the cluster as it is built
+    NoNodes = (Answer.Never, "the cluster has no nodes")
+    ClassUnavailable = (Answer.Never, "no node has a GPU of the class asked for")
+    NoNodeMatches = (Answer.Never, "no node matches the node selector or affinity")
+    NotTolerated = (Answer.Never, "every node that would do has a taint that is not tolerated")
+    LargerThanNode = (Answer.Never, "one pod asks for more than any node that would do has")
+    LargerThanCluster = (Answer.Never, "the gang asks for more than the cluster has")
+    UnknownTopologyLevel = (Answer.Never, "no node carries the label of the topology level")
+    TopologyTooSmall = (Answer.Never, "no domain of the level is large enough, even empty")
+    LargerThanLimit = (Answer.Never, "the workload asks for more than its queue may ever use")
+    # the cluster as it is now
+    NodesHeldBack = (Answer.NotYet, "it would fit on nodes that are cordoned, not ready or unfit")
+    NotEnoughGpus = (Answer.NotYet, "too few GPUs are free")
+    NotEnoughResources = (
+        Answer.NotYet,
+        "GPUs are free, but not together with enough CPU, memory or the like",
+    )
+    Fragmented = (Answer.NotYet, "enough GPUs are free, but scattered")
+    TopologyFragmented = (Answer.NotYet, "enough is free, but not in one domain of the level")
+    PodsInTheWay = (Answer.NotYet, "anti-affinity, spread or host ports of other pods keep it out")
+    # the queue
+    QuotaExceeded = (
+        Answer.NotYet,
+        "others wait within their quota, and this workload would go above its own",
+    )
+    LimitExceeded = (Answer.NotYet, "the queue's limit is reached")
+    # the workload's own state
+    Gated = (Answer.NotYet, "a scheduling gate is closed")
+    WaitingForGang = (Answer.NotYet, "pods of the gang have not been created yet")
+
+    @property
+    def answer(self) -> Answer:
+        return self.value[0]
+
+    @property
+    def summary(self) -> str:
+        return self.value[1]
+
+
+class Block(IntEnum):
+    """Why one node cannot take one pod of a class: the first check that failed, in the order of checks.
+
+    Written by the column computation that counts how many fit, so the two cannot disagree.
+    """
+
+    Nothing = 0
+    NotReady = 1
+    Unfit = 2
+    Cordoned = 3
+    NodeName = 4
+    Selector = 5
+    Taint = 6
+    NoResource = 7  # the node does not advertise a resource that is asked for
+    GpuClass = 8
+    TooSmall = 9  # the node would be too small even when empty
+    Gpus = 10  # too few free devices
+    GpuShare = 11  # enough free in total, on no single device
+    Cpu = 12
+    Memory = 13
+    Pods = 14
+    Resource = 15  # another counted resource is used up
+    OtherPods = 16  # anti-affinity, spread, host ports
+    Queue = 17  # the queue's limit for the node's GPU class
+
+
+# What each block says of a node, after a count: "3 cordoned".
+BLOCK_WORDS: dict[Block, str] = {
+    Block.NotReady: "not ready",
+    Block.Unfit: "unfit",
+    Block.Cordoned: "cordoned",
+    Block.NodeName: "not the node named",
+    Block.Selector: "not matching selector or affinity",
+    Block.Taint: "with a taint that is not tolerated",
+    Block.NoResource: "without the resource",
+    Block.GpuClass: "with another GPU class",
+    Block.TooSmall: "too small",
+    Block.Gpus: "with too few free GPUs",
+    Block.GpuShare: "with free GPU shares on no single GPU",
+    Block.Cpu: "short of CPU",
+    Block.Memory: "short of memory",
+    Block.Pods: "full of pods",
+    Block.Resource: "short of another resource",
+    Block.OtherPods: "kept out by other pods",
+    Block.Queue: "above the queue's limit",
+}
+
+HELD_BACK = (Block.NotReady, Block.Unfit, Block.Cordoned)
+
+
+class Cause(Struct, frozen=True):
+    """One reason with its numbers. `need` and `have` are in `unit`, `where` says of what or in what."""
+
+    reason: Reason
+    sentence: str
+    need: int = 0
+    have: int = 0
+    unit: str = "GPUs"
+    where: str = ""
+    unlock: tuple[str, ...] = ()  # what would make it fit, most telling first
+    blocks: tuple[tuple[Block, int], ...] = ()  # nodes by what keeps one pod off them, most nodes first
+    nearest: tuple[tuple[str, str], ...] = ()  # (node, what it lacks), nearest first
+    proven: bool = True  # False where the exact search ended at its bound before it could tell
+
+
+class Verdict(Struct, frozen=True):
+    """What the scheduler says of one workload. The first cause is the dominant one."""
+
+    workload: str
+    answer: Answer
+    causes: tuple[Cause, ...] = ()
+
+    @property
+    def reason(self) -> Reason | None:
+        return self.causes[0].reason if self.causes else None
+
+    @property
+    def message(self) -> str:
+        """As it is written on the pod: `Reason: one sentence with numbers`."""
+        if not self.causes:
+            return self.answer.value
+        return f"{self.causes[0].reason.name}: {self.causes[0].sentence}"
