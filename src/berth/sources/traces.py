@@ -1,0 +1,240 @@
+"""Public packing traces read from files: the openb node list and one of its pod lists.
+
+Columns of the node list: sn, cpu_milli, memory_mib, gpu, model. Columns of a pod list that matter: name,
+cpu_milli, memory_mib, num_gpu, gpu_milli (of each GPU) and, where the file has it, gpu_spec (`A|B`).
+Source of the format: Alibaba's cluster-trace-gpu-v2023, in the FGD simulator's repository (Apache-2.0).
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+
+from berth.base.errors import UNREADABLE, BadInput
+from berth.model.trace import Int, Trace, TraceCluster, TracePods
+
+DATA_VARIABLE = "BERTH_DATA"
+OPENB_FOLDER = Path("traces") / "openb-v2023"
+NODE_FILE = "openb_node_list_gpu_node.csv"
+POD_FILE = "openb_pod_list_{}.csv"
+
+# The variants of the published experiment. The folder holds others as well, which can be named too.
+PUBLISHED_VARIANTS = (
+    "default",
+    "multigpu20", "multigpu30", "multigpu40", "multigpu50",
+    "gpushare40", "gpushare60", "gpushare80", "gpushare100",
+    "gpuspec10", "gpuspec20", "gpuspec25", "gpuspec33",
+    "cpu050", "cpu100", "cpu200", "cpu250",
+)
+
+MAX_FILE_BYTES = 256 << 20
+MAX_ROWS = 2_000_000
+MAX_NAME = 253
+MAX_GPUS = 32
+MAX_MODELS = 62
+MAX_SPECS = 100_000
+MAX_MILLI = 10**9
+MAX_MIB = 10**12
+WHOLE = 1000
+
+
+def read_trace(name: str, data: Path | None = None) -> Trace:
+    """Read `openb:VARIANT`, a folder with the openb files (its default variant), or `FOLDER:VARIANT`.
+
+    `data` is the folder that holds `traces/openb-v2023`; the environment names it if it is not given.
+    """
+    folder, variant = locate(name, data)
+    return Trace(name, read_cluster(folder / NODE_FILE), read_pods(folder / POD_FILE.format(variant)))
+
+
+def locate(name: str, data: Path | None = None) -> tuple[Path, str]:
+    """The folder and the variant that a trace's name stands for."""
+    source, _, variant = name.rpartition(":")
+    if source == "openb":
+        folder = openb_folder(data)
+    elif Path(name).is_dir():
+        folder, variant = Path(name), "default"
+    elif source and Path(source).is_dir():
+        folder = Path(source)
+    else:
+        raise BadInput(f"trace {name!r}", "is neither openb:VARIANT nor a folder that exists.",
+                       f"Write for example openb:default, or a folder that holds {NODE_FILE}.")
+    known = variants(folder)
+    if not (folder / NODE_FILE).is_file():
+        raise BadInput(f"trace {name!r}", f"{folder} holds no {NODE_FILE}.",
+                       "Name the folder that holds the openb files.", UNREADABLE)
+    if variant not in known:
+        raise BadInput(f"trace {name!r}", f"{folder} holds no pod list of the variant {variant!r}.",
+                       f"It has: {', '.join(known) or 'none'}.")
+    return folder, variant
+
+
+def variants(folder: Path) -> tuple[str, ...]:
+    """The variants whose pod lists a folder holds, sorted."""
+    head, tail = POD_FILE.split("{}")
+    return tuple(sorted(path.name[len(head):-len(tail)] for path in folder.glob(f"{head}*{tail}")))
+
+
+def openb_folder(data: Path | None = None) -> Path:
+    """Where the openb files are."""
+    root = data or data_folder()
+    folder = root / OPENB_FOLDER
+    if not folder.is_dir():
+        raise BadInput(f"{DATA_VARIABLE}={root}", f"holds no {OPENB_FOLDER}.",
+                       "Name the folder that holds traces/, or give a folder instead of openb:.", UNREADABLE)
+    return folder
+
+
+def data_folder() -> Path:
+    """The folder of public data that the environment names."""
+    root = os.environ.get(DATA_VARIABLE, "")
+    if not root:
+        raise BadInput(DATA_VARIABLE, "is not set, so openb: traces cannot be found.",
+                       f"Set {DATA_VARIABLE} to the folder that holds {OPENB_FOLDER}, or give a folder "
+                       "with the openb files instead.", UNREADABLE)
+    return Path(root)
+
+
+def read_cluster(path: Path) -> TraceCluster:
+    """The machines of a node list, in file order."""
+    names: list[str] = []
+    columns: list[tuple[int, int, int, int]] = []
+    models: dict[str, int] = {}
+    seen: set[str] = set()
+    for row in _rows(path, ("sn", "cpu_milli", "memory_mib", "gpu", "model")):
+        names.append(row.name("sn", seen))
+        gpus = row.whole("gpu", MAX_GPUS)
+        model = row.text("model")
+        if gpus and not model:
+            raise row.bad("model", "a node with GPUs names their model.", "Name it, as in T4.")
+        if gpus and "|" in model:
+            raise row.bad("model", "a node has one GPU model.", "List the node's own model alone.")
+        if gpus and model not in models and len(models) == MAX_MODELS:
+            raise row.bad("model", f"a trace has at most {MAX_MODELS} GPU models.", "Split the trace.")
+        index = models.setdefault(model, len(models)) if gpus else -1
+        columns.append((row.whole("cpu_milli", MAX_MILLI), row.whole("memory_mib", MAX_MIB), gpus, index))
+    table = _table(columns, 4)
+    if not names or not table[:, 2].any():
+        raise BadInput(str(path), "has no node with a GPU.", "A packing trace needs at least one.")
+    return TraceCluster(tuple(names), *(table[:, i].copy() for i in range(4)), tuple(models))
+
+
+def read_pods(path: Path) -> TracePods:
+    """The pods of a pod list, in file order."""
+    names: list[str] = []
+    columns: list[tuple[int, int, int, int, int]] = []
+    specs: dict[tuple[str, ...], int] = {}
+    spelled: dict[str, int] = {}
+    seen: set[str] = set()
+    for row in _rows(path, ("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli"), ("gpu_spec",)):
+        names.append(row.name("name", seen))
+        num_gpu, gpu_milli = row.whole("num_gpu", MAX_GPUS), row.whole("gpu_milli", WHOLE)
+        if num_gpu == 0 and gpu_milli:
+            raise row.bad("gpu_milli", "a pod with num_gpu 0 asks for none.", "Write 0, or set num_gpu.")
+        if num_gpu and not gpu_milli:
+            raise row.bad("gpu_milli", "a pod with GPUs asks for 1 to 1000 of each.",
+                          "Write 1000 for whole GPUs, or set num_gpu to 0.")
+        if num_gpu > 1 and gpu_milli != WHOLE:
+            raise row.bad("gpu_milli", "a pod of several GPUs takes them whole.",
+                          "Write 1000, or set num_gpu to 1.")
+        written = row.text("gpu_spec")
+        spec = spelled.get(written)
+        if spec is None:
+            # Repeated models are kept as the file has them: the published typical pods tell them apart.
+            models = tuple(sorted(written.split("|"))) if written else ()
+            if "" in models:
+                raise row.bad("gpu_spec", "it is a list of GPU models joined by |.", "Write A|B, or nothing.")
+            if len(spelled) == MAX_SPECS:
+                raise row.bad("gpu_spec", f"a trace has at most {MAX_SPECS} of them.", "Split the trace.")
+            spec = spelled[written] = specs.setdefault(models, len(specs))
+        columns.append((row.whole("cpu_milli", MAX_MILLI), row.whole("memory_mib", MAX_MIB), num_gpu,
+                        gpu_milli, spec))
+    if not names:
+        raise BadInput(str(path), "has no pods.", "A pod list needs at least one row under its header.")
+    table = _table(columns, 5)
+    return TracePods(tuple(names), *(table[:, i].copy() for i in range(5)), tuple(specs))
+
+
+def _table(rows: list[tuple[int, ...]], width: int) -> Int:
+    return np.array(rows, dtype=np.int64).reshape(len(rows), width)
+
+
+class _Row:
+    """One line of a csv file, whose complaints name file, row, column and value."""
+
+    __slots__ = ("_cells", "_columns", "_line", "_path")
+
+    def __init__(self, path: Path, line: int, columns: dict[str, int], cells: list[str]) -> None:
+        self._path, self._line, self._columns, self._cells = path, line, columns, cells
+
+    def bad(self, column: str, rule: str, remedy: str) -> BadInput:
+        value = self.text(column)
+        shown = value if len(value) <= 60 else value[:57] + "..."
+        return BadInput(f"{self._path}: row {self._line}, column {column}", f"is {shown!r}: {rule}", remedy)
+
+    def text(self, column: str) -> str:
+        at = self._columns.get(column, -1)
+        return self._cells[at].strip() if at >= 0 else ""
+
+    def whole(self, column: str, most: int) -> int:
+        value = self.text(column)
+        if value.isascii() and value.isdigit() and len(value) <= 18:
+            number = int(value)
+            if number <= most:
+                return number
+        raise self.bad(column, f"it is a whole number from 0 to {most}.", "Mend the cell or leave out the row.")
+
+    def name(self, column: str, seen: set[str]) -> str:
+        value = self.text(column)
+        if not value or len(value) > MAX_NAME or not value.isprintable():
+            raise self.bad(column, f"a name has 1 to {MAX_NAME} printable characters.", "Name the row.")
+        if value in seen:
+            raise self.bad(column, "an earlier row has this name.", "Give each row a name of its own.")
+        seen.add(value)
+        return value
+
+
+def _rows(path: Path, needed: tuple[str, ...], optional: tuple[str, ...] = ()) -> Iterator[_Row]:
+    """The rows of a csv file with a header that has the needed columns, in any order."""
+    unreadable = _reader_of(path)
+    try:
+        size = path.stat().st_size
+        if size > MAX_FILE_BYTES:
+            raise unreadable(f"has {size} bytes; at most {MAX_FILE_BYTES} are read.", "Split the trace.")
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            lines = csv.reader(file, strict=True)
+            header = [cell.strip() for cell in next(lines, [])]
+            columns = {cell: at for at, cell in enumerate(header) if cell in needed + optional}
+            missing = [column for column in needed if column not in columns]
+            if missing:
+                raise BadInput(f"{path}: row 1", f"lacks the column {', '.join(missing)}.",
+                               f"The header has {', '.join(needed)}.")
+            repeated = [column for column in columns if header.count(column) > 1]
+            if repeated:
+                raise BadInput(f"{path}: row 1", f"has the column {', '.join(repeated)} twice.", "Keep one.")
+            for count, cells in enumerate(lines):
+                if not cells:
+                    continue
+                line = lines.line_num
+                if count >= MAX_ROWS:
+                    raise BadInput(f"{path}: row {line}", f"is beyond the {MAX_ROWS} that are read.",
+                                   "Split the trace.")
+                if len(cells) != len(header):
+                    raise BadInput(f"{path}: row {line}",
+                                   f"has {len(cells)} cells where the header has {len(header)}.",
+                                   "Mend the row or leave it out.")
+                yield _Row(path, line, columns, cells)
+    except csv.Error as error:
+        raise unreadable(f"is not a csv file: {error}.", "Mend the quotes or line ends.") from None
+    except UnicodeDecodeError as error:
+        raise unreadable(f"is not UTF-8 at byte {error.start}.", "Save it as UTF-8 text.") from None
+    except OSError as error:
+        raise unreadable(f"cannot be read: {error.strerror}.", "Check the path and its rights.") from None
+
+
+def _reader_of(path: Path) -> Callable[[str, str], BadInput]:
+    return lambda problem, remedy: BadInput(str(path), problem, remedy, UNREADABLE)
