@@ -23,7 +23,9 @@ class SetShape(Struct, frozen=True):
     template: Manifest = {}  # PodTemplateSpec; {} where only a controller knows it (TrainJob's runtime)
     count: int = 1
     min_count: int = 1
-    later: int = 0  # pods that come only when earlier ones have ended (a Job's completions): never in the gang
+    later: int = (
+        0  # pods that come only when earlier ones have ended (a Job's completions): never in the gang
+    )
     topology: tuple[TopologyWish, ...] = ()
     labels: Mapping[str, str] = {}  # of the pods
     path: str = ""  # where the template stands in its manifest: "spec.template"
