@@ -1,0 +1,36 @@
+"""Berth's own kinds, and the foreign ones that only name topology levels."""
+
+from __future__ import annotations
+
+from berth.kube.wire import ObjectMeta, Text, Texts, Wire
+
+
+class QueueSpec(Wire, frozen=True, gc=False):
+    parent: Text = None
+    weight: int | None = None
+    quota: dict[str, int] | None = None
+    limit: dict[str, int] | None = None
+    namespaces: Texts = None
+
+
+class GPUQueue(Wire, frozen=True, gc=False):
+    metadata: ObjectMeta | None = None
+    spec: QueueSpec | None = None
+
+
+class TopologyLevel(Wire, frozen=True, gc=False):
+    """A level: `label` in Berth's kind, `nodeLabel` in Kueue's and KAI's; `name` or KAI's `alias`."""
+
+    name: Text = None
+    alias: Text = None
+    label: Text = None
+    node_label: Text = None
+
+
+class TopologySpec(Wire, frozen=True, gc=False):
+    levels: tuple[TopologyLevel, ...] | None = None
+
+
+class Topology(Wire, frozen=True, gc=False):
+    metadata: ObjectMeta | None = None
+    spec: TopologySpec | None = None
