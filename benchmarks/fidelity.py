@@ -1,6 +1,6 @@
 """Does the packing experiment give the published results? Six policies, 17 traces, 10 seeds: 1,020 runs.
 
-    python benchmarks/fidelity.py [--seeds 42-51] [--jobs 2] [--load 100] [--traces default,cpu050] [--json FILE]
+    python benchmarks/fidelity.py [--seeds 42-51] [--jobs 2] [--load 100] [--traces default,cpu050]
 
 Needs the public data: BERTH_DATA names the folder that holds traces/openb-v2023 and
 traces/fgd-atc23-results. Each cell compares our mean of unallocated GPU % with the published one (FGD, USENIX
@@ -31,12 +31,14 @@ PUBLISHED_NAMES = {
 }
 METRIC = "unallocated_gpu_pct"
 PUBLISHED_FILE = Path("traces") / "fgd-atc23-results" / "published_summary.csv"
+# (trace, policy) -> mean, sd and number of seeds.
+Published = dict[tuple[str, str], tuple[float, float, int]]
 FLOOR = 0.3
 ERRORS = 3.5
 
 
-def published(path: Path, load: int) -> dict[tuple[str, str], tuple[float, float, int]]:
-    """(trace, policy) -> mean, sd and number of seeds of unallocated GPU % at a load."""
+def published(path: Path, load: int) -> Published:
+    """The published unallocated GPU % at a load."""
     with path.open(encoding="utf-8", newline="") as file:
         return {
             (row["trace"], PUBLISHED_NAMES[row["policy"]]):
@@ -46,7 +48,7 @@ def published(path: Path, load: int) -> dict[tuple[str, str], tuple[float, float
         }
 
 
-def compare(ours: list[Summary], theirs: dict[tuple[str, str], tuple[float, float, int]], load: int) -> list[dict]:
+def compare(ours: list[Summary], theirs: Published, load: int) -> list[dict]:
     """A cell for each trace and policy: both means and deviations, the distance and its bound."""
     cells = []
     for summary in ours:
@@ -74,7 +76,8 @@ def table(cells: list[dict]) -> str:
     signed = [mean(at[trace, policy]["distance"] for trace in dict.fromkeys(c["trace"] for c in cells))
               for policy in policies]
     own = [mean(cell["own"] for cell in cells if cell["policy"] == policy) for policy in policies]
-    lines.append(f"{'mean':<12}" + "".join(f"{o:>8.2f} {s:>+6.2f} " for o, s in zip(own, signed, strict=True)))
+    lines.append(f"{'mean':<12}" + "".join(
+        f"{value:>8.2f} {distance:>+6.2f} " for value, distance in zip(own, signed, strict=True)))
     return "\n".join(lines)
 
 
@@ -103,11 +106,12 @@ def main() -> int:
     print(f"{len(runs)} runs, {options.jobs} processes, {wall_s:.1f} s wall, "
           f"{wall_s * options.jobs / len(runs):.3f} process-seconds a run")
     for cell in broken:
-        print(f"beyond the bound: {cell['trace']} {cell['policy']}: {cell['own']:.2f} ± {cell['own_sd']:.2f}, "
-              f"published {cell['published']:.2f} ± {cell['published_sd']:.2f}, bound {cell['bound']:.2f}")
+        print(f"beyond the bound: {cell['trace']} {cell['policy']}: {cell['own']:.2f} ± {cell['own_sd']:.2f}"
+              f", published {cell['published']:.2f} ± {cell['published_sd']:.2f}, bound {cell['bound']:.2f}")
     print(f"{len(cells) - len(broken)} of {len(cells)} cells within max({FLOOR}, {ERRORS} standard errors)")
     if options.json:
-        options.json.write_text(json.dumps({"wall_s": wall_s, "jobs": options.jobs, "cells": cells}, indent=1))
+        report = {"wall_s": wall_s, "jobs": options.jobs, "load": options.load, "cells": cells}
+        options.json.write_text(json.dumps(report, indent=1) + "\n")
     return 1 if broken else 0
 
 

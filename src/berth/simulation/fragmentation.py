@@ -60,7 +60,7 @@ def tables(typical: TypicalPods, models: tuple[str, ...], most_gpus: int) -> Tab
     return Tables(cpu_levels, milli_rank, single, several, typical.weight)
 
 
-@njit(cache=True, inline="always")
+@njit(inline="always")
 def cpu_rank(tables, cpu):
     """How many CPU levels `cpu` milli reach."""
     low, high = 0, tables.cpu_levels.shape[0]
@@ -73,7 +73,7 @@ def cpu_rank(tables, cpu):
     return low
 
 
-@njit(cache=True)
+@njit
 def fragmented(tables, model, cpu, gpu):
     """F_n(M) x weight of a node of GPU model `model` with `cpu` milli free and `gpu` (G,) milli free."""
     if model < 0:

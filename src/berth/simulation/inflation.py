@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from berth.base.errors import BadInput
 from berth.model.trace import Int, Trace
 from berth.simulation.offer import Classes, Nodes, Offer, classes_of
 from berth.simulation.typical import TypicalPods, typical_pods
@@ -18,6 +19,9 @@ from berth.simulation.typical import TypicalPods, typical_pods
 TUNE = (13, 10)
 # How many extra pods are drawn at a time; part of what a seed means, so not a knob.
 DRAWN_AT_ONCE = 1024
+# Bounds on what a foreign trace can make a run cost: about 2 GB for the class x node table of a policy.
+MAX_TABLE = 500_000_000
+MAX_OFFERED = 20_000_000
 
 
 @dataclass(frozen=True)
@@ -32,8 +36,18 @@ class Prepared:
 
 
 def prepare(trace: Trace) -> Prepared:
-    """Compute once what does not depend on the seed."""
+    """Compute once what does not depend on the seed. BadInput where a run would be too large."""
     classes, class_of = classes_of(trace)
+    kinds, nodes = len(classes.num_gpu), len(trace.cluster.names)
+    if kinds * nodes > MAX_TABLE:
+        raise BadInput(f"trace {trace.name}",
+                       f"has {kinds} distinct requests and {nodes} nodes: at most {MAX_TABLE} pairs are scored.",
+                       "Round the requests, or take fewer nodes.")
+    asked, limit = int(trace.pods.asked_milli.sum()), trace.cluster.capacity_milli * TUNE[0] // TUNE[1]
+    if asked and len(class_of) * limit > asked * MAX_OFFERED:
+        raise BadInput(f"trace {trace.name}",
+                       f"asks for so little GPU that filling the cluster takes more than {MAX_OFFERED} pods.",
+                       "Take fewer nodes, or leave out CPU-only pods.")
     by_name = np.array(sorted(range(len(trace.pods.names)), key=trace.pods.names.__getitem__), dtype=np.int64)
     return Prepared(trace, typical_pods(trace), classes, class_of, by_name)
 

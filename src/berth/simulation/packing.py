@@ -31,7 +31,7 @@ ByLoad = dict[str, float | None]
 
 @dataclass(frozen=True)
 class Run:
-    """One trace, policy and seed. Percentages at each load; rates are of the policy alone, not of the replay."""
+    """One trace, policy and seed. Percentages by load; placements a second of the policy's own time."""
 
     trace: str
     policy: str
@@ -145,7 +145,9 @@ def _all_policies(prepared, policies, pairs, jobs):
         yield from pool.imap(_adopted_runs_of, pairs)
 
 
-def _runs_of(prepared: Sequence[Prepared], policies: Mapping[str, Policy], pair: tuple[int, int]) -> list[Run]:
+def _runs_of(
+    prepared: Sequence[Prepared], policies: Mapping[str, Policy], pair: tuple[int, int]
+) -> list[Run]:
     t, seed = pair
     offered = offer(prepared[t], seed)
     return [run(name, policy, prepared[t].trace.name, offered) for name, policy in policies.items()]

@@ -12,8 +12,10 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from berth.simulation import fragmentation, offer
 from berth.simulation.fragmentation import Tables, fragmented, tables
 from berth.simulation.offer import PODS_PER_NODE, Offer, Placements
+from berth.simulation.staleness import forget_stale
 
 BREACHES = (
     "",
@@ -43,26 +45,26 @@ class Curves:
     failed: int
 
 
-def measure(offer: Offer, placements: Placements) -> Curves:
+def measure(offered: Offer, placements: Placements) -> Curves:
     """Replay one run. Raises BrokenPlacement where a placement is impossible."""
-    classes, nodes = offer.classes, offer.nodes
-    asked = int((classes.num_gpu * classes.gpu_milli)[offer.class_of].sum())
-    capacity = offer.capacity_milli
+    classes, nodes = offered.classes, offered.nodes
+    asked = int((classes.num_gpu * classes.gpu_milli)[offered.class_of].sum())
+    capacity = offered.capacity_milli
     loads = 100 * asked // capacity + 2
     most_gpus = int(nodes.gpus.max())
     sums, events, failed, breach, at = _replay(
-        nodes, classes, offer.class_of, placements.node, placements.gpus,
-        tables(offer.typical, offer.models, most_gpus), most_gpus, capacity, loads,
+        nodes, classes, offered.class_of, placements.node, placements.gpus,
+        tables(offered.typical, offered.models, most_gpus), most_gpus, capacity, loads,
     )
     if breach:
-        raise BrokenPlacement(f"pod {at} of the offer, class {offer.class_of[at]}, on node "
+        raise BrokenPlacement(f"pod {at} of the offer, class {offered.class_of[at]}, on node "
                               f"{placements.node[at]}: the policy {BREACHES[breach]}.")
     with np.errstate(invalid="ignore"):
         means = sums / events
-    return Curves(means[0], means[1], means[2], len(offer.class_of), int(failed))
+    return Curves(means[0], means[1], means[2], len(offered.class_of), int(failed))
 
 
-@njit(cache=True)
+@njit
 def load_of(arrived, capacity):
     """Arrived GPU milli in whole percent of capacity, halves to even, exactly."""
     twice = 200 * arrived + capacity
@@ -125,3 +127,6 @@ def _replay(nodes, classes, class_of, node_of, gpus_of, tables: Tables, most_gpu
         sums[1, load] += 100.0 * total_wasted / (tables.weight * float(idle)) if idle > 0 else 0.0
         sums[2, load] += 100.0 * total_wasted / (tables.weight * float(capacity))
     return sums, events, failed, 0, 0
+
+
+forget_stale(_replay, fragmentation, offer)

@@ -37,8 +37,8 @@ MAX_NAME = 253
 MAX_GPUS = 32
 MAX_MODELS = 62
 MAX_SPECS = 100_000
-MAX_MILLI = 10**9
-MAX_MIB = 10**12
+MAX_MILLI = 10**8
+MAX_MIB = 10**10
 WHOLE = 1000
 
 
@@ -186,7 +186,7 @@ class _Row:
             number = int(value)
             if number <= most:
                 return number
-        raise self.bad(column, f"it is a whole number from 0 to {most}.", "Mend the cell or leave out the row.")
+        raise self.bad(column, f"it is a whole number from 0 to {most}.", "Mend the cell or drop the row.")
 
     def name(self, column: str, seen: set[str]) -> str:
         value = self.text(column)

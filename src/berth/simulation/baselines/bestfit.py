@@ -12,15 +12,15 @@ from berth.simulation.baselines.state import NODE_CPU_MILLI, NODE_GPU_MILLI
 from berth.simulation.typical import TypicalPods
 
 
-@njit(cache=True, inline="always")
+@njit(inline="always")
 def score(state, n, cpu, gpu):
     """floor(100 (1 - ½ CPU left - ½ GPU left)), relative to the fixed node shape.
 
     The min-max normalisation that the published policy adds is left out: the raw score is an integer, and
     only the greatest one becomes 100, so the winner and its ties stay the same. The plain twin has it.
     """
-    return int(100.0 * (1.0 - 0.5 * ((state.cpu[n] - cpu) / NODE_CPU_MILLI)
-                        - 0.5 * ((state.idle[n] - gpu) / NODE_GPU_MILLI)))
+    return floor(100.0 * (1.0 - 0.5 * ((state.cpu[n] - cpu) / NODE_CPU_MILLI)
+                          - 0.5 * ((state.idle[n] - gpu) / NODE_GPU_MILLI)))
 
 
 def score_plain(node: Node, pod: Pod, typical: TypicalPods) -> int:

@@ -9,7 +9,7 @@ from berth.simulation.baselines.state import NODE_GPU_MILLI
 from berth.simulation.typical import TypicalPods
 
 
-@njit(cache=True, inline="always")
+@njit(inline="always")
 def score(state, n, num_gpu, gpu_milli):
     """0 to 100: the fuller the better within 25 points, and 25 more for each nearer kind of company."""
     if num_gpu == 0:

@@ -11,12 +11,12 @@ from berth.simulation.baselines.state import NODE_CPU_MILLI, NODE_GPU_MILLI
 from berth.simulation.typical import TypicalPods
 
 
-@njit(cache=True, inline="always")
+@njit(inline="always")
 def score(state, n, cpu, gpu):
     """floor(100 (1 - ½ free·request)), both relative to the fixed node shape; `gpu` is all milli asked."""
     along_cpu = (state.cpu[n] / NODE_CPU_MILLI) * (cpu / NODE_CPU_MILLI)
     along_gpu = (state.idle[n] / NODE_GPU_MILLI) * (gpu / NODE_GPU_MILLI)
-    return int(100.0 * (1.0 - 0.5 * (along_cpu + along_gpu)))
+    return floor(100.0 * (1.0 - 0.5 * (along_cpu + along_gpu)))
 
 
 def score_plain(node: Node, pod: Pod, typical: TypicalPods) -> int:

@@ -9,7 +9,7 @@ from berth.simulation.baselines.state import tightest_gpu
 from berth.simulation.typical import TypicalPods
 
 
-@njit(cache=True, inline="always")
+@njit(inline="always")
 def score(state, n, num_gpu, gpu_milli):
     """0 to 100. A share takes the tightest GPU, whole requests open as many free GPUs as they ask for."""
     if num_gpu == 0:

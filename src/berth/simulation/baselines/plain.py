@@ -54,7 +54,12 @@ def fits(node: Node, pod: Pod) -> bool:
     return sum(free >= pod.gpu_milli for free in node.gpu) >= pod.num_gpu
 
 
-def whole_or_tightest(node: Node, pod: Pod) -> list[int]:
+def as_they_are(scores: Sequence[int]) -> Sequence[int]:
+    """No normalisation."""
+    return scores
+
+
+def whole_or_tightest(node: Node, pod: Pod, typical: TypicalPods | None = None) -> list[int]:
     """Whole GPUs: the lowest-indexed free ones. A share: the GPU with the least free that fits."""
     fitting = [g for g, free in enumerate(node.gpu) if free >= pod.gpu_milli]
     if pod.gpu_milli < WHOLE:
@@ -68,10 +73,8 @@ class PlainPolicy:
     `choose` picks the GPUs on the winner."""
 
     score: Callable[[Node, Pod, TypicalPods], int]
-    normalise: Callable[[Sequence[int]], Sequence[int]] = staticmethod(lambda scores: scores)
-    choose: Callable[[Node, Pod, TypicalPods], list[int]] = staticmethod(
-        lambda node, pod, typical: whole_or_tightest(node, pod)
-    )
+    normalise: Callable[[Sequence[int]], Sequence[int]] = as_they_are
+    choose: Callable[[Node, Pod, TypicalPods], list[int]] = whole_or_tightest
 
 
 def place_plain(policy: PlainPolicy, offer: Offer, draws: np.ndarray | None = None) -> Placements:

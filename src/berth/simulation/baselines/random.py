@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 # Keeps the policy's own draws apart from those that shuffle pods and nodes with the same seed.
 STREAM = 0x52414E44
+BLOCK = 64
 
 
 def draws(seed: int, pods: int) -> NDArray[np.float64]:
@@ -15,25 +16,38 @@ def draws(seed: int, pods: int) -> NDArray[np.float64]:
     return np.random.Generator(np.random.PCG64([seed, STREAM])).random((pods, 2))
 
 
-@njit(cache=True)
-def drawn_node(scores, draw):
-    """A node drawn uniformly among those that are feasible (score >= 0); -1 if none is."""
+@njit
+def feasible_in(scores, infeasible):
+    """How many scores are not `infeasible`."""
     feasible = 0
     for n in range(scores.shape[0]):
-        if scores[n] >= 0:
-            feasible += 1
+        feasible += scores[n] != infeasible
+    return feasible
+
+
+@njit
+def drawn_node(scores, infeasible, draw):
+    """A node drawn uniformly among those whose score is not `infeasible`; -1 if all are."""
+    feasible = feasible_in(scores, infeasible)
     if feasible == 0:
         return -1
     left = int(draw * feasible)
-    for n in range(scores.shape[0]):
-        if scores[n] >= 0:
+    start = 0
+    while True:  # whole blocks first: counting is a vector loop, finding is not
+        in_block = feasible_in(scores[start : start + BLOCK], infeasible)
+        if left < in_block:
+            break
+        left -= in_block
+        start += BLOCK
+    for n in range(start, scores.shape[0]):
+        if scores[n] != infeasible:
             if left == 0:
                 return n
             left -= 1
     return -1
 
 
-@njit(cache=True)
+@njit
 def drawn_gpu(gpu, gpu_milli, draw):
     """A GPU drawn uniformly among those that fit. One must."""
     fitting = 0

@@ -49,7 +49,7 @@ def empty_cluster(nodes: Nodes) -> State:
     )
 
 
-@njit(cache=True, inline="always")
+@njit(inline="always")
 def fits(state, n, cpu, memory, num_gpu, gpu_milli, models):
     """Whether node n can take the request now."""
     if state.cpu[n] < cpu or state.memory[n] < memory or state.pods[n] < 1:
@@ -63,7 +63,7 @@ def fits(state, n, cpu, memory, num_gpu, gpu_milli, models):
     return state.full[n] >= num_gpu
 
 
-@njit(cache=True)
+@njit
 def tightest_gpu(gpu, gpu_milli):
     """The GPU with the least free that still fits, the lowest index of equals. One must fit."""
     best, least = -1, WHOLE + 1
@@ -73,7 +73,7 @@ def tightest_gpu(gpu, gpu_milli):
     return best
 
 
-@njit(cache=True)
+@njit
 def first_full_gpus(gpu, num_gpu):
     """The bit set of the lowest-indexed wholly free GPUs. There must be enough."""
     chosen, left = np.int64(0), num_gpu
@@ -84,7 +84,7 @@ def first_full_gpus(gpu, num_gpu):
     return chosen
 
 
-@njit(cache=True)
+@njit
 def take(state, n, cpu, memory, num_gpu, gpu_milli, chosen):
     """Give the request to node n on the GPUs of the bit set `chosen`."""
     state.cpu[n] -= cpu
