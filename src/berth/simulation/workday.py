@@ -1,0 +1,72 @@
+"""The built-in day: the built-in cluster with jobs, services and a few telling mistakes, in order of arrival.
+
+The cluster does not start empty: the same arrivals are drawn for the days before, and what would still run at
+midnight comes first, with the time that is left to it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+from msgspec import Struct
+
+from berth.model.demand import Demand
+from berth.model.snapshot import Snapshot
+from berth.model.workload import PodClass, Workload
+from berth.simulation import builtin
+from berth.simulation.jobs import DAY_S, DAYS_BEFORE, Arrival, jobs
+from berth.simulation.mistakes import mistakes
+from berth.simulation.services import replicas
+
+
+class Day(Struct, frozen=True):
+    """A cluster and what is offered to it.
+
+    `workloads` are in order of arrival, `runs_s[i]` is how long workload i runs once it has started. Seconds
+    count from midnight; what arrived before 0 is carried over from the days before.
+    """
+
+    name: str
+    seed: int
+    cluster: Snapshot
+    workloads: tuple[Workload, ...]
+    runs_s: tuple[float, ...]
+    length_s: float = DAY_S
+
+
+def builtin_day(seed: int = 42) -> Day:
+    """The built-in cluster and its day. The same seed gives the same day."""
+    rng = np.random.Generator(np.random.PCG64(seed))
+    drawn = [arrival for day in range(-DAYS_BEFORE, 1) for arrival in jobs(rng, day)]
+    drawn.extend(replicas(rng))
+    drawn.extend(mistakes())
+    # A stable sort: what comes in the same instant keeps the order in which it was drawn.
+    drawn.sort(key=lambda a: a.workload.created_s)
+    yesterday = [a.workload for a in drawn if -DAY_S <= a.workload.created_s < 0]
+    here = [_left(a) for a in drawn if a.workload.created_s + a.runs_s > 0]
+    return Day(
+        name="built-in",
+        seed=seed,
+        cluster=msgspec.structs.replace(builtin.cluster(), demand=popularity(yesterday)),
+        workloads=tuple(a.workload for a in here),
+        runs_s=tuple(a.runs_s for a in here),
+    )
+
+
+def _left(arrival: Arrival) -> Arrival:
+    """Of a run that began before midnight, what is left of it."""
+    return Arrival(arrival.workload, arrival.runs_s + min(0.0, arrival.workload.created_s))
+
+
+def popularity(workloads: Sequence[Workload]) -> Demand:
+    """Pod classes with their share of the pods, most popular first."""
+    counts: Counter[PodClass] = Counter()
+    for workload in workloads:
+        for pod_set in workload.pod_sets:
+            counts[pod_set.pod_class] += pod_set.count
+    total = sum(counts.values())
+    ranked = counts.most_common()
+    return Demand(tuple(c for c, _ in ranked), tuple(n / total for _, n in ranked))
