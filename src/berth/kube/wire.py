@@ -2,7 +2,7 @@
 
 Every field has a default and may be null where a server or a person may write null; unknown fields pass.
 Quantities stay as written (text or number) until `berth.sources` turns them into amounts. Nothing here is
-kept: these objects live between decoding and conversion. Source: k8s.io/api, core/v1 and scheduling.k8s.io/v1.
+kept: these objects live between decoding and conversion. Source: k8s.io/api, core/v1, scheduling.k8s.io/v1.
 """
 
 from __future__ import annotations

@@ -103,6 +103,7 @@ class PodClass(Struct, frozen=True):
     apart: tuple[PodTerm, ...] = ()  # required pod anti-affinity
     spread: tuple[Spread, ...] = ()
     unsupported: tuple[str, ...] = ()  # what the pod asks for and Berth refuses, a phrase each
+    problems: tuple[str, ...] = ()  # rules of Kubernetes that the pod breaks, a sentence each
 
     @property
     def depends_on_pods(self) -> bool:
