@@ -71,8 +71,8 @@ PRODUCTS: tuple[Product, ...] = (
     Product("A16-16GB", r"a16", 16, (8, 6), PCIE, 0.12),
     Product("A30-24GB", r"a30(-24gb|-pcie)?", 24, (8, 0), PCIE, 0.5),
     Product("A40-48GB", r"a40(-48gb|-pcie)?", 48, (8, 6), PCIE, 0.5),
-    Product("A100-40GB", r"a100(-sxm4?)?(-40gb)?|pg509-2[01]0", 40, (8, 0), NVLINK, 0.8),
-    Product("A100-80GB", r"a100(-sxm4?)?(-80gb)?", 80, (8, 0), NVLINK, 1.0),
+    Product("A100-40GB", r"a100(-sxm4?|-nvlink)?(-40gb)?|pg509-2[01]0", 40, (8, 0), NVLINK, 0.8),
+    Product("A100-80GB", r"a100(-sxm4?|-nvlink)?(-80gb)?", 80, (8, 0), NVLINK, 1.0),
     Product("A100-PCIe-40GB", r"a100-pcie(-40gb)?", 40, (8, 0), PCIE, 0.75),
     Product("A100-PCIe-80GB", r"a100-pcie(-80gb)?|a100-80gb-pcie", 80, (8, 0), PCIE, 0.95),
     Product("A800-80GB", r"a800(-sxm4?)?(-80gb)?", 80, (8, 0), NVLINK, 0.95),
@@ -87,7 +87,7 @@ PRODUCTS: tuple[Product, ...] = (
     # Hopper
     Product("H20-96GB", r"h20(-96gb)?(-hbm3)?", 96, (9, 0), NVLINK, 0.9),
     Product("H20-141GB", r"h20-3e|h20(-141gb)?(-hbm3e)?", 141, (9, 0), NVLINK, 1.0),
-    Product("H100-80GB", r"h100(-sxm5?)?(-80gb)?(-hbm[23]e?)?", 80, (9, 0), NVLINK, 2.0),
+    Product("H100-80GB", r"h100(-sxm5?|-nvlink)?(-80gb)?(-hbm[23]e?)?", 80, (9, 0), NVLINK, 2.0),
     Product("H100-64GB", r"h100(-sxm5?)?-64gb(-hbm[23])?", 64, (9, 0), NVLINK, 1.8),
     Product("H100-96GB", r"h100(-sxm5?)?-9[46]gb(-hbm[23]e?)?", 96, (9, 0), NVLINK, 2.1),
     Product("H100-PCIe-80GB", r"h100-pcie(-80gb)?|h100-80gb-pcie", 80, (9, 0), PCIE, 1.6),
@@ -166,6 +166,7 @@ PRODUCTS: tuple[Product, ...] = (
 )
 
 _BY_NAME = {p.name: p for p in PRODUCTS}
+_BY_LOWER_NAME = {p.name.lower(): p for p in PRODUCTS}
 _SPELLINGS = tuple((re.compile(p.spelling), p) for p in PRODUCTS)
 _VENDOR_WORDS = re.compile(r"^(nvidia|tesla|geforce|quadro|grid|amd|instinct|radeon|intel|habana|labs)-")
 
@@ -185,6 +186,8 @@ def product_like(raw: str, memory_gib: float = 0.0) -> Product | None:
         if shorter == text:
             break
         text = shorter
+    if exact := _BY_LOWER_NAME.get(text):
+        return exact
     found = [p for spelling, p in _SPELLINGS if spelling.fullmatch(text)]
     if not found:
         return None
