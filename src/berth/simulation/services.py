@@ -43,7 +43,7 @@ SERVICES: tuple[Service, ...] = (
     Service("transcribe", "assistant", 40, 62, 11300, 49152, 1, 1000, BF16),
     Service("voice", "assistant", 52, 84, 4000, 15258, 1, 320, SMALL),
     Service("embed", "search", 68, 84, 9810, 41560, 1, 1000, SMALL),
-    Service("rerank", "search", 102, 136, 3152, 5600, 1, 810, T4),
+    Service("rerank", "search", 60, 80, 3152, 5600, 1, 810, SMALL),
     Service("spell", "search", 52, 52, 3152, 5600, 1, 590, ANY),
     Service("rank", "ads", 84, 84, 8000, 30517, 1, 470, SMALL),
     Service("score", "ads", 40, 40, 12000, 24576, 1, 1000, Capability(products=("V100",))),
