@@ -41,7 +41,7 @@ def prepare(trace: Trace) -> Prepared:
     kinds, nodes = len(classes.num_gpu), len(trace.cluster.names)
     if kinds * nodes > MAX_TABLE:
         raise BadInput(f"trace {trace.name}",
-                       f"has {kinds} distinct requests and {nodes} nodes: at most {MAX_TABLE} pairs are scored.",
+                       f"has {kinds} distinct requests and {nodes} nodes: at most {MAX_TABLE} pairs fit.",
                        "Round the requests, or take fewer nodes.")
     asked, limit = int(trace.pods.asked_milli.sum()), trace.cluster.capacity_milli * TUNE[0] // TUNE[1]
     if asked and len(class_of) * limit > asked * MAX_OFFERED:

@@ -74,6 +74,16 @@ def load_of(arrived, capacity):
     return load
 
 
+@njit
+def ones(bits):
+    """How many bits are set."""
+    count = 0
+    while bits:
+        bits &= bits - 1
+        count += 1
+    return count
+
+
 @njit(cache=True)
 def _replay(nodes, classes, class_of, node_of, gpus_of, tables: Tables, most_gpus, capacity, loads):
     count = nodes.cpu_milli.shape[0]
@@ -107,15 +117,15 @@ def _replay(nodes, classes, class_of, node_of, gpus_of, tables: Tables, most_gpu
                 return sums, events, failed, 2, p
             if k > 0 and (nodes.model[n] < 0 or not (classes.models[c] >> nodes.model[n]) & 1):
                 return sums, events, failed, 3, p
-            taken = 0
+            if ones(given) != k:
+                return sums, events, failed, 4, p
+            if given >> most_gpus:
+                return sums, events, failed, 5, p
             for g in range(most_gpus):
                 if (given >> g) & 1:
-                    taken += 1
                     gpu[n, g] -= d
                     if gpu[n, g] < 0:
                         return sums, events, failed, 5, p
-            if taken != k or (given >> most_gpus) != 0:
-                return sums, events, failed, 4, p
             allocated += k * d
             before = wasted[n]
             wasted[n] = fragmented(tables, nodes.model[n], cpu[n], gpu[n])
