@@ -22,7 +22,6 @@ class Reason(Enum):
     """Code = (answer, what it says in one line). The name is the code."""
 
     # the request itself
-    InvalidRequest = (Answer.Never, "the request breaks a rule of Kubernetes")
     Unsupported = (Answer.Never, "the pod asks for something that Berth does not place")
     MisspeltResource = (Answer.Never, "no node advertises the resource, and its name resembles one that is")
     UnknownResource = (Answer.Never, "no node advertises the resource")

@@ -1,0 +1,204 @@
+"""The cluster as columns: what is free on each node, device by device, and what each node is.
+
+Shapes: N nodes, R resources, G devices of the largest node, L topology levels. Amounts are in the unit of
+their resource (berth.model.resources); a device is 1000 milli.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from berth.model.cluster import Allocation, GpuClass, Health, Node
+from berth.model.resources import CPU, MEMORY, PODS, get
+from berth.model.snapshot import Snapshot
+from berth.model.topology import Topology
+from berth.model.workload import WHOLE, PodClass
+
+I64 = NDArray[np.int64]
+I32 = NDArray[np.int32]
+Codes = NDArray[np.int32]
+
+NO_DEVICE = -1  # milli of a device that is not there or must not be given out
+FIRST_RESOURCES = (CPU, MEMORY, PODS)
+MOST_PODS = 2**31  # where a node does not say how many pods it takes
+
+
+@dataclass
+class Columns:
+    """Mutable: a Draft works on its own copy of the amounts; the rest is shared.
+
+    free, empty        (N, R) int64: what is left; what is left when only DaemonSets run
+    device_free        (N, G) int32: milli left of each device, NO_DEVICE where there is none
+    island             (N, G) int32: NVLink island of each device, -1 for none
+    pool               (N,) int32: the resource whose units are the devices, -1 for none
+    gpu_class          (N,) int32: index into gpu_classes, -1 for none
+    domain             (L, N) int32: domain of each node at each level, -1 where a label is missing
+    """
+
+    nodes: tuple[Node, ...]
+    index: dict[str, int]
+    resources: tuple[str, ...]
+    gpu_classes: tuple[GpuClass, ...]
+    topology: Topology
+    free: I64
+    empty: I64
+    device_free: I32
+    island: I32
+    pool: I32
+    gpu_class: I32
+    domain: I32
+    domain_names: tuple[tuple[str, ...], ...]
+    lost: tuple[str, ...] = ()  # allocations that could not be counted, a sentence each
+    _labels: dict[str, tuple[Codes, dict[str, int]]] = field(default_factory=dict)
+
+    @property
+    def size(self) -> int:
+        return len(self.nodes)
+
+    def column(self, resource: str) -> int:
+        """Index of a resource, -1 where neither a node nor a request names it."""
+        try:
+            return self.resources.index(resource)
+        except ValueError:
+            return -1
+
+    def label(self, key: str) -> tuple[Codes, dict[str, int]]:
+        """Values of a label as codes, (N,), -1 where it is absent; and the code of each value."""
+        if key not in self._labels:
+            self._labels[key] = _codes([n.labels.get(key) for n in self.nodes])
+        return self._labels[key]
+
+
+def columns_of(snapshot: Snapshot, pod_classes: Iterable[PodClass] = ()) -> Columns:
+    """Columns for a snapshot; `pod_classes` adds the resources that only requests name."""
+    nodes = snapshot.nodes
+    names: dict[str, int] = {name: i for i, name in enumerate(FIRST_RESOURCES)}
+    for node in nodes:
+        for name, _ in node.allocatable:
+            names.setdefault(name, len(names))
+    for pod_class in pod_classes:
+        for name, _ in pod_class.requests:
+            names.setdefault(name, len(names))
+    class_index = {c.name: i for i, c in enumerate(snapshot.gpu_classes)}
+    most = max((len(n.devices) for n in nodes), default=0) or 1
+
+    shape = (len(nodes), len(names))
+    domain, domain_names = _domains(nodes, snapshot.topology)
+    columns = Columns(
+        nodes=nodes,
+        index={n.name: i for i, n in enumerate(nodes)},
+        resources=tuple(names),
+        gpu_classes=snapshot.gpu_classes,
+        topology=snapshot.topology,
+        free=np.zeros(shape, np.int64),
+        empty=np.zeros(shape, np.int64),
+        device_free=np.full((len(nodes), most), NO_DEVICE, np.int32),
+        island=np.full((len(nodes), most), -1, np.int32),
+        pool=np.full(len(nodes), -1, np.int32),
+        gpu_class=np.array([class_index.get(n.gpu_class, -1) for n in nodes], np.int32).reshape(len(nodes)),
+        domain=domain,
+        domain_names=domain_names,
+    )
+    held_on, lost = by_node(snapshot.allocations, columns.index)
+    columns.lost = lost
+    for n in range(len(nodes)):
+        refill(columns, n, held_on.get(n, ()))
+    return columns
+
+
+def by_node(
+    allocations: Iterable[Allocation], index: Mapping[str, int]
+) -> tuple[dict[int, list[Allocation]], tuple[str, ...]]:
+    """Allocations by index of their node, in their order; and a sentence for each whose node is not there."""
+    held_on: dict[int, list[Allocation]] = {}
+    lost: list[str] = []
+    for allocation in allocations:
+        n = index.get(allocation.node)
+        if n is None:
+            pod = f"{allocation.namespace}/{allocation.name}"
+            lost.append(f"pod {pod} is on node {allocation.node}, which is not there")
+        else:
+            held_on.setdefault(n, []).append(allocation)
+    return held_on, tuple(lost)
+
+
+def refill(columns: Columns, n: int, allocations: Iterable[Allocation]) -> None:
+    """Work out one node's amounts anew. Named devices first: a counted pod's devices are only a prediction."""
+    node = columns.nodes[n]
+    free, left = dict.fromkeys(columns.resources, 0), columns.device_free[n]
+    free[PODS] = MOST_PODS
+    free.update(node.allocatable)
+    left[:] = NO_DEVICE
+    columns.pool[n] = columns.column(node.device_resource) if node.devices else -1
+    if columns.pool[n] >= 0:
+        admitted = free[node.device_resource]
+        for g, device in enumerate(node.devices):
+            columns.island[n, g] = device.island
+            # Where the kubelet admits fewer devices than are there, the last are left out.
+            if admitted and device.health in (Health.Fit, Health.Suspect):
+                left[g] = WHOLE
+                admitted -= 1
+        free[node.device_resource] = int((left == WHOLE).sum())
+    empty = dict(free)
+    counted: list[tuple[int, int]] = []
+    for allocation in allocations:
+        for name, amount in allocation.pod_class.requests:
+            free[name] -= amount
+            if allocation.is_daemon:
+                empty[name] -= amount
+        free[PODS] -= 1
+        if allocation.is_daemon:
+            empty[PODS] -= 1
+        if columns.pool[n] < 0:
+            continue
+        milli = allocation.pod_class.gpu_milli
+        if allocation.devices:
+            _hold(left, allocation.devices, milli)
+        elif asked := get(allocation.pod_class.requests, node.device_resource):
+            counted.append((asked, milli))
+    for asked, milli in counted:
+        _hold(left, predict(left, asked, milli), milli)
+    if columns.pool[n] >= 0:
+        # Fractions and over-commitment make the count and the devices differ: the devices are the truth.
+        free[node.device_resource] = int((left == WHOLE).sum())
+    columns.free[n] = [free[name] for name in columns.resources]
+    columns.empty[n] = [empty[name] for name in columns.resources]
+
+
+def _hold(left: I32, devices: Iterable[int], milli: int) -> None:
+    for g in devices:
+        if 0 <= g < len(left) and left[g] > 0:
+            left[g] = max(0, left[g] - milli)
+
+
+def predict(left: I32, count: int, milli: int) -> tuple[int, ...]:
+    """The devices that a counted pod probably holds: the fullest that fit, lowest index first."""
+    candidates = [g for g in range(len(left)) if left[g] >= milli]
+    candidates.sort(key=lambda g: (left[g], g))
+    return tuple(candidates[:count])
+
+
+def _domains(nodes: tuple[Node, ...], topology: Topology) -> tuple[I32, tuple[tuple[str, ...], ...]]:
+    """Domains by the path of labels from the widest level down; the path may skip levels without a label."""
+    domain = np.full((len(topology.levels), len(nodes)), -1, np.int32)
+    all_names: list[tuple[str, ...]] = []
+    for depth, level in enumerate(topology.levels):
+        ids: dict[tuple[str, ...], int] = {}
+        for n, node in enumerate(nodes):
+            value = node.labels.get(level.label)
+            if value is None:
+                continue
+            path = tuple(node.labels.get(above.label, "") for above in topology.levels[: depth + 1])
+            domain[depth, n] = ids.setdefault(path, len(ids))
+        all_names.append(tuple("/".join(part for part in path if part) for path in ids))
+    return domain, tuple(all_names)
+
+
+def _codes(values: list[str | None]) -> tuple[Codes, dict[str, int]]:
+    vocabulary: dict[str, int] = {}
+    codes = np.array([-1 if v is None else vocabulary.setdefault(v, len(vocabulary)) for v in values], np.int32)
+    return codes, vocabulary

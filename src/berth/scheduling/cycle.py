@@ -1,0 +1,116 @@
+"""One scheduling cycle, from a snapshot to a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from time import perf_counter
+
+import numpy as np
+from numpy.typing import NDArray
+
+from berth.model.snapshot import Snapshot
+from berth.scheduling import admission
+from berth.scheduling.order import ordered
+from berth.scheduling.plan import Plan
+from berth.scheduling.policy import Policy
+from berth.scheduling.round import Round
+from berth.scheduling.tables import Tables
+
+Mask = NDArray[np.bool_]
+
+
+def cycle(snapshot: Snapshot, policy: Policy | None = None, cache: Tables | None = None) -> Plan:
+    """Decide once. The same snapshot and policy give the same plan, whatever the cache holds.
+
+    1 order    who is next: due share, priority, age                      (order.py)
+    2 admit    gates, missing pods, quota and limits: who may run at all  (admission.py)
+    3 place    gangs whole, into the domain that they spoil least;        (placement.py)
+               runs of single pods by the kernel                          (scoring.py)
+    4 explain  a verdict for each that waits                              (explain.py)
+
+    Making room for those that wait and holding it for them come between 3 and 4 once Berth may evict.
+    """
+    clock = _Clock()
+    now = Round.of(snapshot, policy or Policy(), cache or Tables())
+    clock.tick("take in")
+
+    order, above_quota = ordered(now.workloads, now.milli, now.queue, now.ledger)
+    clock.tick("order")
+
+    within, above = order[~above_quota[order]], order[above_quota[order]]
+    _decide(within, now, _Kept())
+    _decide(above, now, _kept_for(now) if len(above) else _Kept())
+    clock.tick("admit and place")
+
+    verdicts = now.verdicts()
+    clock.tick("explain")
+    return now.plan(verdicts, clock.seconds)
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """GPU classes, (C + 1,), for which a workload within its quota waits, and that workload's name."""
+
+    closed: Mask | None = None
+    waiting: str = ""
+
+
+def _decide(order: NDArray[np.int64], now: Round, kept: _Kept) -> None:
+    """Admit and place workloads in their order; those above their quota stay off what is kept for others."""
+    for batch in _batches(order, now):
+        if len(batch) > 1 or now.is_single(int(batch[0])):
+            now.place_run(batch, kept.closed)
+            continue
+        w = int(batch[0])
+        workload, queue = now.workloads[w], int(now.queue[w])
+        refusal = admission.not_ready(workload) or admission.over_limit(workload, queue, now.ledger)
+        if refusal or not now.place_gang(w, kept.closed):
+            now.wait(w, refusal)
+    if kept.closed is not None and kept.closed.any():
+        _tell_of_quota(order, now, kept)
+
+
+def _batches(order: NDArray[np.int64], now: Round) -> Iterator[NDArray[np.int64]]:
+    """Runs of single pods, as long as they come, and every other workload by itself."""
+    start = 0
+    single = [now.is_single(w) for w in order.tolist()]
+    for i, is_single in enumerate(single):
+        if not is_single:
+            if start < i:
+                yield order[start:i]
+            yield order[i : i + 1]
+            start = i + 1
+    if start < len(order):
+        yield order[start:]
+
+
+def _kept_for(now: Round) -> _Kept:
+    """What workloads within a stated quota still wait for. Nothing is kept where nobody states a quota."""
+    if not now.ledger.has_quotas:
+        return _Kept()
+    for w in now.waiting:
+        q = int(now.queue[w])
+        if w not in now.refused and now.milli[w] and (now.ledger.quota[now.ledger.chain(q)] < 2**62).any():
+            return _Kept(now.wanted(w), now.workloads[w].key)
+    return _Kept()
+
+
+def _tell_of_quota(order: NDArray[np.int64], now: Round, kept: _Kept) -> None:
+    """Those that waited because of what is kept say so."""
+    mine = set(order.tolist())
+    assert kept.closed is not None
+    for w in now.waiting:
+        if w in mine and w not in now.refused and now.milli[w] and (now.wanted(w) & kept.closed).any():
+            now.refused[w] = admission.over_quota(now.workloads[w], int(now.queue[w]), now.ledger, kept.waiting)
+
+
+@dataclass
+class _Clock:
+    seconds: dict[str, float] = field(default_factory=dict)
+    _last: float = field(default_factory=perf_counter)
+
+    def tick(self, step: str) -> None:
+        now = perf_counter()
+        self.seconds[step] = self.seconds.get(step, 0.0) + now - self._last
+        self._last = now

@@ -1,0 +1,123 @@
+"""A plan in the making: its own copy of what is free, tried, committed or dropped whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from berth.scheduling import kernels
+from berth.scheduling.columns import Columns
+from berth.scheduling.tables import Tables
+
+I64 = NDArray[np.int64]
+I32 = NDArray[np.int32]
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Put:
+    """`count` pods of one class put on one node; `devices` holds a bit mask for each of them."""
+
+    row: int
+    node: int
+    devices: tuple[int, ...]
+
+    @property
+    def count(self) -> int:
+        return len(self.devices)
+
+
+@dataclass
+class Draft:
+    """Amounts as they would be once the plan is carried out.
+
+    free (N, R), device_free (N, G), copies (M, N), block (M, N) as in Columns and Tables. `puts` are the pods
+    of the transaction that is open.
+    """
+
+    columns: Columns
+    tables: Tables
+    free: I64
+    device_free: I32
+    copies: I32
+    block: NDArray[np.uint8]
+    puts: list[Put] = field(default_factory=list)
+    _before: dict[int, tuple[I64, I32]] = field(default_factory=dict)
+    on_change: list[Callable[[I64], None]] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, tables: Tables) -> Draft:
+        columns = tables.columns
+        assert columns is not None, "the tables are brought up to a snapshot first"
+        return cls(
+            columns, tables,
+            columns.free.copy(), columns.device_free.copy(), tables.copies.copy(), tables.block.copy(),
+        )  # fmt: skip
+
+    def put(self, row: int, node: int, count: int = 1) -> None:
+        """Put pods on a node that has room for them, choosing their devices."""
+        if node not in self._before:
+            self._before[node] = (self.free[node].copy(), self.device_free[node].copy())
+        masks = np.zeros(count, np.int64)
+        kernels.put_copies(
+            row, node, masks, self.tables.need, self.tables.ask,
+            self.free, self.device_free, self.columns.island, self.columns.pool,
+        )  # fmt: skip
+        self.puts.append(Put(row, node, tuple(masks.tolist())))
+
+    def put_on(self, row: int, node: int, devices: int) -> None:
+        """Put one pod on a node and on these devices (a bit mask)."""
+        if node not in self._before:
+            self._before[node] = (self.free[node].copy(), self.device_free[node].copy())
+        self._take(1, row, node, devices)
+        self.puts.append(Put(row, node, (devices,)))
+
+    def _take(self, sign: int, row: int, node: int, devices: int) -> None:
+        kernels.take(
+            sign, devices, self.tables.need[row], self.tables.ask[row],
+            self.free[node], self.device_free[node], self.columns.pool[node],
+        )  # fmt: skip
+
+    def recount(self, nodes: I64) -> None:
+        """Count again what fits on these nodes."""
+        tables, columns = self.tables, self.columns
+        kernels.refresh_nodes(
+            nodes, np.arange(len(tables.rows)), tables.need, tables.ask, tables.static,
+            self.free, self.device_free, columns.island, columns.pool, self.copies, self.block,
+        )  # fmt: skip
+        for changed in self.on_change:
+            changed(nodes)
+
+    def mark(self) -> int:
+        """A point to go back to within the transaction."""
+        return len(self.puts)
+
+    def undo_to(self, mark: int) -> None:
+        """Take away what was put after the mark."""
+        touched: set[int] = set()
+        for put in self.puts[mark:]:
+            touched.add(put.node)
+            for devices in put.devices:
+                self._take(-1, put.row, put.node, devices)
+        del self.puts[mark:]
+        if touched:
+            self.recount(np.array(sorted(touched), np.int64))
+
+    def commit(self) -> list[Put]:
+        """Keep what was put; returns it and opens the next transaction."""
+        puts, self.puts = self.puts, []
+        self._before.clear()
+        return puts
+
+    def drop(self) -> None:
+        """Take away all that the transaction put."""
+        touched = np.array(sorted(self._before), np.int64)
+        for node, (free, device_free) in self._before.items():
+            self.free[node], self.device_free[node] = free, device_free
+        self.puts.clear()
+        self._before.clear()
+        if len(touched):
+            self.recount(touched)

@@ -1,0 +1,133 @@
+"""A bounded exact search for gangs of several pod sets, where placing one set after the other failed.
+
+Depth first over pods, the hardest set first. Three things keep it small: pods of a set go to nodes in rising
+order (they are alike), nodes that look alike are tried once, and a branch ends as soon as some set has fewer
+places left than pods. What it does not find within its bound it does not deny.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from berth.scheduling import kernels
+from berth.scheduling.draft import Draft
+
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Part:
+    """`need` pods of class `row`; all in one domain of `level` where that is not -1 (levels: the host)."""
+
+    pod_set: int
+    row: int
+    need: int
+    level: int
+
+
+@dataclass
+class Found:
+    """`set_of_put` is None where nothing was found; `proven` is False where the bound ended the search."""
+
+    set_of_put: list[int] | None
+    proven: bool
+
+
+@dataclass
+class _Search:
+    parts: Sequence[Part]
+    draft: Draft
+    scope: Mask
+    steps: int
+
+    def run(self, part: int, placed: int, from_node: int) -> bool:
+        """Place the rest, from pod `placed` of set `part` on; True with the pods in the draft."""
+        if part == len(self.parts):
+            return True
+        now = self.parts[part]
+        if placed == now.need:
+            return self.run(part + 1, 0, 0)
+        if not self._room_for_rest(part, placed):
+            return False
+        for node, devices in self._places(now, placed, from_node):
+            self.steps -= 1
+            if self.steps < 0:
+                return False
+            mark = self.draft.mark()
+            self.draft.put_on(now.row, node, devices)
+            self.draft.recount(np.array([node]))
+            if self.run(part, placed + 1, node):
+                return True
+            self.draft.undo_to(mark)
+        return False
+
+    def _room_for_rest(self, part: int, placed: int) -> bool:
+        for i in range(part, len(self.parts)):
+            rest = self.parts[i]
+            need = rest.need - (placed if i == part else 0)
+            if int(self.draft.copies[rest.row][self.scope].sum()) < need:
+                return False
+        return True
+
+    def _places(self, part: Part, placed: int, from_node: int) -> Iterator[tuple[int, int]]:
+        draft = self.draft
+        open_ = self.scope & (draft.copies[part.row] > 0)
+        if part.level >= 0 and placed:
+            first = draft.puts[-placed].node
+            if part.level == len(draft.columns.topology.levels):
+                open_ = open_ & (np.arange(len(open_)) == first)
+            else:
+                open_ = open_ & (draft.columns.domain[part.level] == draft.columns.domain[part.level][first])
+        elif part.level >= 0 and part.level < len(draft.columns.topology.levels):
+            open_ = open_ & (draft.columns.domain[part.level] >= 0)
+        seen: set[tuple[object, ...]] = set()
+        # A pod after the first of its set may share the last one's node or go further, never back.
+        for node in np.flatnonzero(open_[from_node:] if placed else open_).tolist():
+            node += from_node if placed else 0
+            likeness = self._likeness(node)
+            if likeness in seen:
+                continue
+            if not (placed and node == from_node):
+                seen.add(likeness)
+            for devices in self._device_choices(part.row, node):
+                yield node, devices
+
+    def _likeness(self, node: int) -> tuple[object, ...]:
+        """Nodes that are equal in this are interchangeable for the rest of the search."""
+        draft = self.draft
+        rows = [p.row for p in self.parts]
+        domains = tuple(draft.columns.domain[:, node].tolist())
+        devices = sorted(zip(draft.device_free[node].tolist(), draft.columns.island[node].tolist(), strict=True))
+        static = tuple(draft.tables.static[rows, node].tolist())
+        return (draft.free[node].tobytes(), tuple(devices), static, domains, int(draft.columns.pool[node]))
+
+    def _device_choices(self, row: int, node: int) -> Iterator[int]:
+        """Device masks worth trying: each fill level for a share of one device, the usual choice else."""
+        draft = self.draft
+        column, devices, milli, one_island = draft.tables.ask[row].tolist()
+        left, islands = draft.device_free[node], draft.columns.island[node]
+        if devices == 0 or draft.columns.pool[node] != column:
+            yield 0
+        elif devices == 1:
+            tried: set[tuple[int, int]] = set()
+            for g in range(len(left)):
+                kind = (int(left[g]), int(islands[g]))
+                if left[g] >= milli and kind not in tried:
+                    tried.add(kind)
+                    yield 1 << g
+        else:
+            yield int(kernels.choose_devices(left, islands, devices, milli, one_island))
+
+
+def search(parts: Sequence[Part], draft: Draft, scope: Mask, steps: int) -> Found:
+    """Look for places for all parts within `scope`, in at most `steps` steps; the draft holds what was found."""
+    hunt = _Search([p for p in parts if p.need], draft, scope, steps)
+    mark = draft.mark()
+    if hunt.run(0, 0, 0):
+        return Found([p.pod_set for p in hunt.parts for _ in range(p.need)], True)
+    draft.undo_to(mark)
+    return Found(None, hunt.steps >= 0)

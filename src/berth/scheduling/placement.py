@@ -1,0 +1,288 @@
+"""Where a gang goes: all of its minimum, or nothing.
+
+1 scopes   the domains that may hold the whole workload: those of the required level, tightest first; without
+           a required level the narrowest domains that hold it (from the preferred level outwards), then anywhere
+2 sets     within a scope the pod sets, the hardest to place first, each into a domain of its own where it asks
+3 search   where the sets got in each other's way, a bounded exact search
+4 grow     above the minimum, as far as the same scope allows
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from berth.model.topology import HOST_LABEL
+from berth.model.workload import PodSet, TopologyWish, Workload
+from berth.scheduling.draft import Draft
+from berth.scheduling.exact import Part, search
+from berth.scheduling.quota import gpu_milli
+from berth.scheduling.topology import nodes_of, room_by_domain, smallest_first, spread_over
+
+I64 = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+MOST_SCOPES = 64  # domains tried for a gang of several pod sets before the answer is "not proven"
+
+
+@dataclass(frozen=True)
+class Bound:
+    """How far the exact search may go before it says that it does not know."""
+
+    steps: int = 20_000
+
+
+@dataclass
+class Tried:
+    """What came of placing a gang. `proven` is False where a search ended at its bound."""
+
+    placed: bool
+    proven: bool = True
+    scope: str = ""  # the domain that it went to, "" where it is not in one
+    set_of_put: list[int] = field(default_factory=list)  # pod set of each of the draft's puts
+
+
+def place_gang(workload: Workload, rows: Sequence[int], draft: Draft, allowed: Mask, rank: Rank) -> Tried:
+    """Put a workload's pods into the draft, or leave the draft as it was.
+
+    `rows` are the class rows of its pod sets, `allowed` (N,) the nodes that its queue may use.
+    """
+    hardest_first = sorted(
+        (s for s, pod_set in enumerate(workload.pod_sets) if pod_set.count),
+        key=lambda s: (-_weight(workload.pod_sets[s]), s),
+    )
+    proven = True
+    for scope, name in _scopes(workload, rows, draft, allowed):
+        set_of_put = _place_sets(workload, rows, hardest_first, draft, scope, rank)
+        if set_of_put is None and len(hardest_first) > 1:
+            found, set_of_put = _search(workload, rows, hardest_first, draft, scope)
+            proven = proven and found
+        if set_of_put is not None:
+            _grow(workload, rows, hardest_first, draft, scope, rank, set_of_put)
+            return Tried(True, True, name, set_of_put)
+    return Tried(False, proven)
+
+
+class Rank(Protocol):
+    """The order in which nodes are filled: lowest loss first (berth.scheduling.scoring)."""
+
+    def of(self, row: int, draft: Draft) -> I64:
+        """(N,) for a class row; the lower the earlier."""
+        ...
+
+
+def whole_level(workload: Workload, draft: Draft) -> int | None:
+    """Index of the narrowest level that the whole workload is required to share; None where there is none.
+
+    -1 stands for a level that the cluster does not know. A single pod set's own wish for all of its pods is the
+    same as the workload's.
+    """
+    wishes = list(workload.topology)
+    if len(workload.pod_sets) == 1:
+        wishes += [w for w in workload.pod_sets[0].topology if not w.slice_size]
+    levels = [level_of(w, draft) for w in wishes if w.required]
+    if not levels:
+        return None
+    return -1 if -1 in levels else max(levels)
+
+
+def level_of(wish: TopologyWish, draft: Draft) -> int:
+    """Index of the wished level; the number of levels stands for the host; -1 for one that is not known."""
+    topology = draft.columns.topology
+    if wish.level in (HOST_LABEL, "host", "hostname"):
+        return len(topology.levels)
+    return topology.find(wish.level)
+
+
+def _scopes(workload: Workload, rows: Sequence[int], draft: Draft, allowed: Mask) -> Iterator[tuple[Mask, str]]:
+    levels = len(draft.columns.topology.levels)
+    required = whole_level(workload, draft)
+    if required == -1:
+        return
+    sets = [(rows[s], pod_set.min_count) for s, pod_set in enumerate(workload.pod_sets) if pod_set.min_count]
+    if not sets:
+        sets = [(rows[s], 1) for s, p in enumerate(workload.pod_sets) if p.count][:1]
+    if required is not None:
+        yield from _domains(sets, required, draft, allowed)
+        return
+    near = [level_of(w, draft) for w in (*workload.topology, *_single(workload)) if not w.required]
+    asks_gpus = any(_weight(s) for s in workload.pod_sets)
+    if workload.is_gang and (asks_gpus or near):
+        for level in range(levels - 1, -1, -1):
+            yield from _domains(sets, level, draft, allowed, most=1)
+    yield allowed, ""
+
+
+def _single(workload: Workload) -> tuple[TopologyWish, ...]:
+    return workload.pod_sets[0].topology if len(workload.pod_sets) == 1 else ()
+
+
+def _domains(
+    sets: Sequence[tuple[int, int]], level: int, draft: Draft, allowed: Mask, most: int = MOST_SCOPES
+) -> Iterator[tuple[Mask, str]]:
+    """Domains of a level in which each set on its own has room, the tightest for the largest set first."""
+    columns = draft.columns
+    if level == len(columns.topology.levels):
+        fits = allowed.copy()
+        for row, need in sets:
+            fits &= draft.copies[row] >= need
+        main = max(sets, key=lambda s: s[1])[0]
+        nodes = np.flatnonzero(fits)
+        for n in nodes[np.argsort(draft.copies[main][nodes], kind="stable")][:most].tolist():
+            mask = np.zeros(columns.size, bool)
+            mask[n] = True
+            yield mask, columns.nodes[n].name
+        return
+    rooms = [room_by_domain(draft.copies[row], level, columns, allowed) for row, _ in sets]
+    fits = np.ones(len(columns.domain_names[level]), bool)
+    for room, (_, need) in zip(rooms, sets, strict=True):
+        fits &= room >= need
+    main = max(range(len(sets)), key=lambda s: sets[s][1])
+    tightness = np.where(fits, rooms[main], -1)
+    for tried, domain in enumerate(smallest_first(tightness, 0)):
+        if tried == most:
+            return
+        name = f"{columns.topology.levels[level].name} {columns.domain_names[level][domain]}"
+        yield allowed & nodes_of(level, domain, columns), name
+
+
+def _place_sets(
+    workload: Workload, rows: Sequence[int], order: Sequence[int], draft: Draft, scope: Mask, rank: Rank
+) -> list[int] | None:
+    """Each set's minimum, one after the other; None, and the draft as it was, where one finds no room."""
+    mark = draft.mark()
+    set_of_put: list[int] = []
+    for s in order:
+        pod_set = workload.pod_sets[s]
+        nodes = _nodes_for(pod_set, pod_set.min_count, rows[s], draft, scope, rank)
+        if nodes is None:
+            draft.undo_to(mark)
+            return None
+        _put_all(rows[s], nodes, draft)
+        set_of_put += [s] * (draft.mark() - mark - len(set_of_put))
+    return set_of_put
+
+
+def _nodes_for(
+    pod_set: PodSet, need: int, row: int, draft: Draft, scope: Mask, rank: Rank
+) -> list[tuple[int, int]] | None:
+    """Nodes and pods on each for `need` pods of a set within a scope; None where they do not fit."""
+    if need == 0:
+        return []
+    copies, columns = draft.copies[row], draft.columns
+    order = rank.of(row, draft)
+    required = [w for w in pod_set.topology if w.required]
+    slices = next((w for w in required if w.slice_size), None)
+    whole = [level_of(w, draft) for w in required if not w.slice_size]
+    if -1 in whole:
+        return None
+    if whole:
+        level = max(whole)
+        if level == len(columns.topology.levels):
+            nodes = np.flatnonzero(scope & (copies >= need))
+            return [(int(nodes[np.argmin(copies[nodes])]), need)] if len(nodes) else None
+        room = room_by_domain(copies, level, columns, scope)
+        domain = next(smallest_first(room, need), None)
+        if domain is None:
+            return None
+        scope = scope & nodes_of(level, domain, columns)
+    if slices is not None:
+        return _slices(slices, need, row, draft, scope, order)
+    if int(copies[scope].sum()) < need:
+        return None
+    return spread_over(copies, need, scope, 0, columns, order)
+
+
+def _slices(
+    wish: TopologyWish, need: int, row: int, draft: Draft, scope: Mask, order: I64
+) -> list[tuple[int, int]] | None:
+    """Whole slices, each within one domain: as many as fit into the largest domains, the rest into the tightest."""
+    level, size, columns = level_of(wish, draft), wish.slice_size, draft.columns
+    copies = draft.copies[row]
+    if level == -1:
+        return None
+    if level == len(columns.topology.levels):
+        per_host = (copies // size * size).astype(np.int32)
+        if int(per_host[scope].sum()) < need:
+            return None
+        return spread_over(per_host, need, scope, 0, columns, order)
+    room = room_by_domain(copies, level, columns, scope, size)
+    whole = -(-need // size) * size
+    if int(room.sum()) < whole:
+        return None
+    chosen: list[tuple[int, int]] = []
+    while need > 0:
+        tightest = next(smallest_first(room, -(-need // size) * size), None)
+        domain = int(np.argmax(room)) if tightest is None else tightest
+        part = min(need, int(room[domain]))
+        inside = scope & nodes_of(level, domain, columns)
+        chosen += spread_over(copies, part, inside, level + 1, columns, order)
+        need -= part
+        room[domain] = 0
+    return chosen
+
+
+def _put_all(row: int, nodes: Sequence[tuple[int, int]], draft: Draft) -> None:
+    for node, count in nodes:
+        draft.put(row, node, count)
+    draft.recount(np.array([node for node, _ in nodes], np.int64))
+
+
+def _search(
+    workload: Workload, rows: Sequence[int], order: Sequence[int], draft: Draft, scope: Mask
+) -> tuple[bool, list[int] | None]:
+    """Exact search for the minimum counts. (whether the answer is proven, pod set of each put or None)."""
+    parts = []
+    for s in order:
+        pod_set = workload.pod_sets[s]
+        required = [w for w in pod_set.topology if w.required]
+        if any(level_of(w, draft) == -1 for w in required):
+            return True, None
+        if any(w.slice_size for w in required):
+            return False, None  # slices of mixed sets are placed greedily only
+        levels = [level_of(w, draft) for w in required]
+        parts.append(Part(s, rows[s], pod_set.min_count, max(levels) if levels else -1))
+    found = search(parts, draft, scope, Bound().steps)
+    return found.proven, found.set_of_put
+
+
+def _grow(
+    workload: Workload, rows: Sequence[int], order: Sequence[int], draft: Draft, scope: Mask, rank: Rank,
+    set_of_put: list[int],
+) -> None:  # fmt: skip
+    """Pods above the minimum, as many as fit in the scope. A set that must share a domain grows inside it."""
+    for s in order:
+        pod_set, row = workload.pod_sets[s], rows[s]
+        extra = pod_set.count - pod_set.min_count
+        if extra <= 0:
+            continue
+        inside = scope & _domain_of_set(pod_set, s, set_of_put, draft)
+        extra = min(extra, int(draft.copies[row][inside].sum()))
+        if extra > 0:
+            before = draft.mark()
+            nodes = spread_over(draft.copies[row], extra, inside, 0, draft.columns, rank.of(row, draft))
+            _put_all(row, nodes, draft)
+            set_of_put += [s] * (draft.mark() - before)
+
+
+def _domain_of_set(pod_set: PodSet, s: int, set_of_put: Sequence[int], draft: Draft) -> Mask:
+    columns = draft.columns
+    inside = np.ones(columns.size, bool)
+    first = next((p.node for p, of in zip(draft.puts, set_of_put, strict=True) if of == s), None)
+    for wish in pod_set.topology:
+        if wish.required and not wish.slice_size and first is not None:
+            level = level_of(wish, draft)
+            if level == len(columns.topology.levels):
+                inside &= np.arange(columns.size) == first
+            else:
+                inside &= columns.domain[level] == columns.domain[level][first]
+    return inside
+
+
+def _weight(pod_set: PodSet) -> int:
+    """How hard one pod is to place: its GPU milli."""
+    return gpu_milli(pod_set.pod_class.requests, pod_set.pod_class.gpu_milli)

@@ -1,0 +1,272 @@
+"""What one cycle works with: the workloads with their rows and queues, the draft, what was decided so far."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from berth.model.reasons import Answer, Cause, Verdict
+from berth.model.snapshot import Snapshot
+from berth.model.workload import Workload
+from berth.scheduling import scoring
+from berth.scheduling.admission import limit_reached, open_classes
+from berth.scheduling.draft import Draft
+from berth.scheduling.explain import verdict_of
+from berth.scheduling.placement import place_gang
+from berth.scheduling.plan import Plan
+from berth.scheduling.policy import Policy
+from berth.scheduling.quota import Ledger, gpu_milli, ledger_of, milli_of
+from berth.scheduling.scoring import Losses
+from berth.scheduling.tables import Tables, classes_of
+
+I32 = NDArray[np.int32]
+I64 = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+
+@dataclass
+class Round:
+    """Mutable, for the length of one cycle.
+
+    rows     class row of each pod set of each workload
+    milli    (W,) int64 GPU milli of each workload; queue (W,) int32 who pays
+    binds    columns of the binds so far: workload, pod set, node, devices
+    """
+
+    snapshot: Snapshot
+    policy: Policy
+    draft: Draft
+    ledger: Ledger
+    losses: Losses
+    rows: list[tuple[int, ...]]
+    milli: I64
+    queue: I32
+    arrivals: I64  # (M,) position of each row in losses.rows, -1 for none; used where demand is learned
+    binds: list[tuple[I32, I32, I32, I64]] = field(default_factory=list)
+    scopes: dict[int, str] = field(default_factory=dict)
+    refused: dict[int, Cause] = field(default_factory=dict)
+    unproven: set[int] = field(default_factory=set)
+    waiting: list[int] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, policy: Policy, tables: Tables) -> Round:
+        classes = list(classes_of(snapshot))
+        tables.sync(snapshot, classes)
+        draft = Draft.of(tables)
+        workloads = snapshot.workloads
+        rows = [tuple([tables.row(s.pod_class) for s in w.pod_sets]) for w in workloads]
+        ledger = _ledger(snapshot)
+        queue = np.fromiter((ledger.queue_of(w.queue, w.namespace) for w in workloads), np.int32, len(workloads))
+        demand_rows, demand = _demand(snapshot, policy, tables, rows)
+        losses = Losses(demand_rows, demand, policy, draft)
+        arrivals = np.full(len(tables.rows), -1, np.int64)
+        if policy.learn_arrivals:
+            arrivals[demand_rows] = np.arange(len(demand_rows))
+        milli = np.fromiter((milli_of(w) for w in workloads), np.int64, len(workloads))
+        return cls(snapshot, policy, draft, ledger, losses, rows, milli, queue, arrivals)
+
+    @property
+    def workloads(self) -> Sequence[Workload]:
+        return self.snapshot.workloads
+
+    def is_single(self, w: int) -> bool:
+        """A lone pod that the kernel can place: no gang, no wish for a domain, nothing about other pods."""
+        workload = self.workloads[w]
+        if len(workload.pod_sets) != 1 or workload.topology or workload.gates or workload.missing_pods:
+            return False
+        pod_set = workload.pod_sets[0]
+        return pod_set.count == 1 and not pod_set.topology and not pod_set.pod_class.depends_on_pods
+
+    def place_run(self, run: I64, closed: Mask | None = None) -> None:
+        """Hand a run of single pods to the kernel. `closed` (C + 1,) are GPU classes kept for others."""
+        draft, tables, columns = self.draft, self.draft.tables, self.draft.columns
+        rows = np.fromiter((self.rows[w][0] for w in run), np.int64, len(run))
+        milli = self._milli_of_rows()
+        node, devices = np.full(len(run), -1, np.int32), np.zeros(len(run), np.int64)
+        limit = self.ledger.limit
+        if closed is not None and closed.any():
+            limit = limit.copy()
+            limit[:, closed] = 0
+        gpu_class = np.where(columns.gpu_class < 0, limit.shape[1] - 1, columns.gpu_class)
+        scoring.place_run(
+            rows, self.arrivals, self.policy.refresh, self.policy.quantum,
+            self.losses.rows, self.losses.demand, self.losses.share,
+            tables.need, tables.ask, tables.static,
+            draft.free, draft.device_free, columns.island, columns.pool,
+            self.queue[run], bool((limit < 2**62).any()), self.ledger.parent, limit, self.ledger.used,
+            gpu_class.astype(np.int32), milli, node, devices,
+        )  # fmt: skip
+        placed = node >= 0
+        if placed.any():
+            draft.recount(np.unique(node[placed]).astype(np.int64))
+            self.binds.append((
+                run[placed].astype(np.int32), np.zeros(int(placed.sum()), np.int32), node[placed], devices[placed]
+            ))  # fmt: skip
+        self.waiting += run[~placed].tolist()
+
+    def place_gang(self, w: int, closed: Mask | None = None) -> bool:
+        """Place a workload whole, or leave the draft as it was."""
+        workload, draft = self.workloads[w], self.draft
+        tried = place_gang(workload, self.rows[w], draft, self._allowed(w, closed), self.losses)
+        if not tried.placed:
+            draft.drop()
+            if not tried.proven:
+                self.unproven.add(w)
+            return False
+        puts = draft.commit()
+        counts = [p.count for p in puts]
+        node = np.repeat(np.array([p.node for p in puts], np.int32), counts)
+        pod_set = np.repeat(np.array(tried.set_of_put, np.int32), counts)
+        devices = np.array([mask for p in puts for mask in p.devices], np.int64)
+        self.binds.append((np.full(len(node), w, np.int32), pod_set, node, devices))
+        if tried.scope:
+            self.scopes[w] = tried.scope
+        self._book(w, node, pod_set)
+        return True
+
+    def wait(self, w: int, refusal: Cause | None) -> None:
+        """Leave a workload waiting; without a refusal the tables say why."""
+        self.waiting.append(w)
+        if refusal is not None:
+            self.refused[w] = refusal
+
+    def wanted(self, w: int) -> Mask:
+        """(C + 1,) GPU classes on which a workload could run, whatever runs there now."""
+        columns = self.draft.columns
+        classes = np.zeros(self.ledger.limit.shape[1], bool)
+        for row, pod_set in zip(self.rows[w], self.workloads[w].pod_sets, strict=True):
+            if gpu_milli(pod_set.pod_class.requests, pod_set.pod_class.gpu_milli):
+                classes[columns.gpu_class[self.draft.tables.static[row] == 0]] = True
+        return classes
+
+    def verdicts(self) -> dict[int, Verdict]:
+        """A verdict for each workload that waits; workloads of the same shape share the work."""
+        found: dict[int, Verdict] = {}
+        shared: dict[object, Verdict] = {}
+        everywhere = np.ones(self.draft.columns.size, bool)
+        for w in self.waiting:
+            workload = self.workloads[w]
+            if w in self.refused:
+                cause = self.refused[w]
+                found[w] = Verdict(workload.key, cause.reason.answer, (cause,))
+                continue
+            shape = self._shape(w)
+            if shape not in shared:
+                shared[shape] = self._limited(w) or verdict_of(
+                    workload, self.rows[w], self.draft, everywhere, w not in self.unproven
+                )
+            verdict = shared[shape]
+            found[w] = Verdict(workload.key, verdict.answer, verdict.causes)
+        return found
+
+    def plan(self, verdicts: Mapping[int, Verdict], seconds: Mapping[str, float]) -> Plan:
+        columns = [np.concatenate(c) for c in zip(*self.binds, strict=True)] if self.binds else None
+        empty = np.zeros(0, np.int32)
+        workload, pod_set, node, devices = columns or (empty, empty, empty, np.zeros(0, np.int64))
+        return Plan(
+            self.workloads,
+            self.draft.columns.nodes,
+            workload,
+            pod_set,
+            node,
+            devices,
+            verdicts,
+            self.scopes,
+            seconds,
+        )
+
+    def _shape(self, w: int) -> object:
+        """Workloads with the same shape wait for the same reason."""
+        workload = self.workloads[w]
+        sets = tuple(
+            (row, s.count, s.min_count, s.topology) for row, s in zip(self.rows[w], workload.pod_sets, strict=True)
+        )
+        limits = int(self.queue[w]) if self.ledger.has_limits else -1
+        return (sets, workload.topology, limits, w in self.unproven)
+
+    def _limited(self, w: int) -> Verdict | None:
+        """The limit of a GPU class is what keeps a workload, where without it there would be room."""
+        if not self.ledger.has_limits:
+            return None
+        workload, q = self.workloads[w], int(self.queue[w])
+        open_ = open_classes(workload, q, self.ledger)
+        wanted = self.wanted(w)
+        shut = np.flatnonzero(wanted & ~open_)
+        if not len(shut):
+            return None
+        mark = self.draft.mark()
+        fits = place_gang(
+            workload, self.rows[w], self.draft, np.ones(self.draft.columns.size, bool), self.losses
+        ).placed
+        self.draft.undo_to(mark)
+        self.draft.drop()
+        if not fits:
+            return None
+        c = int(shut[0])
+        need = milli_of(workload, minimum=True)
+        room, bound = int(self.ledger.room(q)[c]), int(self.ledger.bound(q)[c])
+        name = self.ledger.classes[c] if c < len(self.ledger.classes) else "all GPUs"
+        cause = limit_reached(need, room, bound, f"queue {self.ledger.names[self.ledger.tightest(q, c)]}, {name},")
+        return Verdict(workload.key, Answer.NotYet, (cause,))
+
+    def _allowed(self, w: int, closed: Mask | None) -> Mask:
+        """(N,) nodes whose GPU class the queue may still take, and that are not kept for others."""
+        size = self.draft.columns.size
+        if not self.ledger.has_limits and (closed is None or not closed.any()):
+            return np.ones(size, bool)
+        open_ = open_classes(self.workloads[w], int(self.queue[w]), self.ledger)
+        if closed is not None:
+            open_ = open_ & ~closed
+        allowed: Mask = open_[self.draft.columns.gpu_class]
+        return allowed
+
+    def _book(self, w: int, node: I32, pod_set: I32) -> None:
+        for s, one in enumerate(self.workloads[w].pod_sets):
+            milli = gpu_milli(one.pod_class.requests, one.pod_class.gpu_milli)
+            if milli:
+                classes, counts = np.unique(self.draft.columns.gpu_class[node[pod_set == s]], return_counts=True)
+                for c, count in zip(classes.tolist(), counts.tolist(), strict=True):
+                    self.ledger.take(int(self.queue[w]), c, milli * count)
+
+    def _milli_of_rows(self) -> I64:
+        """(M,) GPU milli of one pod of each class row in use."""
+        milli = np.zeros(len(self.draft.tables.rows), np.int64)
+        for pod_class, row in self.draft.tables.rows.items():
+            milli[row] = gpu_milli(pod_class.requests, pod_class.gpu_milli)
+        return milli
+
+
+def _ledger(snapshot: Snapshot) -> Ledger:
+    """The queues with what their allocations hold."""
+    classes = [c.name for c in snapshot.gpu_classes]
+    namespaces = dict.fromkeys(w.namespace for w in snapshot.workloads if not w.queue)
+    named = dict.fromkeys(w.queue for w in snapshot.workloads if w.queue)
+    ledger = ledger_of(snapshot.queues, classes, [*namespaces, *named])
+    if len(ledger.names) < 2 and not ledger.has_limits and not ledger.has_quotas:
+        return ledger
+    class_of = {n.name: classes.index(n.gpu_class) if n.gpu_class in classes else -1 for n in snapshot.nodes}
+    for a in snapshot.allocations:
+        milli = gpu_milli(a.pod_class.requests, a.pod_class.gpu_milli)
+        if milli and (a.queue in ledger.index or a.namespace in ledger.index or a.namespace in ledger.of_namespace):
+            ledger.take(ledger.queue_of(a.queue, a.namespace), class_of.get(a.node, -1), milli)
+    return ledger
+
+
+def _demand(
+    snapshot: Snapshot, policy: Policy, tables: Tables, rows: Sequence[tuple[int, ...]]
+) -> tuple[I64, NDArray[np.float64]]:
+    """Rows with demand and their shares: as the snapshot says, else as what waits asks."""
+    if policy.learn_arrivals:
+        distinct = list(dict.fromkeys(r for each in rows for r in each))
+        return np.array(distinct, np.int64), np.zeros(len(distinct))
+    if snapshot.demand.classes:
+        known = [tables.row(c) for c in snapshot.demand.classes]
+        return np.array(known, np.int64), np.array(snapshot.demand.shares, np.float64)
+    counts: dict[int, float] = {}
+    for workload, each in zip(snapshot.workloads, rows, strict=True):
+        for row, pod_set in zip(each, workload.pod_sets, strict=True):
+            counts[row] = counts.get(row, 0.0) + pod_set.count
+    return np.array(list(counts), np.int64), np.array(list(counts.values()), np.float64)

@@ -1,0 +1,164 @@
+"""Pod class × node tables: how many pods of each class every node still takes, and what keeps others off.
+
+A cache and nothing else: with or without it a cycle gives the same plan. Rows are added as classes are met; a
+change to one node recomputes that node's column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from berth.model.cluster import Allocation, Node
+from berth.model.resources import is_accelerator
+from berth.model.snapshot import Snapshot
+from berth.model.workload import WHOLE, PodClass
+from berth.scheduling import kernels
+from berth.scheduling.columns import Columns, by_node, columns_of, refill
+from berth.scheduling.feasibility import blocks_of
+
+I64 = NDArray[np.int64]
+I32 = NDArray[np.int32]
+U8 = NDArray[np.uint8]
+
+
+class Tables:
+    """Tables for one cluster, kept from cycle to cycle.
+
+    need    (M, R) int64: what one pod takes of each resource; shares of devices are not in it
+    ask     (M, 4) int32: device resource (-1 none), devices, milli of each, 1 where they share an island
+    static  (M, N) uint8: blocks that do not depend on what runs
+    copies  (M, N) int32: pods that still fit; block (M, N) uint8: why none does
+    """
+
+    def __init__(self) -> None:
+        self.columns: Columns | None = None
+        self.rows: dict[PodClass, int] = {}
+        self._by_identity: dict[int, int] = {}
+        self.classes: list[PodClass] = []
+        self._held_on: dict[int, list[Allocation]] = {}
+        self._nodes: tuple[Node, ...] = ()
+
+    def sync(self, snapshot: Snapshot, pod_classes: Sequence[PodClass]) -> Columns:
+        """Bring the tables up to the snapshot, with a row for each of `pod_classes`."""
+        named = {name for c in pod_classes for name, _ in c.requests}
+        columns = self.columns
+        fresh = (
+            columns is None
+            or columns.topology != snapshot.topology
+            or columns.gpu_classes != snapshot.gpu_classes
+            or not named <= set(columns.resources)
+            or not _same(columns.nodes, snapshot.nodes)
+        )
+        if columns is None or fresh:
+            columns = self.columns = columns_of(snapshot, pod_classes)
+            self._held_on, _ = by_node(snapshot.allocations, columns.index)
+            self._reset()
+        else:
+            self._follow(columns, snapshot)
+        self._add([c for c in dict.fromkeys(pod_classes) if c not in self.rows])
+        return columns
+
+    def row(self, pod_class: PodClass) -> int:
+        """The row of a class. Looked up by identity first: equal classes are nearly always one object."""
+        row = self._by_identity.get(id(pod_class))
+        if row is None:
+            row = self._by_identity[id(pod_class)] = self.rows[pod_class]
+            self.classes.append(pod_class)  # keeps the object alive, and with it its identity
+        return row
+
+    def refresh(self, nodes: I64) -> None:
+        """Count again what fits on these nodes."""
+        columns = self.columns
+        assert columns is not None
+        kernels.refresh_nodes(
+            nodes, np.arange(len(self.rows)), self.need, self.ask, self.static,
+            columns.free, columns.device_free, columns.island, columns.pool, self.copies, self.block,
+        )  # fmt: skip
+
+    def _reset(self) -> None:
+        assert self.columns is not None
+        size, width = self.columns.size, len(self.columns.resources)
+        self.rows, self._by_identity, self.classes = {}, {}, []
+        self.need: I64 = np.zeros((0, width), np.int64)
+        self.ask: I32 = np.zeros((0, 4), np.int32)
+        self.static: U8 = np.zeros((0, size), np.uint8)
+        self.copies: I32 = np.zeros((0, size), np.int32)
+        self.block: U8 = np.zeros((0, size), np.uint8)
+
+    def _follow(self, columns: Columns, snapshot: Snapshot) -> None:
+        """Refill the nodes whose allocations changed."""
+        held_on, columns.lost = by_node(snapshot.allocations, columns.index)
+        changed = [
+            n for n in held_on.keys() | self._held_on.keys() if not _same(held_on.get(n, ()), self._held_on.get(n, ()))
+        ]
+        self._held_on = held_on
+        if not changed:
+            return
+        for n in changed:
+            before = columns.empty[n].copy()
+            refill(columns, n, held_on.get(n, ()))
+            if (before != columns.empty[n]).any():
+                self._refuse_again(columns)
+        self.refresh(np.array(sorted(changed), np.int64))
+
+    def _refuse_again(self, columns: Columns) -> None:
+        """A DaemonSet came or went: what is too small even when empty may differ."""
+        for pod_class, row in self.rows.items():
+            self.static[row] = blocks_of(pod_class, columns)
+
+    def _add(self, pod_classes: Sequence[PodClass]) -> None:
+        if not pod_classes:
+            return
+        columns = self.columns
+        assert columns is not None
+        first, size = len(self.rows), columns.size
+        need = np.zeros((len(pod_classes), len(columns.resources)), np.int64)
+        ask = np.zeros((len(pod_classes), 4), np.int32)
+        static = np.empty((len(pod_classes), size), np.uint8)
+        for i, pod_class in enumerate(pod_classes):
+            self.rows[pod_class] = first + i
+            need[i], ask[i] = _numbers(pod_class, columns)
+            static[i] = blocks_of(pod_class, columns)
+        self.need = np.concatenate([self.need, need])
+        self.ask = np.concatenate([self.ask, ask])
+        self.static = np.concatenate([self.static, static])
+        grown = (len(pod_classes), size)
+        self.copies = np.concatenate([self.copies, np.zeros(grown, np.int32)])
+        self.block = np.concatenate([self.block, np.zeros(grown, np.uint8)])
+        kernels.refresh_nodes(
+            np.arange(size), np.arange(first, len(self.rows)), self.need, self.ask, self.static,
+            columns.free, columns.device_free, columns.island, columns.pool, self.copies, self.block,
+        )  # fmt: skip
+
+
+def _numbers(pod_class: PodClass, columns: Columns) -> tuple[I64, I32]:
+    need = np.zeros(len(columns.resources), np.int64)
+    ask = np.array([-1, 0, WHOLE, 0], np.int32)
+    need[columns.column("pods")] = 1
+    pools = set(columns.pool.tolist())
+    for name, amount in pod_class.requests:
+        column = columns.column(name)
+        if is_accelerator(name) and (column in pools or pod_class.gpu_milli < WHOLE):
+            ask[:] = (column, amount, pod_class.gpu_milli, pod_class.least.link == "nvlink")
+            if pod_class.gpu_milli < WHOLE:
+                continue
+        need[column] = amount
+    return need, ask
+
+
+def _same(some: Sequence[object], others: Sequence[object]) -> bool:
+    return len(some) == len(others) and all(a is b for a, b in zip(some, others, strict=True))
+
+
+def classes_of(snapshot: Snapshot) -> Iterable[PodClass]:
+    """Every pod class that waits or is expected, once each, in a fixed order."""
+    seen: dict[int, PodClass] = {}
+    for workload in snapshot.workloads:
+        for pod_set in workload.pod_sets:
+            seen.setdefault(id(pod_set.pod_class), pod_set.pod_class)
+    for pod_class in snapshot.demand.classes:
+        seen.setdefault(id(pod_class), pod_class)
+    return seen.values()
