@@ -9,7 +9,7 @@ from __future__ import annotations
 import multiprocessing
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import isnan
 from statistics import mean, stdev
@@ -84,6 +84,8 @@ def experiment(
     `progress(done, total)` is called after each trace and seed, with runs as the unit.
     """
     prepared = [prepare(trace) for trace in traces]
+    if not prepared or not seeds:
+        return []
     pairs = [(t, seed) for t in range(len(traces)) for seed in seeds]
     runs: list[Run] = []
     each = _all_policies(prepared, policies, pairs, jobs)
@@ -136,6 +138,7 @@ def _by_load(curves: Curves, name: str) -> ByLoad:
 
 def _all_policies(prepared, policies, pairs, jobs):
     """The runs of each (trace, seed) in order: one offer serves all policies."""
+    _warm_up(prepared, policies)
     if jobs <= 1 or len(pairs) <= 1:
         yield from map(partial(_runs_of, prepared, policies), pairs)
         return
@@ -143,6 +146,14 @@ def _all_policies(prepared, policies, pairs, jobs):
     context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
     with context.Pool(min(jobs, len(pairs)), _adopt, (prepared, policies)) as pool:
         yield from pool.imap(_adopted_runs_of, pairs)
+
+
+def _warm_up(prepared: Sequence[Prepared], policies: Mapping[str, Policy]) -> None:
+    """Load or compile what the policies need, once and before any clock runs: one pod by each."""
+    offered = offer(prepared[0], 0)
+    offered = replace(offered, class_of=offered.class_of[:1])
+    for policy in policies.values():
+        measure(offered, policy(offered))
 
 
 def _runs_of(
@@ -160,6 +171,7 @@ def _adopt(prepared: Sequence[Prepared], policies: Mapping[str, Policy]) -> None
     """Give a worker what all its tasks share, so that a task is two numbers."""
     global _adopted
     _adopted = (prepared, policies)
+    _warm_up(prepared, policies)
 
 
 def _adopted_runs_of(pair: tuple[int, int]) -> list[Run]:
