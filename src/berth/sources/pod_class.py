@@ -14,11 +14,11 @@ import msgspec
 from msgspec import Struct
 
 from berth.base import quantity
-from berth.base.errors import BadInput
 from berth.base.quantity import QuantityError
 from berth.kube import wire
 from berth.model.workload import Capability, NodeTerm, PodClass
 from berth.sources import selectors
+from berth.sources.dump_refusals import unreadable_manifest
 from berth.sources.requests import Problems, requests_of
 from berth.sources.selectors import Labels
 
@@ -107,7 +107,7 @@ def read_template(template: Mapping[str, Any], where: str = "", path: str = "spe
     try:
         pod = msgspec.convert(template, wire.PodTemplate)
     except msgspec.ValidationError as error:
-        raise BadInput(*wrong_type(str(error), where, path)) from None
+        raise unreadable_manifest(error, where, path) from None
     meta = pod.metadata or wire.NO_META
     spec = pod.spec or wire.PodSpec()
     inner = f"{path}.spec" if path else "spec"
@@ -116,17 +116,6 @@ def read_template(template: Mapping[str, Any], where: str = "", path: str = "spe
         pod_class = msgspec.structs.replace(reading.pod_class, node_name=spec.node_name)
         return PodReading(pod_class, reading.problems)
     return reading
-
-
-def wrong_type(message: str, where: str, path: str = "") -> tuple[str, str, str]:
-    """(where, problem, remedy) from the decoder's "Expected `int`, got `str` - at `$.spec.priority`"."""
-    problem, _, place = message.partition(" - at `")
-    field = place.rstrip("`").removeprefix("$").removeprefix(".")
-    field = ".".join(part for part in (path, field) if part)
-    problem = problem.replace("`", "").replace("Expected", "expected")
-    problem = problem.replace("array", "a list").replace("object", "a mapping").replace("null", "nothing")
-    where = ": ".join(part for part in (where, field) if part)
-    return where, f"{problem}.", "Write the field with the type that Kubernetes gives it."
 
 
 def _labels_that_decide(spec: wire.PodSpec, labels: Labels) -> tuple[tuple[str, str | None], ...]:
@@ -167,15 +156,11 @@ def _read(
         least=capability(wishes, problems),
         node_selector=selectors.pairs(spec.node_selector),
         node_affinity=selectors.both(required, volume_terms),
-        preferred_nodes=selectors.preferred_terms(
-            nodes.preferred, f"{base}.nodeAffinity.preferred{during}", problems
-        ),
+        preferred_nodes=selectors.preferred_terms(nodes.preferred, f"{base}.nodeAffinity.preferred{during}", problems),
         tolerations=selectors.tolerations(spec.tolerations, unsupported),
         host_ports=host_ports(spec),
         near=selectors.pod_terms(affinity.pod_affinity, f"{base}.podAffinity", problems, unsupported, labels),
-        apart=selectors.pod_terms(
-            affinity.pod_anti_affinity, f"{base}.podAntiAffinity", problems, unsupported, labels
-        ),
+        apart=selectors.pod_terms(affinity.pod_anti_affinity, f"{base}.podAntiAffinity", problems, unsupported, labels),
         spread=selectors.spreads(
             spec.topology_spread_constraints,
             f"{path}.topologySpreadConstraints",

@@ -25,9 +25,7 @@ class Problems(list[str]):
     """Rules of Kubernetes that a pod breaks, one sentence each, with the path of the field."""
 
     def say(self, path: str, value: object, rule: str) -> None:
-        self.append(
-            f'{path} is "{value}": {rule}' if isinstance(value, str) else f"{path} is {value}: {rule}"
-        )
+        self.append(f'{path} is "{value}": {rule}' if isinstance(value, str) else f"{path} is {value}: {rule}")
 
 
 def requests_of(spec: wire.PodSpec, path: str, problems: Problems) -> Resources:
@@ -87,9 +85,7 @@ def _container(asked: wire.ResourceRequirements | None, path: str, problems: Pro
     return requests
 
 
-def _pod_level(
-    total: Amounts, asked: wire.ResourceRequirements | None, path: str, problems: Problems
-) -> None:
+def _pod_level(total: Amounts, asked: wire.ResourceRequirements | None, path: str, problems: Problems) -> None:
     """Pod-level amounts take the place of the containers' sum; a lone limit counts only where no sum is."""
     if asked is None:
         return

@@ -87,14 +87,10 @@ def both(one: tuple[NodeTerm, ...], other: tuple[NodeTerm, ...]) -> tuple[NodeTe
 def _requirements(
     expressions: tuple[wire.Expression, ...] | None, path: str, operators: tuple[str, ...], problems: Problems
 ) -> tuple[Requirement, ...]:
-    return tuple(
-        _requirement(e, f"{path}[{i}]", operators, problems) for i, e in enumerate(expressions or ())
-    )
+    return tuple(_requirement(e, f"{path}[{i}]", operators, problems) for i, e in enumerate(expressions or ()))
 
 
-def _requirement(
-    expression: wire.Expression, path: str, operators: tuple[str, ...], problems: Problems
-) -> Requirement:
+def _requirement(expression: wire.Expression, path: str, operators: tuple[str, ...], problems: Problems) -> Requirement:
     operator, values = expression.operator or "", expression.values or ()
     if operator not in operators:
         problems.say(f"{path}.operator", operator, f"it is one of {', '.join(operators)}.")
@@ -111,9 +107,7 @@ def _is_integer(text: str) -> bool:
     return text.removeprefix("-").removeprefix("+").isdecimal() and text.isascii()
 
 
-def tolerations(
-    written: tuple[wire.Toleration, ...] | None, unsupported: list[str]
-) -> tuple[Toleration, ...]:
+def tolerations(written: tuple[wire.Toleration, ...] | None, unsupported: list[str]) -> tuple[Toleration, ...]:
     found: list[Toleration] = []
     for t in written or ():
         operator = t.operator or "Equal"
@@ -138,9 +132,7 @@ def label_selector(
     """The selector, with the pod's own values of `match_keys` (and other than those of `mismatch_keys`)."""
     if selector is None:
         return NOTHING
-    expressions = _requirements(
-        selector.match_expressions, f"{path}.matchExpressions", _LABEL_OPERATORS, problems
-    )
+    expressions = _requirements(selector.match_expressions, f"{path}.matchExpressions", _LABEL_OPERATORS, problems)
     for operator, keys in (("In", match_keys), ("NotIn", mismatch_keys)):
         for key in keys or ():
             if key in pod_labels:  # a key that the pod lacks is ignored, as Kubernetes does
@@ -208,9 +200,7 @@ def spreads(
             unsupported.append("a spread constraint with a node inclusion policy of its own")
         found.append(
             Spread(
-                label_selector(
-                    c.label_selector, f"{where}.labelSelector", problems, pod_labels, c.match_label_keys
-                ),
+                label_selector(c.label_selector, f"{where}.labelSelector", problems, pod_labels, c.match_label_keys),
                 c.topology_key,
                 max(1, c.max_skew or 1),
                 max(1, c.min_domains or 1),

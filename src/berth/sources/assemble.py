@@ -1,0 +1,109 @@
+"""From the objects of a cluster to a Snapshot: nodes, what is held, what waits, queues and topology."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from berth.base.errors import BadInput
+from berth.model.cluster import GpuClass, Node
+from berth.model.gpus import GpuMapping, read_mapping
+from berth.model.queue import Queue
+from berth.model.snapshot import Snapshot
+from berth.model.topology import Level, discover
+from berth.sources.dump import Dump
+from berth.sources.inventory import Inventory
+from berth.sources.nodes import read_node
+from berth.sources.pods import Pods
+from berth.sources.slices import devices_by_node, held_devices
+
+
+def read_snapshot(path: str, *, now_s: float, gpu_mapping: str | None = None) -> Snapshot:
+    """The cluster that a dump shows. `path` is a file, a folder or `-`; `gpu_mapping` a mapping file.
+
+    Raises BadInput, with exit code 3 where the dump cannot be read. What could not be seen is in `notes`.
+    """
+    mapping = _mapping(gpu_mapping)
+    dump = Dump(path)
+    inventory = Inventory()
+    for found in dump:
+        inventory.add(found)
+    return snapshot_of(inventory, now_s=now_s, mapping=mapping, notes=tuple(dump.notes))
+
+
+def snapshot_of(
+    inventory: Inventory,
+    *,
+    now_s: float,
+    mapping: GpuMapping | None = None,
+    notes: tuple[str, ...] = (),
+) -> Snapshot:
+    """The snapshot of what an inventory holds."""
+    told = [*notes, *inventory.notes()]
+    named = devices_by_node(inventory.slices)
+    classes: dict[str, GpuClass] = {}
+    nodes: list[Node] = []
+    for node in inventory.nodes.values():
+        name = node.metadata.name if node.metadata and node.metadata.name else ""
+        reading = read_node(node, named.get(name, ()), mapping, inventory.share)
+        nodes.append(reading.node)
+        for gpu_class in reading.gpu_classes:
+            classes.setdefault(gpu_class.name, gpu_class)
+        told.extend(f"node {name}: {problem}" for problem in reading.problems)
+    pods = Pods(inventory, held_devices(inventory.claims, named))
+    allocations, workloads = pods.held(), pods.waiting()
+    return Snapshot(
+        nodes=tuple(nodes),
+        allocations=allocations,
+        workloads=workloads,
+        gpu_classes=tuple(classes[name] for name in sorted(classes)),
+        queues=_queues(inventory),
+        topology=discover([n.labels for n in nodes], _levels(inventory)),
+        now_s=now_s,
+        notes=(*told, *pods.notes(frozenset(inventory.nodes))),
+    )
+
+
+def _mapping(file: str | None) -> GpuMapping | None:
+    if not file:
+        return None
+    try:
+        text = Path(file).read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise BadInput(file, f"cannot be read: {reason}.", "Name a file that maps labels to classes.") from None
+    return read_mapping(text, file)
+
+
+def _levels(inventory: Inventory) -> tuple[Level, ...]:
+    """Levels that a topology object names: Berth's own before Kueue's and KAI's, the first by name."""
+    found = []
+    for group, topology in inventory.topologies:
+        name = (topology.metadata.name if topology.metadata else None) or ""
+        levels = tuple(
+            Level(level.name or level.alias or key, key)
+            for level in (topology.spec.levels if topology.spec else None) or ()
+            if (key := level.label or level.node_label)
+        )
+        if levels:
+            found.append((group != "berth.dev", name, levels))
+    return min(found)[2] if found else ()
+
+
+def _queues(inventory: Inventory) -> tuple[Queue, ...]:
+    queues = []
+    for name, queue in sorted(inventory.queues.items()):
+        spec = queue.spec
+        if spec is None:
+            queues.append(Queue(name))
+            continue
+        queues.append(
+            Queue(
+                name,
+                spec.parent or "",
+                1 if spec.weight is None else spec.weight,
+                tuple(sorted((spec.quota or {}).items())),
+                tuple(sorted((spec.limit or {}).items())),
+                tuple(spec.namespaces or ()),
+            )
+        )
+    return tuple(queues)

@@ -1,0 +1,125 @@
+"""Dumps of a cluster: what `kubectl get … -o json|yaml`, must-gather and the like leave in files.
+
+A dump is read object by object into wire Structs, and the kinds that decide nothing are passed over. What is
+broken ends in `BadInput` (exit code 3); what is absent, passed over or doubtful ends in a note.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from berth.base.errors import UNREADABLE, BadInput
+from berth.base.units import counted
+from berth.sources import dump_json, dump_yaml
+from berth.sources.dump_files import Content, DumpFile, files_of
+from berth.sources.dump_kinds import PLAIN, type_of
+from berth.sources.dump_refusals import RETRY, not_an_object, object_name, wrong_type
+
+_HOW = "Dump with: kubectl get nodes,pods -A -o json > dump.json"
+
+
+class Found(msgspec.Struct, frozen=True, gc=False):
+    """One object that is read: a Struct of `berth.kube`, or a plain mapping. `file` is where it stands."""
+
+    api_version: str
+    kind: str
+    value: Any
+    file: str
+
+
+class Dump:
+    """The objects of a dump, to be read once; afterwards `notes` says what was seen besides.
+
+    Raises BadInput with exit code 3 where the dump cannot be read, or holds no Kubernetes objects.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.notes: list[str] = []
+        self.passed_over: Counter[str] = Counter()
+        self._other_files: list[str] = []
+        self._objects = 0
+
+    def __iter__(self) -> Iterator[Found]:
+        files = 0
+        for file in files_of(self.path, self._other_files):
+            files += 1
+            yield from self._file(file)
+        self._close(files)
+
+    def _file(self, file: DumpFile) -> Iterator[Found]:
+        before = self._objects + sum(self.passed_over.values()) + len(self.notes)
+        read = self._json if _is_json(file.content) else self._yaml
+        for api_version, kind, value in read(file):
+            if kind == "Status":
+                self._status(value, file.name)
+            elif value is None:
+                self.passed_over[kind] += 1
+            else:
+                self._objects += 1
+                yield Found(api_version, kind, value, file.name)
+        if self._objects + sum(self.passed_over.values()) + len(self.notes) == before:
+            self.notes.append(f"{file.name} holds no objects")
+
+    def _json(self, file: DumpFile) -> Iterator[tuple[str, str, Any]]:
+        for number, (api_version, kind, raw) in enumerate(dump_json.objects(file.content, file.name)):
+            if not kind:
+                raise _no_kind(msgspec.json.decode(raw), file.name, f"object {number + 1}")
+            wanted = type_of(api_version, kind)
+            if wanted is None and kind != "Status":
+                yield api_version, kind, None
+                continue
+            try:
+                value = dump_json.decoder_of(wanted or PLAIN)(raw)
+            except msgspec.ValidationError as error:
+                metadata = msgspec.json.decode(raw).get("metadata")
+                raise wrong_type(error, file.name, kind, metadata) from None
+            except msgspec.DecodeError as error:
+                raise dump_json.malformed(error, f"{file.name}: object {number + 1}") from None
+            except RecursionError:
+                raise BadInput(file.name, "JSON nested too deeply.", RETRY, UNREADABLE) from None
+            yield api_version, kind, value
+
+    def _yaml(self, file: DumpFile) -> Iterator[tuple[str, str, Any]]:
+        for api_version, kind, value, offset in dump_yaml.objects(file.content, file.name):
+            if not kind:
+                line = dump_yaml.line_of(file.content, offset)
+                raise _no_kind(value, file.name, f"object at line {line}")
+            is_read = type_of(api_version, kind) is not None or kind == "Status"
+            yield api_version, kind, value if is_read else None
+
+    def _status(self, value: Any, name: str) -> None:
+        """What the API server answered instead of objects."""
+        reason = value.get("reason") or "an error"
+        message = value.get("message") or "no message"
+        self.notes.append(f"{name}: the API server answered {reason}: {message}")
+
+    def _close(self, files: int) -> None:
+        if self._other_files:
+            held = "holds" if len(self._other_files) == 1 else "hold"
+            number = counted(len(self._other_files), "file")
+            self.notes.append(f"{number} in {self.path} {held} no Kubernetes objects and were passed over")
+        if not files:
+            raise BadInput(self.path, "the folder holds no file with Kubernetes objects.", _HOW, UNREADABLE)
+        if self.passed_over:
+            kinds = ", ".join(f"{number:,} {kind}" for kind, number in self.passed_over.most_common(6))
+            more = len(self.passed_over) - 6
+            self.notes.append(
+                f"kinds that decide nothing were passed over: {kinds}" + (f" and {more} more kinds" if more > 0 else "")
+            )
+
+
+def _is_json(content: Content) -> bool:
+    return content[:4096].lstrip()[:1] in (b"{", b"[")
+
+
+def _no_kind(value: Any, name: str, which: str) -> BadInput:
+    if not isinstance(value, dict):
+        return not_an_object(value, f"{name}: {which}")
+    named = object_name("", value.get("metadata"))
+    problem = "it has no apiVersion and kind, so nobody can tell what it is."
+    return BadInput(f"{name}: {named or which}", problem, _HOW, UNREADABLE)

@@ -1,0 +1,249 @@
+"""What a cluster's objects say, sorted by kind and reduced to what is needed until all have been seen.
+
+Pods become records at once: of 100,000 pods no object, spec or list of labels is kept twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Any
+
+from msgspec import Struct
+
+from berth.base.errors import UNREADABLE, BadInput
+from berth.base.units import counted
+from berth.dialects.membership import OwnerRef
+from berth.kube import wire, wire_devices, wire_queues
+from berth.sources.dump import Found
+from berth.sources.pod_class import PodReader, PodReading
+
+Pairs = tuple[tuple[str, str], ...]
+Key = tuple[str, str]  # (namespace, name)
+
+ENDED = ("Succeeded", "Failed")
+# Annotations that network plugins write on every pod, each with other addresses.
+_PASSED_OVER = ("k8s.v1.cni.cncf.io/", "cni.projectcalico.org/", "k8s.ovn.org/", "kubectl.kubernetes.io/",
+                "openshift.io/", "kubernetes.io/config.", "ovn.kubernetes.io/")  # fmt: skip
+_SAMPLES = 3  # names in a note; the rest is a number
+
+
+class PodRecord(Struct, frozen=True, gc=False):
+    """A pod that holds capacity or waits for it. `claims` are the PersistentVolumeClaims that it mounts."""
+
+    namespace: str
+    name: str
+    uid: str
+    reading: PodReading
+    node: str = ""
+    labels: Pairs = ()
+    annotations: Pairs = ()
+    owners: tuple[OwnerRef, ...] = ()
+    scheduling_group: str = ""
+    scheduler: str = ""
+    priority: int | None = None
+    priority_class: str = ""
+    gates: tuple[str, ...] = ()
+    claims: tuple[str, ...] = ()
+    spec: wire.PodSpec | None = None  # kept only where volumes have to be looked up first
+    created_s: float = 0.0
+    started_s: float = 0.0
+    is_ending: bool = False
+
+    @property
+    def key(self) -> Key:
+        return self.namespace, self.name
+
+
+class Inventory:
+    """Objects by kind. `add` takes them in any order; where one is there twice, the first is kept."""
+
+    def __init__(self) -> None:
+        self.nodes: dict[str, wire.Node] = {}
+        self.pods: dict[Key, PodRecord] = {}
+        self.volumes: dict[str, wire.PersistentVolume] = {}
+        self.volume_claims: dict[Key, wire.PersistentVolumeClaim] = {}
+        self.priorities: dict[str, int] = {}
+        self.default_priority: tuple[str, int] = ("", 0)
+        self.slices: list[wire_devices.ResourceSlice] = []
+        self.claims: list[wire_devices.ResourceClaim] = []
+        self.queues: dict[str, wire_queues.GPUQueue] = {}
+        self.topologies: list[tuple[str, wire_queues.Topology]] = []  # (API group, topology)
+        self.plain: list[Mapping[str, Any]] = []
+        self.reader = PodReader()
+        self.seen_pods = 0
+        self._ended: set[Key] = set()
+        self._shared: dict[Any, Any] = {}
+        self._repeated: list[str] = []
+        self._conflicting: list[str] = []
+
+    def share(self, thing: Any) -> Any:
+        """The one object for all that equal this one."""
+        return self._shared.setdefault(thing, thing)
+
+    def add(self, found: Found) -> None:
+        """Raises BadInput for an object without a name."""
+        value = found.value
+        if isinstance(value, wire.Pod):
+            self._pod(value, found.file)
+        elif isinstance(value, wire.Node):
+            name = _name(value.metadata, found)
+            if self._is_first(self.nodes, name, value, f"node {name}"):
+                self.nodes[name] = value
+        elif isinstance(value, wire.PersistentVolume):
+            self.volumes.setdefault(_name(value.metadata, found), value)
+        elif isinstance(value, wire.PersistentVolumeClaim):
+            self.volume_claims.setdefault((_namespace(value.metadata), _name(value.metadata, found)), value)
+        elif isinstance(value, wire.PriorityClass):
+            self._priority(_name(value.metadata, found), value)
+        elif isinstance(value, wire_devices.ResourceSlice):
+            self.slices.append(value)
+        elif isinstance(value, wire_devices.ResourceClaim):
+            self.claims.append(value)
+        elif isinstance(value, wire_queues.GPUQueue):
+            self.queues.setdefault(_name(value.metadata, found), value)
+        elif isinstance(value, wire_queues.Topology):
+            self.topologies.append((found.api_version.rpartition("/")[0], value))
+        elif isinstance(value, Mapping):
+            self.plain.append(value)
+
+    def notes(self) -> tuple[str, ...]:
+        """What is doubtful about the objects as a whole."""
+        told = []
+        if not self.nodes:
+            told.append("the dump holds no nodes: nothing can be placed")
+        if not self.seen_pods:
+            told.append("the dump holds no pods: every node looks empty")
+        if self._repeated:
+            number = counted(len(self._repeated), "object is", "objects are")
+            told.append(f"{number} in the dump more than once, the first of each was read: {some(self._repeated)}")
+        if self._conflicting:
+            names = some(self._conflicting)
+            told.append(f"different objects have the same name, the first of each was read: {names}")
+        return tuple(told)
+
+    # ---- kinds
+
+    def _priority(self, name: str, value: wire.PriorityClass) -> None:
+        self.priorities.setdefault(name, value.value or 0)
+        if value.global_default:
+            self.default_priority = (name, value.value or 0)
+
+    def _pod(self, pod: wire.Pod, file: str) -> None:
+        self.seen_pods += 1
+        meta, spec, status = pod.metadata or wire.NO_META, pod.spec, pod.status or wire.PodStatus()
+        if not meta.name:
+            raise _nameless("Pod", file)
+        key = self.share(meta.namespace or "default"), meta.name
+        if spec is None or not spec.containers:
+            where = f"{file}: pod {key[0]}/{key[1]}: spec.containers"
+            raise BadInput(where, "missing: a pod has one container at least.", "Dump again.", UNREADABLE)
+        if status.phase in ENDED:
+            if key in self.pods or key in self._ended:
+                self._repeated.append(f"pod {key[0]}/{key[1]}")
+            self._ended.add(key)
+            return
+        if key in self._ended:
+            self._repeated.append(f"pod {key[0]}/{key[1]}")
+        elif self._is_first(self.pods, key, pod, "pod"):
+            self.pods[key] = self._record(key, meta, spec, status)
+
+    def _record(self, key: Key, meta: wire.ObjectMeta, spec: wire.PodSpec, status: wire.PodStatus) -> PodRecord:
+        claims = () if spec.node_name else _claims(spec.volumes, meta.name or "")
+        return PodRecord(
+            key[0],
+            key[1],
+            meta.uid or "",
+            self.reader.read(spec, meta.labels, meta.annotations),
+            self.share(spec.node_name) if spec.node_name else "",
+            self._pairs(meta.labels),
+            self._annotations(meta.annotations),
+            self._owners(meta.owner_references),
+            (spec.scheduling_group.pod_group_name or "") if spec.scheduling_group else "",
+            self.share(spec.scheduler_name or "default-scheduler"),
+            spec.priority,
+            self.share(spec.priority_class_name or ""),
+            tuple(g.name or "" for g in spec.scheduling_gates or ()),
+            claims,
+            spec if claims else None,
+            seconds(meta.creation_timestamp),
+            seconds(status.start_time),
+            bool(meta.deletion_timestamp),
+        )
+
+    def _pairs(self, labels: wire.Labels) -> Pairs:
+        if not labels:
+            return ()
+        share = self.share
+        return share(tuple(sorted((share(k), share(v or "")) for k, v in labels.items())))
+
+    def _annotations(self, annotations: wire.Labels) -> Pairs:
+        if not annotations:
+            return ()
+        kept = [(k, v or "") for k, v in annotations.items() if not k.startswith(_PASSED_OVER)]
+        return self.share(tuple(sorted(kept))) if kept else ()
+
+    def _owners(self, owners: tuple[wire.OwnerReference, ...] | None) -> tuple[OwnerRef, ...]:
+        if not owners:
+            return ()
+        return self.share(
+            tuple(
+                OwnerRef(o.api_version or "", o.kind or "", o.name or "", o.uid or "", bool(o.controller))
+                for o in owners
+            )
+        )
+
+    def _is_first(self, known: Mapping[Any, Any], key: Any, thing: wire.Node | wire.Pod, what: str) -> bool:
+        before = known.get(key)
+        if before is None:
+            return True
+        uid = before.uid if isinstance(before, PodRecord) else (before.metadata or wire.NO_META).uid
+        same = not uid or not thing.metadata or uid == thing.metadata.uid
+        name = f"{what} {key[0]}/{key[1]}" if isinstance(key, tuple) else what
+        (self._repeated if same else self._conflicting).append(name)
+        return False
+
+
+def some(names: Iterable[str]) -> str:
+    """The first names and how many more there are."""
+    listed = list(names)
+    more = len(listed) - _SAMPLES
+    return ", ".join(listed[:_SAMPLES]) + (f" and {more:,} more" if more > 0 else "")
+
+
+@lru_cache(maxsize=65536)
+def seconds(text: str | None) -> float:
+    """RFC 3339 as seconds since the epoch; 0.0 where it is absent or no time."""
+    if not text:
+        return 0.0
+    try:
+        moment = datetime.fromisoformat(text)
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
+        return 0.0
+
+
+def _claims(volumes: tuple[wire.Volume, ...] | None, pod: str) -> tuple[str, ...]:
+    found = []
+    for volume in volumes or ():
+        if volume.persistent_volume_claim:
+            found.append(volume.persistent_volume_claim.claim_name or "")
+        elif volume.ephemeral is not None:
+            found.append(f"{pod}-{volume.name}")  # the name that Kubernetes gives the claim
+    return tuple(found)
+
+
+def _name(metadata: wire.ObjectMeta | None, found: Found) -> str:
+    if metadata is None or not metadata.name:
+        raise _nameless(found.kind, found.file)
+    return metadata.name
+
+
+def _nameless(kind: str, file: str) -> BadInput:
+    where = f"{file}: a {kind} object: metadata.name"
+    return BadInput(where, "missing: every object has a name.", "Dump again with kubectl.", UNREADABLE)
+
+
+def _namespace(metadata: wire.ObjectMeta | None) -> str:
+    return (metadata.namespace if metadata else None) or "default"
