@@ -8,11 +8,11 @@ ends the replay.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from time import perf_counter
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import msgspec
 import numpy as np
@@ -22,6 +22,7 @@ from berth.model.reasons import Verdict
 from berth.model.resources import NVIDIA_GPU, get
 from berth.model.snapshot import Snapshot
 from berth.model.workload import Workload
+from berth.scheduling.plan import devices_of
 from berth.simulation.idle import open_nodes, room_by_shape, stranded_pct, typical_of
 from berth.simulation.occupancy import Occupancy
 from berth.simulation.outcome import KINDS, ClassUse, LeftWaiting, Outcome, Waits
@@ -31,27 +32,35 @@ TICK_S = 60.0
 SAMPLE_EVERY = 10  # ticks between two measurements of what is stranded
 
 
-class Bind(Protocol):
-    """One pod on a node: indexes of workload and node in the snapshot, of the pod set, of the devices."""
-
-    workload: int
-    pod_set: int
-    node: int
-    devices: tuple[int, ...]
-
-
 class Plan(Protocol):
-    """What a cycle answers: binds, and a verdict for each workload that it left waiting."""
+    """What a cycle answers; berth.scheduling.plan.Plan is one.
+
+    `workload`, `pod_set`, `node` and `devices` (a bit mask) are (B,) columns of binds; the first two and
+    `node` index the snapshot. `verdicts` is by index of the workload in the snapshot.
+    """
 
     @property
-    def binds(self) -> Sequence[Bind]: ...
-
+    def workload(self) -> np.ndarray: ...
     @property
-    def verdicts(self) -> Iterable[Verdict]: ...
+    def pod_set(self) -> np.ndarray: ...
+    @property
+    def node(self) -> np.ndarray: ...
+    @property
+    def devices(self) -> np.ndarray: ...
+    @property
+    def verdicts(self) -> Mapping[int, Verdict]: ...
 
 
 Decide = Callable[[Snapshot], Plan]
 Progress = Callable[[float, float], None]  # seconds of the day done, seconds of the day
+
+
+class Pod(NamedTuple):
+    """A pod of a workload that was placed: indexes of its set, its node and its devices."""
+
+    pod_set: int
+    node: int
+    devices: tuple[int, ...]
 
 
 @dataclass
@@ -74,7 +83,7 @@ class Replay:
     started_s: dict[int, float] = field(default_factory=dict)
     next_arrival: int = 0
     finished: int = 0
-    said: dict[str, Verdict] = field(default_factory=dict)
+    said: dict[int, Verdict] = field(default_factory=dict)
     cycle_seconds: list[float] = field(default_factory=list)
     decisions: int = 0
     binds: int = 0
@@ -138,37 +147,39 @@ def _decide(state: Replay, decide: Decide, at: float, timer: Callable[[], float]
     plan = decide(snapshot)
     state.cycle_seconds.append(timer() - before)
     state.decisions += len(indexes)
-    state.said = {v.workload: v for v in plan.verdicts}
-    by_workload: dict[int, list[Bind]] = {}
-    for bind in plan.binds:
-        by_workload.setdefault(bind.workload, []).append(bind)
-    for w, binds in by_workload.items():
-        _start(state, indexes[w], binds, at)
+    state.said = {indexes[w]: verdict for w, verdict in plan.verdicts.items()}
+    pods: dict[int, list[Pod]] = {}
+    columns = (plan.workload, plan.pod_set, plan.node, plan.devices)
+    for w, pod_set, node, devices in zip(*(c.tolist() for c in columns), strict=True):
+        pods.setdefault(indexes[w], []).append(Pod(pod_set, node, devices_of(devices)))
+    for i, placed in pods.items():
+        _start(state, i, placed, at)
 
 
-def _start(state: Replay, i: int, binds: Sequence[Bind], at: float) -> None:
+def _start(state: Replay, i: int, placed: Sequence[Pod], at: float) -> None:
+    """Book the pods of a workload; it runs from now on."""
     workload = state.waiting.pop(i)
     allocations = []
-    for k, bind in enumerate(binds):
-        pod_set = workload.pod_sets[bind.pod_set]
-        state.now.take(bind.node, pod_set.pod_class, bind.devices)
+    for k, pod in enumerate(placed):
+        pod_set = workload.pod_sets[pod.pod_set]
+        state.now.take(pod.node, pod_set.pod_class, pod.devices)
         allocations.append(
             Allocation(
-                node=state.now.nodes[bind.node].name,
+                node=state.now.nodes[pod.node].name,
                 namespace=workload.namespace,
                 name=f"{workload.name}-{k}",
                 pod_class=pod_set.pod_class,
                 labels=pod_set.labels,
                 workload=workload.key,
                 queue=workload.queue,
-                devices=tuple(bind.devices),
+                devices=pod.devices,
                 priority=workload.priority,
                 started_s=at,
             )
         )
-    state.running[i] = Running(tuple(allocations), tuple(b.node for b in binds))
+    state.running[i] = Running(tuple(allocations), tuple(pod.node for pod in placed))
     state.started_s[i] = at
-    state.binds += len(binds)
+    state.binds += len(placed)
     heapq.heappush(state.departures, (at + state.day.runs_s[i], i))
 
 
@@ -192,8 +203,7 @@ def kind_of(workload: Workload) -> str:
 def gpus_of(workload: Workload) -> float:
     """GPUs that all pods of a workload ask for together."""
     return sum(
-        s.count * get(s.pod_class.requests, NVIDIA_GPU) * s.pod_class.gpu_milli / 1000
-        for s in workload.pod_sets
+        s.count * get(s.pod_class.requests, NVIDIA_GPU) * s.pod_class.gpu_milli / 1000 for s in workload.pod_sets
     )
 
 
@@ -293,5 +303,5 @@ def _left(state: Replay, i: int) -> LeftWaiting:
         pods=workload.pod_count,
         gpus=gpus_of(workload),
         waited_s=state.day.length_s - workload.created_s,
-        verdict=state.said.get(workload.key),
+        verdict=state.said.get(i),
     )
