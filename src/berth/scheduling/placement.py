@@ -70,7 +70,7 @@ def place_gang(workload: Workload, rows: Sequence[int], draft: Draft, allowed: M
 class Rank(Protocol):
     """The order in which nodes are filled: lowest loss first (berth.scheduling.scoring)."""
 
-    def of(self, row: int, draft: Draft) -> I64:
+    def of_row(self, row: int, draft: Draft) -> I64:
         """(N,) for a class row; the lower the earlier."""
         ...
 
@@ -174,7 +174,7 @@ def _nodes_for(
     if need == 0:
         return []
     copies, columns = draft.copies[row], draft.columns
-    order = rank.of(row, draft)
+    order = rank.of_row(row, draft)
     required = [w for w in pod_set.topology if w.required]
     slices = next((w for w in required if w.slice_size), None)
     whole = [level_of(w, draft) for w in required if not w.slice_size]
@@ -264,7 +264,7 @@ def _grow(
         extra = min(extra, int(draft.copies[row][inside].sum()))
         if extra > 0:
             before = draft.mark()
-            nodes = spread_over(draft.copies[row], extra, inside, 0, draft.columns, rank.of(row, draft))
+            nodes = spread_over(draft.copies[row], extra, inside, 0, draft.columns, rank.of_row(row, draft))
             _put_all(row, nodes, draft)
             set_of_put += [s] * (draft.mark() - before)
 

@@ -61,7 +61,8 @@ class Round:
         ledger = _ledger(snapshot)
         queue = np.fromiter((ledger.queue_of(w.queue, w.namespace) for w in workloads), np.int32, len(workloads))
         demand_rows, demand = _demand(snapshot, policy, tables, rows)
-        losses = Losses(demand_rows, demand, policy, draft)
+        losses = Losses.of(demand_rows, demand, policy, draft)
+        draft.on_change.append(lambda nodes: losses.follow(nodes, draft))
         arrivals = np.full(len(tables.rows), -1, np.int64)
         if policy.learn_arrivals:
             arrivals[demand_rows] = np.arange(len(demand_rows))
@@ -91,11 +92,12 @@ class Round:
             limit = limit.copy()
             limit[:, closed] = 0
         gpu_class = np.where(columns.gpu_class < 0, limit.shape[1] - 1, columns.gpu_class)
+        losses = self.losses
         scoring.place_run(
-            rows, self.arrivals, self.policy.refresh, self.policy.quantum,
-            self.losses.rows, self.losses.demand, self.losses.share,
-            tables.need, tables.ask, tables.static,
-            draft.free, draft.device_free, columns.island, columns.pool,
+            rows, self.arrivals, self.policy.refresh, losses.quantum, self._alike(),
+            losses.rows, losses.demand, losses.columns, losses.needs, losses.many, losses.unit, losses.mix, losses.weight,
+            losses.usable_at, losses.units_at, losses.usable, losses.units, losses.supply, losses.value, losses.supply_sum,
+            tables.need, tables.ask, tables.static, draft.free, draft.device_free, columns.island, columns.pool,
             self.queue[run], bool((limit < 2**62).any()), self.ledger.parent, limit, self.ledger.used,
             gpu_class.astype(np.int32), milli, node, devices,
         )  # fmt: skip
@@ -177,6 +179,16 @@ class Round:
             self.scopes,
             seconds,
         )
+
+    def _alike(self) -> I32:
+        """(N,) the same number for nodes that are equal in everything that a decision looks at."""
+        draft, columns = self.draft, self.draft.columns
+        parts = (draft.free, draft.device_free, columns.island, columns.pool[:, None], columns.gpu_class[:, None])
+        bytes_of = np.concatenate(
+            [p.astype(np.int64) for p in parts] + [draft.tables.static.T.astype(np.int64)], axis=1
+        )
+        groups: dict[bytes, int] = {}
+        return np.array([groups.setdefault(row.tobytes(), len(groups)) for row in bytes_of], np.int32)
 
     def _shape(self, w: int) -> object:
         """Workloads with the same shape wait for the same reason."""
