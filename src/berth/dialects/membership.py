@@ -6,116 +6,274 @@ and at last what the owners say. Where two disagree the first is taken, and the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 
-from msgspec import Struct
+from msgspec.structs import replace
 
-from berth.dialects.shape import Manifest
+from berth.base.errors import BadInput
+from berth.dialects.carriers import Carrier, Said, inherited
+from berth.dialects.groups import Claim, claims_of
+from berth.dialects.members import Membership, PodFacts, SetNeed, Standing
+from berth.dialects.objects import ObjectKey, Objects, OwnerRef, index
+from berth.dialects.ownership import Owned, named_owner, owned_by
+from berth.dialects.queue import minimum_of, terms_of
+from berth.dialects.standing import merged, standings
+from berth.dialects.topology import Wishes, set_wishes, whole_wishes
 from berth.model.workload import TopologyWish
 
-ObjectKey = tuple[str, str, str, str]  # (API group, kind, namespace, name): PodGroup exists in four groups
-Objects = Mapping[ObjectKey, Manifest]
+__all__ = [
+    "Membership",
+    "Memberships",
+    "ObjectKey",
+    "Objects",
+    "OwnerRef",
+    "PodFacts",
+    "SetNeed",
+    "Standing",
+    "index",
+    "membership_of",
+    "merged",
+    "standings",
+]
 
 
-class OwnerRef(Struct, frozen=True, gc=False):
-    """One of metadata.ownerReferences."""
-
-    api_version: str
-    kind: str
-    name: str
-    uid: str = ""
-    controller: bool = False
-
-
-class PodFacts(Struct, frozen=True):
-    """What decides where a pod belongs. `bound`: it has a node; `ended`: Succeeded or Failed."""
-
-    name: str
-    namespace: str = "default"
-    labels: Mapping[str, str] = {}
-    annotations: Mapping[str, str] = {}
-    owners: tuple[OwnerRef, ...] = ()
-    scheduling_group: str = ""  # spec.schedulingGroup.podGroupName
-    scheduler: str = ""
-    priority_class: str = ""
-    bound: bool = False
-    ended: bool = False
-
-    @property
-    def key(self) -> str:
-        return f"{self.namespace}/{self.name}"
+# Keys that say something on membership; cluster-wide most labels do not, and the cache ignores them.
+_TELLING = (
+    "berth.dev/",
+    "kai.scheduler/",
+    "runai/",
+    "scheduling.",
+    "volcano.sh/",
+    "kueue.x-k8s.io/",
+    "pod-group",
+    "priorityClassName",
+    "jobset.sigs.k8s.io/",
+    "alpha.jobset.sigs.k8s.io/",
+    "leaderworkerset.sigs.k8s.io/",
+    "ray.io/",
+    "training.kubeflow.org/",
+    "replica-type",
+)
+_PER_POD = ("job-index", "replica-index", "restart-attempt", "job-key", "job-global-index")
 
 
-class SetNeed(Struct, frozen=True):
-    """One pod set of a workload as its owner or group states it. `count` 0: as many as there are pods."""
+class Memberships:
+    """Memberships among the objects of one dump. Pods that are alike are read once."""
 
-    name: str
-    count: int = 0
-    min_count: int = 1
-    topology: tuple[TopologyWish, ...] = ()
+    def __init__(self, objects: Objects) -> None:
+        self._objects = objects
+        self._known: dict[tuple[object, ...], Membership] = {}
+        self._owned: dict[tuple[str, tuple[OwnerRef, ...]], Owned] = {}
 
+    def of(self, pod: PodFacts) -> Membership:
+        """The workload of one pod. Never raises: what cannot be read is told in `contradictions`."""
+        key = (
+            pod.namespace,
+            pod.owners,
+            pod.scheduling_group,
+            pod.priority_class,
+            _telling(pod.labels),
+            _telling(pod.annotations),
+        )
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = self._read(pod)
+        # What stands alone is known by the pod's own name.
+        return replace(found, name=pod.name) if found.kind == "Pod" else found
 
-class Membership(Struct, frozen=True):
-    """Where one pod belongs. Pods with the same `key` are one workload.
-
-    `sets` are all sets of the workload, also those without a pod yet; `pod_set` names the pod's own.
-    `contradictions`: one sentence for each disagreement between dialects. `provenance`: (what, from where).
-    """
-
-    kind: str  # of what makes them one workload: "PodGroup", "PyTorchJob", "Pod" for a pod by itself
-    namespace: str
-    name: str
-    pod_set: str = ""
-    sets: tuple[SetNeed, ...] = ()
-    topology: tuple[TopologyWish, ...] = ()
-    queue: str = ""
-    priority_class: str = ""
-    preemptible: bool | None = None
-    min_runtime_s: float = 0.0
-    time_limit_s: float = 0.0
-    suspended: bool = False
-    waits_for: str = ""  # why it cannot be decided yet: "PodGroup train/pg does not exist"
-    provenance: tuple[tuple[str, str], ...] = ()
-    contradictions: tuple[str, ...] = ()
-
-    @property
-    def key(self) -> str:
-        return f"{self.namespace}/{self.name}"
-
-    @property
-    def minimum(self) -> int:
-        return sum(s.min_count for s in self.sets)
-
-
-class Standing(Struct, frozen=True, gc=False):
-    """One set of a workload now. `min_count` is what must still be placed together; 0 where none must."""
-
-    name: str
-    waiting: int
-    bound: int
-    missing: int  # wanted by the owner and not created yet
-    min_count: int
-    topology: tuple[TopologyWish, ...] = ()
-
-
-def index(objects: Iterable[Manifest]) -> dict[ObjectKey, Manifest]:
-    """Objects by (API group, kind, namespace, name). What is no object is left out."""
-    found: dict[ObjectKey, Manifest] = {}
-    for thing in objects:
-        meta = thing.get("metadata")
-        if not isinstance(meta, Mapping):
-            continue
-        group = str(thing.get("apiVersion", "")).rpartition("/")[0]
-        key = (group, str(thing.get("kind", "")), str(meta.get("namespace") or ""), str(meta.get("name", "")))
-        found[key] = thing
-    return found
+    def _read(self, pod: PodFacts) -> Membership:
+        own = Carrier("the pod", pod.labels, pod.annotations)
+        above = named_owner(pod.labels)
+        owned_key = (pod.namespace, (*pod.owners, above) if above else pod.owners)
+        owned = self._owned.get(owned_key)
+        if owned is None:
+            owned = self._owned[owned_key] = owned_by(pod.owners, pod.namespace, self._objects, above)
+        carriers = [own, *owned.carriers]
+        troubles = list(owned.troubles)
+        claims: tuple[Claim, ...] = ()
+        try:
+            claims = claims_of(carriers, pod.namespace, self._objects, pod.scheduling_group, owned.tiers)
+        except BadInput as error:
+            troubles.append(f"{error.sentence} It was passed over.")
+        if claims:
+            found = _claimed(pod, claims, carriers, owned, troubles)
+        else:
+            found = _of_owner(pod, carriers, owned, troubles)
+        return _with_terms(found, pod, claims, carriers, owned, troubles)
 
 
 def membership_of(pod: PodFacts, objects: Objects) -> Membership:
-    """The workload of one pod. Never raises: what cannot be read is told in `contradictions`."""
-    return Membership("Pod", pod.namespace, pod.name, "pods", (SetNeed("pods", 1, 1),))
+    """The workload of one pod. For many pods `Memberships` remembers what is alike."""
+    return Memberships(objects).of(pod)
 
 
-def standings(membership: Membership, pods: Iterable[tuple[PodFacts, str]]) -> tuple[Standing, ...]:
-    """How far the workload has come. `pods` are all pods of the workload, each with its pod set's name."""
-    return ()
+def _claimed(
+    pod: PodFacts, claims: Sequence[Claim], carriers: Sequence[Carrier], owned: Owned, troubles: list[str]
+) -> Membership:
+    """By the first claim; the owner says how many pods there will be."""
+    claim = claims[0]
+    role = claim.pod_set or owned.set_in_group(pod.labels, pod.annotations)
+    minimum, by = _minimum(claims, carriers, troubles)
+    for other in claims[1:]:
+        if other.name != claim.name or (other.minimum and minimum and other.minimum != minimum):
+            troubles.append(
+                f"{claim.dialect} ({claim.by}) says {_said(claim.name, minimum)}, but {other.dialect} "
+                f"({other.by}) says {_said(other.name, other.minimum)}; the first was taken."
+            )
+    if claim.parts:
+        sets = tuple(
+            SetNeed(p.name, max(_count(owned, p.name), p.minimum), p.minimum, False, _wishes(p.topology))
+            for p in claim.parts
+        )
+        if role not in {s.name for s in sets}:
+            sets = (*sets, SetNeed(role, 0, 0))
+    else:
+        sets = tuple(
+            SetNeed(s.name, s.count, s.count, s.follows, s.topology) for s in owned.sets_in_group(pod.annotations)
+        )
+        if role not in {s.name for s in sets}:
+            sets = (SetNeed(role, claim.total, claim.total),)
+    total = sum(s.count for s in sets)
+    if owned.sets and not claim.parts and minimum > total > 0 and claim.dialect != "Berth":
+        troubles.append(
+            f"{claim.kind} {claim.name} asks for {minimum} pods, but {owned.called} makes {total}: "
+            "alone it never starts."
+        )
+    return Membership(
+        claim.kind,
+        pod.namespace,
+        claim.name,
+        role,
+        sets,
+        least=minimum or -1,
+        waits_for=claim.waits_for,
+        provenance=(("gang", by if minimum else claim.by),),
+        notes=claim.notes,
+    )
+
+
+def _of_owner(pod: PodFacts, carriers: Sequence[Carrier], owned: Owned, troubles: list[str]) -> Membership:
+    if not owned.is_workload:
+        provenance = (("alone", f"pods of {owned.called} start one by one"),) if owned.called else ()
+        return Membership("Pod", pod.namespace, pod.name, "pods", (SetNeed("pods", 1, 1),), provenance=provenance)
+    known = owned.sets_of(pod.annotations)
+    sets = tuple(SetNeed(s.name, s.count, s.min_count, s.follows, s.topology) for s in known)
+    role = owned.pod_set(pod.labels, pod.annotations)
+    if role not in {s.name for s in sets}:
+        sets = (*sets, SetNeed(role, 0, 0))
+    name = owned.name + owned.suffix(pod.labels)
+    return Membership(
+        owned.kind,
+        pod.namespace,
+        name,
+        role,
+        sets,
+        least=-1 if owned.is_size_unknown and not known else 0,
+        suspended=owned.suspended,
+        provenance=(("gang", owned.by),),
+        notes=owned.notes,
+    )
+
+
+def _minimum(claims: Sequence[Claim], carriers: Sequence[Carrier], troubles: list[str]) -> tuple[int, str]:
+    """Upstream's number, else Berth's annotation, else the first claim that has one."""
+    first = claims[0]
+    said: Said | None = None
+    number, by = 0, ""
+    try:
+        number, by, said = minimum_of(carriers)
+    except BadInput as error:
+        troubles.append(f"{error.sentence} It was passed over.")
+    if first.dialect == "upstream" and first.minimum:
+        if said is not None and number != first.minimum:
+            troubles.append(
+                f"PodGroup {first.name} asks for {first.minimum} pods, but {by} for {number}; the first was taken."
+            )
+        return first.minimum, first.by
+    if number:
+        return number, by
+    for claim in claims:
+        if claim.minimum:
+            return claim.minimum, f"{claim.kind} {claim.name}"
+    return 0, first.by
+
+
+def _with_terms(
+    found: Membership,
+    pod: PodFacts,
+    claims: Sequence[Claim],
+    carriers: Sequence[Carrier],
+    owned: Owned,
+    troubles: list[str],
+) -> Membership:
+    by_dialect = {claim.dialect: claim for claim in claims}
+    kai, volcano = by_dialect.get("KAI"), by_dialect.get("Volcano")
+    upstream = by_dialect.get("upstream")
+    priorities = [claim.priority_class for claim in claims if claim.priority_class]
+    shape = owned.shape
+    terms = None
+    try:
+        terms = terms_of(
+            carriers,
+            kai_queue=kai.queue if kai else None,
+            volcano_queue=(volcano.queue if volcano else None) or owned.volcano_queue,
+            priority_classes=[*priorities, *owned.priority_classes],
+            pod_priority_class=pod.priority_class,
+            time_limit=(shape.time_limit_s, f"{owned.called}") if shape else (0.0, ""),
+        )
+    except BadInput as error:
+        troubles.append(f"{error.sentence} It was passed over.")
+    whole, own = Wishes(), Wishes()
+    try:
+        whole = whole_wishes(
+            carriers,
+            upstream.topology if upstream else owned.upstream,
+            kai.topology if kai else None,
+            volcano.topology if volcano else owned.volcano_topology,
+            owned.exclusive,
+        )
+        own = set_wishes(carriers)
+    except BadInput as error:
+        troubles.append(f"{error.sentence} It was passed over.")
+    sets = tuple(
+        replace(s, topology=own.wishes) if s.name == found.pod_set and own.wishes and not s.topology else s
+        for s in found.sets
+    )
+    told = (*troubles, *whole.contradictions, *own.contradictions, *(terms.contradictions if terms else ()))
+    found = replace(
+        found,
+        sets=sets,
+        topology=whole.wishes,
+        inherited=inherited(carriers),
+        provenance=(*found.provenance, *whole.provenance),
+        contradictions=tuple(dict.fromkeys(told)),
+    )
+    if terms is None:
+        return replace(found, priority_class=pod.priority_class)
+    preemptible = terms.preemptible if terms.preemptible is not None else (kai.preemptible if kai else None)
+    return replace(
+        found,
+        queue=terms.queue,
+        priority_class=terms.priority_class,
+        preemptible=preemptible,
+        min_runtime_s=terms.min_runtime_s,
+        time_limit_s=terms.time_limit_s,
+        checkpoint_every_s=terms.checkpoint_every_s,
+        provenance=(*found.provenance, *terms.provenance),
+    )
+
+
+def _telling(keys: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted((k, v) for k, v in keys.items() if k.startswith(_TELLING) and not k.endswith(_PER_POD)))
+
+
+def _wishes(source: object) -> tuple[TopologyWish, ...]:
+    return getattr(source, "wishes", ())
+
+
+def _count(owned: Owned, name: str) -> int:
+    return next((s.count for s in owned.sets if s.name == name), 0)
+
+
+def _said(name: str, minimum: int) -> str:
+    return f"{name} with {minimum} pods" if minimum else name

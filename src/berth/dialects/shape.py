@@ -23,9 +23,8 @@ class SetShape(Struct, frozen=True):
     template: Manifest = {}  # PodTemplateSpec; {} where only a controller knows it (TrainJob's runtime)
     count: int = 1
     min_count: int = 1
-    later: int = (
-        0  # pods that come only when earlier ones have ended (a Job's completions): never in the gang
-    )
+    later: int = 0  # pods that come only when earlier ones have ended (a Job's completions): never in the gang
+    follows: bool = False  # created only once the sets before it run: no part of the start, then a gang itself
     topology: tuple[TopologyWish, ...] = ()
     labels: Mapping[str, str] = {}  # of the pods
     path: str = ""  # where the template stands in its manifest: "spec.template"
@@ -75,7 +74,7 @@ class Shape(Struct, frozen=True):
     @property
     def minimum(self) -> int:
         """Pods with which one copy starts at the least."""
-        return sum(s.min_count for s in self.sets)
+        return sum(s.min_count for s in self.sets if not s.follows)
 
     @property
     def is_gang(self) -> bool:

@@ -1,0 +1,98 @@
+"""The words for who belongs where: a pod's facts, its membership, and how far a workload has come."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from berth.dialects.objects import OwnerRef
+from berth.model.workload import TopologyWish
+
+
+class PodFacts(Struct, frozen=True):
+    """What decides where a pod belongs. `bound`: it has a node; `ended`: Succeeded or Failed."""
+
+    name: str
+    namespace: str = "default"
+    labels: Mapping[str, str] = {}
+    annotations: Mapping[str, str] = {}
+    owners: tuple[OwnerRef, ...] = ()
+    scheduling_group: str = ""  # spec.schedulingGroup.podGroupName
+    scheduler: str = ""
+    priority_class: str = ""
+    bound: bool = False
+    ended: bool = False
+
+    @property
+    def key(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+class SetNeed(Struct, frozen=True):
+    """One pod set of a workload as its owner or group states it.
+
+    `count` 0: as many as there are pods. `follows`: its pods are made only once other sets run; until one of
+    them is there it is no part of the gang.
+    """
+
+    name: str
+    count: int = 0
+    min_count: int = 1
+    follows: bool = False
+    topology: tuple[TopologyWish, ...] = ()
+
+
+class Membership(Struct, frozen=True):
+    """Where one pod belongs. Pods with the same `key` are one workload.
+
+    `sets` are all sets of the workload, also those without a pod yet; `pod_set` names the pod's own.
+    `least` is the minimum of the whole workload where it is not the sum of the sets' own, and -1 where
+    nobody says: then all its pods are waited for.
+    `inherited` are Berth's annotations that the pod has from its owners (`berth.dev/gpu-memory` on a Job).
+    """
+
+    kind: str  # of what makes them one workload: "PodGroup", "PyTorchJob", "Pod" for a pod by itself
+    namespace: str
+    name: str
+    pod_set: str = "pods"
+    sets: tuple[SetNeed, ...] = ()
+    least: int = 0
+    topology: tuple[TopologyWish, ...] = ()
+    queue: str = ""
+    priority_class: str = ""
+    preemptible: bool | None = None
+    min_runtime_s: float = 0.0
+    time_limit_s: float = 0.0
+    checkpoint_every_s: float = 0.0
+    suspended: bool = False
+    waits_for: str = ""  # the group object that is not there: "PodGroup ml/pg (scheduling.k8s.io) is …"
+    inherited: Mapping[str, str] = {}
+    provenance: tuple[tuple[str, str], ...] = ()  # (what, from where)
+    contradictions: tuple[str, ...] = ()  # one sentence for each disagreement or value that cannot be read
+    notes: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+    @property
+    def minimum(self) -> int:
+        """Pods that must start together; 0 where it is all that there are."""
+        if self.least:
+            return max(self.least, 0)
+        return sum(s.min_count for s in self.sets if not s.follows)
+
+
+class Standing(Struct, frozen=True, gc=False):
+    """One set of a workload now.
+
+    `min_count` more must be placed together (waiting pods or missing ones); 0 where enough are bound.
+    """
+
+    name: str
+    waiting: int
+    bound: int
+    missing: int  # wanted by the owner and not created yet
+    min_count: int
+    topology: tuple[TopologyWish, ...] = ()

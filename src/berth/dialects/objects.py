@@ -1,0 +1,98 @@
+"""The other objects of a dump or a file, found by name; and who owns whom."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from berth.dialects.shape import Manifest
+
+ObjectKey = tuple[str, str, str, str]  # (API group, kind, namespace, name): PodGroup exists in four groups
+Objects = Mapping[ObjectKey, Manifest]
+
+MOST_OWNERS = 8  # a chain longer than this is a loop or a mistake
+
+
+class OwnerRef(Struct, frozen=True, gc=False):
+    """One of metadata.ownerReferences."""
+
+    api_version: str
+    kind: str
+    name: str
+    uid: str = ""
+    controller: bool = False
+
+    @property
+    def group(self) -> str:
+        return group_of(self.api_version)
+
+
+def group_of(api_version: str) -> str:
+    """`batch` of `batch/v1`, "" of `v1`."""
+    return api_version.rpartition("/")[0]
+
+
+def index(objects: Iterable[Manifest]) -> dict[ObjectKey, Manifest]:
+    """Objects by (API group, kind, namespace, name), "" for the namespace of what has none.
+
+    What is no object is left out.
+    """
+    found: dict[ObjectKey, Manifest] = {}
+    for thing in objects:
+        meta = thing.get("metadata")
+        if not isinstance(meta, Mapping):
+            continue
+        key = (
+            group_of(str(thing.get("apiVersion") or "")),
+            str(thing.get("kind") or ""),
+            str(meta.get("namespace") or ""),
+            str(meta.get("name") or ""),
+        )
+        found[key] = thing
+    return found
+
+
+def find(objects: Objects, group: str, kind: str, namespace: str, name: str) -> Manifest | None:
+    """The object in that namespace, or one that was written without a namespace."""
+    return objects.get((group, kind, namespace, name)) or objects.get((group, kind, "", name))
+
+
+def owner_refs(raw: Any) -> tuple[OwnerRef, ...]:
+    """From metadata.ownerReferences as plain data; what is malformed is left out."""
+    if not isinstance(raw, list | tuple):
+        return ()
+    return tuple(
+        OwnerRef(
+            str(ref.get("apiVersion") or ""),
+            str(ref.get("kind") or ""),
+            str(ref.get("name") or ""),
+            str(ref.get("uid") or ""),
+            ref.get("controller") is True,
+        )
+        for ref in raw
+        if isinstance(ref, Mapping)
+    )
+
+
+def controlling(refs: Sequence[OwnerRef]) -> OwnerRef | None:
+    """The controller among the owners; one owner alone counts as it."""
+    for ref in refs:
+        if ref.controller:
+            return ref
+    return refs[0] if len(refs) == 1 else None
+
+
+def chain(refs: Sequence[OwnerRef], namespace: str, objects: Objects) -> tuple[tuple[OwnerRef, Manifest | None], ...]:
+    """Controlling owners from the nearest upwards, each with its object where that is at hand."""
+    found: list[tuple[OwnerRef, Manifest | None]] = []
+    ref = controlling(refs)
+    while ref is not None and len(found) < MOST_OWNERS:
+        thing = find(objects, ref.group, ref.kind, namespace, ref.name)
+        found.append((ref, thing))
+        if thing is None:
+            break
+        meta = thing.get("metadata")
+        ref = controlling(owner_refs(meta.get("ownerReferences") if isinstance(meta, Mapping) else None))
+    return tuple(found)
