@@ -146,6 +146,8 @@ def _all_policies(prepared, policies, pairs, jobs):
     context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
     with context.Pool(min(jobs, len(pairs)), _adopt, (prepared, policies)) as pool:
         yield from pool.imap(_adopted_runs_of, pairs)
+        pool.close()
+        pool.join()
 
 
 def _warm_up(prepared: Sequence[Prepared], policies: Mapping[str, Policy]) -> None:

@@ -43,7 +43,7 @@ def place(policy: int, offered: Offer) -> Placements:
     return Placements(node, gpus)
 
 
-@njit
+@njit(inline="always")
 def _score(policy, state, frag, wasted, n, cpu, num_gpu, gpu_milli):
     """The score of a node that fits: 0 to 100 on nodes of up to 128 cores and 8 GPUs."""
     if policy == FGD:
@@ -95,21 +95,21 @@ def _arrive(policy, state, classes, class_of, frag, draws):
         cpu, memory = classes.cpu_milli[c], classes.memory_mib[c]
         num_gpu, gpu_milli, models = classes.num_gpu[c], classes.gpu_milli[c], classes.models[c]
         row = scores[c]
-        if seen[c] < 0:
+        if seen[c] < 0 or placed - seen[c] > nodes:
             for n in range(nodes):
-                if fits(state, n, cpu, memory, num_gpu, gpu_milli, models):
-                    row[n] = _score(policy, state, frag, wasted, n, cpu, num_gpu, gpu_milli)
-                else:
-                    row[n] = INFEASIBLE
+                if seen[c] < 0 or (last[n] >= seen[c] and row[n] != INFEASIBLE):
+                    if fits(state, n, cpu, memory, num_gpu, gpu_milli, models):
+                        row[n] = _score(policy, state, frag, wasted, n, cpu, num_gpu, gpu_milli)
+                    else:
+                        row[n] = INFEASIBLE
         else:
             for i in range(seen[c], placed):
                 n = changed[i]
-                if last[n] != i or row[n] == INFEASIBLE:
-                    continue
-                if fits(state, n, cpu, memory, num_gpu, gpu_milli, models):
-                    row[n] = _score(policy, state, frag, wasted, n, cpu, num_gpu, gpu_milli)
-                else:
-                    row[n] = INFEASIBLE
+                if last[n] == i and row[n] != INFEASIBLE:
+                    if fits(state, n, cpu, memory, num_gpu, gpu_milli, models):
+                        row[n] = _score(policy, state, frag, wasted, n, cpu, num_gpu, gpu_milli)
+                    else:
+                        row[n] = INFEASIBLE
         seen[c] = placed
         n = _drawn_node(row, INFEASIBLE, draws[p, 0]) if policy == RANDOM else _first_best(row)
         if n < 0:

@@ -17,13 +17,13 @@ from berth.simulation.fragmentation import cpu_rank, fragmented_plain
 from berth.simulation.typical import TypicalPods
 
 
-@njit
+@njit(inline="always")
 def quantised(decrease, weight):
     """The integer score of a decrease of F_n(M) x weight; 50 where nothing changes."""
     return int(100.0 / (1.0 + exp(-decrease / (weight * 1000.0))))
 
 
-@njit
+@njit(inline="always")
 def after_share(tables, state, n, rank, gpu_milli, g, usable, full):
     """F_n(M) x weight of node n once GPU g has given `gpu_milli`; `usable` sums the single-GPU table over
     all GPUs at CPU rank `rank`, `full` counts the free GPUs before."""
@@ -37,7 +37,7 @@ def after_share(tables, state, n, rank, gpu_milli, g, usable, full):
     return (state.idle[n] - gpu_milli) * tables.weight - usable
 
 
-@njit
+@njit(inline="always")
 def usable_by_singles(tables, state, n, rank):
     """Milli of node n that each single-GPU class can use, summed over classes and GPUs."""
     usable = np.int64(0)
@@ -47,7 +47,7 @@ def usable_by_singles(tables, state, n, rank):
     return usable
 
 
-@njit
+@njit(inline="always")
 def score(state, tables, before, n, cpu, num_gpu, gpu_milli):
     """0 to 100; `before` (N,) is F_n(M) x weight now. A share is tried on every GPU that fits."""
     model = state.model[n]
@@ -61,16 +61,17 @@ def score(state, tables, before, n, cpu, num_gpu, gpu_milli):
         usable += WHOLE * full * tables.several[model, rank, full]
         after = (state.idle[n] - num_gpu * WHOLE) * tables.weight - usable
         return quantised(before[n] - after, tables.weight)
-    least, tried = np.int64(0), False
+    least, tried = np.int64(0), -1
     for g in range(state.gpu.shape[1]):
-        if state.gpu[n, g] >= gpu_milli:
+        if state.gpu[n, g] >= gpu_milli and state.gpu[n, g] != tried:  # neighbours are often alike
             after = after_share(tables, state, n, rank, gpu_milli, g, usable, state.full[n])
-            if not tried or after < least:
-                least, tried = after, True
+            if tried < 0 or after < least:
+                least = after
+            tried = state.gpu[n, g]
     return quantised(before[n] - least, tables.weight)
 
 
-@njit
+@njit(inline="always")
 def best_gpu(state, tables, before, n, cpu, gpu_milli):
     """The GPU of node n with the best integer score for a share, the lowest index of equals."""
     rank = cpu_rank(tables, state.cpu[n] - cpu)

@@ -52,15 +52,11 @@ def empty_cluster(nodes: Nodes) -> State:
 @njit(inline="always")
 def fits(state, n, cpu, memory, num_gpu, gpu_milli, models):
     """Whether node n can take the request now."""
-    if state.cpu[n] < cpu or state.memory[n] < memory or state.pods[n] < 1:
-        return False
-    if num_gpu == 0:
-        return True
-    if state.model[n] < 0 or not (models >> state.model[n]) & 1:
-        return False
-    if gpu_milli < WHOLE:
-        return state.largest[n] >= gpu_milli
-    return state.full[n] >= num_gpu
+    # One expression without short cuts: each test alone is a coin toss, which costs more than all of them.
+    room = state.largest[n] >= gpu_milli if gpu_milli < WHOLE else state.full[n] >= num_gpu
+    allowed = ((models >> max(state.model[n], 0)) & 1) != 0
+    return ((state.cpu[n] >= cpu) & (state.memory[n] >= memory) & (state.pods[n] > 0)
+            & ((num_gpu == 0) | (allowed & room)))
 
 
 @njit
