@@ -67,7 +67,7 @@ class Taint(Struct, frozen=True, gc=False):
     effect: str = "NoSchedule"
 
 
-class Node(Struct, frozen=True):
+class Node(Struct, frozen=True, gc=False):
     """A node as the API server and its labels tell it. `allocatable` is what the kubelet admits."""
 
     name: str

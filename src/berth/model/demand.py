@@ -10,7 +10,7 @@ from msgspec import Struct
 from berth.model.workload import PodClass
 
 
-class Demand(Struct, frozen=True):
+class Demand(Struct, frozen=True, gc=False):
     """Pod classes with their share of arrivals; shares are positive and need not add up to 1."""
 
     classes: tuple[PodClass, ...] = ()

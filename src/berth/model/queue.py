@@ -7,7 +7,7 @@ from msgspec import Struct
 ANY_CLASS = "*"  # all GPUs, whatever their class
 
 
-class Queue(Struct, frozen=True):
+class Queue(Struct, frozen=True, gc=False):
     """One node of the tree. A class that `quota` or `limit` does not name has no quota and no limit."""
 
     name: str

@@ -114,7 +114,7 @@ BLOCK_WORDS: dict[Block, str] = {
 HELD_BACK = (Block.NotReady, Block.Unfit, Block.Cordoned)
 
 
-class Cause(Struct, frozen=True):
+class Cause(Struct, frozen=True, gc=False):
     """One reason with its numbers. `need` and `have` are in `unit`, `where` says of what or in what."""
 
     reason: Reason
@@ -129,7 +129,7 @@ class Cause(Struct, frozen=True):
     proven: bool = True  # False where the exact search ended at its bound before it could tell
 
 
-class Verdict(Struct, frozen=True):
+class Verdict(Struct, frozen=True, gc=False):
     """What the scheduler says of one workload. The first cause is the dominant one."""
 
     workload: str

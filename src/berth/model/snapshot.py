@@ -11,7 +11,7 @@ from berth.model.topology import Topology
 from berth.model.workload import Workload
 
 
-class Snapshot(Struct, frozen=True):
+class Snapshot(Struct, frozen=True, gc=False):
     """The cluster at `now_s` (seconds since the epoch).
 
     `allocations` are the pods that hold capacity, `workloads` those that wait, in no particular order.

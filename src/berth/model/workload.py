@@ -83,7 +83,7 @@ class Capability(Struct, frozen=True, gc=False):
     rdma: bool = False
 
 
-class PodClass(Struct, frozen=True):
+class PodClass(Struct, frozen=True, gc=False):
     """What one pod needs of a node. Equal classes are interchangeable for placement.
 
     `requests` hold cpu, memory, …, and GPUs by their resource name. `gpu_milli` below 1000 is a fraction of
@@ -119,7 +119,7 @@ class TopologyWish(Struct, frozen=True, gc=False):
     slice_size: int = 0  # > 0: each slice of so many pods in one domain, instead of all of them
 
 
-class PodSet(Struct, frozen=True):
+class PodSet(Struct, frozen=True, gc=False):
     """Identical pods of a workload. It starts with `min_count` of them at least, and wants `count`."""
 
     name: str
@@ -130,7 +130,7 @@ class PodSet(Struct, frozen=True):
     labels: tuple[tuple[str, str], ...] = ()
 
 
-class Workload(Struct, frozen=True):
+class Workload(Struct, frozen=True, gc=False):
     """What is admitted together. More than one pod makes it a gang: all minimum counts, or nothing."""
 
     name: str

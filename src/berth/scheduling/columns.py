@@ -52,6 +52,7 @@ class Columns:
     gpu_class: I32
     domain: I32
     domain_names: tuple[tuple[str, ...], ...]
+    guarded: tuple[int, ...] = ()  # nodes that are tainted, cordoned, not ready or unfit
     lost: tuple[str, ...] = ()  # allocations that could not be counted, a sentence each
     _labels: dict[str, tuple[Codes, dict[str, int]]] = field(default_factory=dict)
 
@@ -102,6 +103,9 @@ def columns_of(snapshot: Snapshot, pod_classes: Iterable[PodClass] = ()) -> Colu
         gpu_class=np.array([class_index.get(n.gpu_class, -1) for n in nodes], np.int32).reshape(len(nodes)),
         domain=domain,
         domain_names=domain_names,
+        guarded=tuple(
+            i for i, n in enumerate(nodes) if n.taints or n.cordoned or not n.ready or n.health == Health.Unfit
+        ),
     )
     held_on, lost = by_node(snapshot.allocations, columns.index)
     columns.lost = lost

@@ -53,15 +53,11 @@ class Question:
     copies: I32
     empty: I32
     mended: I32
+    per_pod: int  # GPU milli of one pod
 
     @property
     def need(self) -> int:
         return self.pod_set.min_count
-
-    @property
-    def per_pod(self) -> int:
-        """GPU milli of one pod."""
-        return gpu_milli(self.pod_set.pod_class.requests, self.pod_set.pod_class.gpu_milli)
 
 
 def verdict_of(workload: Workload, rows: Sequence[int], draft: Draft, allowed: Mask, proven: bool = True) -> Verdict:
@@ -110,7 +106,8 @@ def _question(workload: Workload, pod_set: PodSet, row: int, draft: Draft, allow
     mended = _count(row, open_static, draft, draft.free, draft.device_free)
     empty = _count(row, open_static, draft, columns.empty, all_devices)
     copies = np.where(allowed, draft.copies[row], 0)
-    return Question(workload, pod_set, row, draft, copies, empty, np.where(allowed, mended, 0))
+    per_pod = gpu_milli(pod_set.pod_class.requests, pod_set.pod_class.gpu_milli)
+    return Question(workload, pod_set, row, draft, copies, empty, np.where(allowed, mended, 0), per_pod)
 
 
 def _count(row: int, static: NDArray[np.uint8], draft: Draft, free: NDArray[np.int64], devices: I32) -> I32:
@@ -393,19 +390,19 @@ def _nearest(q: Question) -> tuple[tuple[str, str], ...]:
     """Nodes that lack least, with what they lack."""
     columns, draft = q.draft.columns, q.draft
     static = draft.tables.static[q.row]
-    found: list[tuple[int, str, str]] = []
-    if q.per_pod:
-        idle = _node_idle(q)
-        for n in np.flatnonzero((static == Block.Nothing) & (q.copies == 0)).tolist():
-            block = Block(int(draft.block[q.row, n]))
-            missing = max(q.per_pod - int(idle[n]), 0)
-            if block in (Block.Gpus, Block.GpuShare):
-                text = f"{from_milli(int(idle[n]))} of {from_milli(q.per_pod)} GPUs free"
-            else:
-                text = BLOCK_WORDS[block]
-            found.append((missing, columns.nodes[n].name, text))
-    found.sort(key=lambda f: f[0])
-    return tuple((name, text) for _, name, text in found[:NEAREST])
+    if not q.per_pod:
+        return ()
+    idle = _node_idle(q)
+    candidates = np.flatnonzero((static == Block.Nothing) & (q.copies == 0))
+    missing = np.maximum(q.per_pod - idle[candidates], 0)
+    found: list[tuple[str, str]] = []
+    for n in candidates[np.argsort(missing, kind="stable")[:NEAREST]].tolist():
+        block = Block(int(draft.block[q.row, n]))
+        if block in (Block.Gpus, Block.GpuShare):
+            found.append((columns.nodes[n].name, f"{from_milli(int(idle[n]))} of {from_milli(q.per_pod)} GPUs free"))
+        else:
+            found.append((columns.nodes[n].name, BLOCK_WORDS[block]))
+    return tuple(found)
 
 
 def _fits(copies: I32, q: Question) -> bool:

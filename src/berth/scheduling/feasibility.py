@@ -142,9 +142,8 @@ def _taints(pod_class: PodClass, columns: Columns) -> tuple[Mask, Blocks]:
     tainted = np.zeros(columns.size, bool)
     held = np.zeros(columns.size, np.uint8)
     answers: dict[tuple[tuple[Taint, ...], bool, bool, Health], tuple[bool, Block]] = {}
-    for n, node in enumerate(columns.nodes):
-        if not node.taints and not node.cordoned and node.ready and node.health != Health.Unfit:
-            continue
+    for n in columns.guarded:
+        node = columns.nodes[n]
         key = (node.taints, node.cordoned, node.ready, node.health)
         if key not in answers:
             answers[key] = _held_by(node, pod_class.tolerations)

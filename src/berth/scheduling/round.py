@@ -95,8 +95,9 @@ class Round:
         losses = self.losses
         scoring.place_run(
             rows, self.arrivals, self.policy.refresh, losses.quantum, self._alike(),
-            losses.rows, losses.demand, losses.columns, losses.needs, losses.many, losses.unit, losses.mix, losses.weight,
-            losses.usable_at, losses.units_at, losses.usable, losses.units, losses.supply, losses.value, losses.supply_sum,
+            losses.rows, losses.demand, losses.columns, losses.needs, losses.many, losses.unit, losses.mix,
+            losses.weight, losses.usable_at, losses.units_at,
+            losses.usable, losses.units, losses.supply, losses.value, losses.supply_sum,
             tables.need, tables.ask, tables.static, draft.free, draft.device_free, columns.island, columns.pool,
             self.queue[run], bool((limit < 2**62).any()), self.ledger.parent, limit, self.ledger.used,
             gpu_class.astype(np.int32), milli, node, devices,

@@ -35,8 +35,8 @@ NOTHING = 2.0**-20
 
 
 @compiled
-def measure(nodes, rows, columns, needs, many, unit, mix, usable_at, units_at, ask, static, free, device_free, pool,
-            usable, units, supply):  # type: ignore[no-untyped-def]  # fmt: skip
+def measure(nodes, rows, columns, needs, many, unit, mix, usable_at, units_at, ask, static, free, device_free, pool,  # type: ignore[no-untyped-def]
+            usable, units, supply):  # fmt: skip
     """Work out usable (N, J), units (N, J) and supply (N, J) of some nodes from what is free on them."""
     size = rows.shape[0]
     cap = np.empty(size)
@@ -71,8 +71,8 @@ def measure(nodes, rows, columns, needs, many, unit, mix, usable_at, units_at, a
 
 
 @compiled
-def worth_after(n, m, level, cap, columns, needs, many, unit, mix, weight, usable_at, units_at, need, ask, free, pool,
-                usable, units, supply):  # type: ignore[no-untyped-def]  # fmt: skip
+def worth_after(n, m, level, cap, columns, needs, many, unit, mix, weight, usable_at, units_at, need, ask, free, pool,  # type: ignore[no-untyped-def]
+                usable, units, supply):  # fmt: skip
     """Weighted supply of node n once a pod of class m is on it, a share of a device taken at `level`."""
     size = unit.shape[0]
     for j in range(size):
@@ -102,8 +102,8 @@ def worth_after(n, m, level, cap, columns, needs, many, unit, mix, weight, usabl
 
 
 @compiled
-def loss_on(n, m, quantum, cap, columns, needs, many, unit, mix, weight, usable_at, units_at, need, ask, free,
-            device_free, island, pool, usable, units, supply, value):  # type: ignore[no-untyped-def]  # fmt: skip
+def loss_on(n, m, quantum, cap, columns, needs, many, unit, mix, weight, usable_at, units_at, need, ask, free,  # type: ignore[no-untyped-def]
+            device_free, island, pool, usable, units, supply, value):  # fmt: skip
     """Quantised loss of a pod of class m on node n where it fits, and its devices.
 
     A share is tried at each level at which a device fits it; equal losses go to the lowest device.
@@ -153,8 +153,8 @@ def weigh(demand, supply_sum, idle, weight):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def loss_row(m, nodes, quantum, columns, needs, many, unit, mix, weight, usable_at, units_at, need, ask, free,
-             device_free, island, pool, usable, units, supply, value, losses):  # type: ignore[no-untyped-def]  # fmt: skip
+def loss_row(m, nodes, quantum, columns, needs, many, unit, mix, weight, usable_at, units_at, need, ask, free,  # type: ignore[no-untyped-def]
+             device_free, island, pool, usable, units, supply, value, losses):  # fmt: skip
     """Losses of a pod of class m on some nodes on which it fits, into `losses` (N,)."""
     cap = np.empty(unit.shape[0])
     for i in range(nodes.shape[0]):
@@ -174,10 +174,10 @@ def revalue(weight, supply, value):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def place_run(run, learn, refresh, quantum, alike, rows, demand, columns, needs, many, unit, mix, weight,
+def place_run(run, learn, refresh, quantum, alike, rows, demand, columns, needs, many, unit, mix, weight,  # type: ignore[no-untyped-def]
               usable_at, units_at, usable, units, supply, value, supply_sum,
               need, ask, static, free, device_free, island, pool,
-              queue, has_limits, parent, limit, used, gpu_class, milli, node, devices):  # type: ignore[no-untyped-def]  # fmt: skip
+              queue, has_limits, parent, limit, used, gpu_class, milli, node, devices):  # fmt: skip
     """Place a run of single pods one after the other, each on the node where it costs the others least.
 
     run     (W,) class rows in order
