@@ -6,13 +6,12 @@ from collections import Counter
 from collections.abc import Sequence
 
 from rich.console import Console
-from rich.padding import Padding
 from rich.text import Text
 
 from berth.base.units import counted, duration
 from berth.model.reasons import Answer, Reason
 from berth.simulation.outcome import LeftWaiting, Outcome
-from berth.views.tables import BLOCKS, HEADER_STYLE, QUIET_STYLE, Column, Signs, bar, curve, pct, signs, table
+from berth.views.tables import BLOCKS, HEADER_STYLE, QUIET_STYLE, Column, Signs, bar, curve, pct, say, signs, table
 
 MOST_VERDICTS = 10
 BAR = 30
@@ -37,12 +36,13 @@ def show(outcome: Outcome, screen: Console) -> None:
 
 def _title(screen: Console, words: str, note: str = "") -> None:
     line = Text(words, style=HEADER_STYLE)
-    line.append(f"  {note}", style="not bold dim")
+    if note:
+        line.append(f"  {note}", style="not bold dim")
     screen.print(line)
 
 
 def _say(screen: Console, *sentences: str, style: str = "", indent: int = INDENT) -> None:
-    screen.print(Padding(Text(" ".join(sentences), style=style), (0, 0, 0, indent), expand=False))
+    say(screen, " ".join(sentences), indent, style)
 
 
 def _head(outcome: Outcome, screen: Console, draw: Signs) -> None:

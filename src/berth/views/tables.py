@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
+from textwrap import wrap
 from typing import NamedTuple, TextIO
 
 from rich.console import Console, RenderableType
@@ -97,6 +98,12 @@ def curve(values: Sequence[float], low: float, high: float, draw: Signs) -> str:
     span = (high - low) or 1.0
     last = len(draw.steps) - 1
     return "".join(draw.steps[max(0, min(last, round(last * (v - low) / span)))] for v in values)
+
+
+def say(screen: Console, words: str, indent: int = 0, style: str = "") -> None:
+    """A paragraph, indented, without the blanks that Rich puts behind wrapped lines."""
+    for line in wrap(words, max(20, screen.width - indent), break_long_words=False, break_on_hyphens=False):
+        screen.print(Text(" " * indent + line, style=style), soft_wrap=True)
 
 
 def pct(value: float, decimals: int = 1) -> str:
