@@ -17,7 +17,7 @@ from berth.base.units import counted
 from berth.sources import dump_json, dump_yaml
 from berth.sources.dump_files import Content, DumpFile, files_of
 from berth.sources.dump_kinds import PLAIN, type_of
-from berth.sources.dump_refusals import RETRY, not_an_object, object_name, wrong_type
+from berth.sources.dump_refusals import not_an_object, object_name, wrong_type
 
 _HOW = "Dump with: kubectl get nodes,pods -A -o json > dump.json"
 
@@ -81,7 +81,7 @@ class Dump:
             except msgspec.DecodeError as error:
                 raise dump_json.malformed(error, f"{file.name}: object {number + 1}") from None
             except RecursionError:
-                raise BadInput(file.name, "JSON nested too deeply.", RETRY, UNREADABLE) from None
+                raise dump_json.too_deep(file.name) from None
             yield api_version, kind, value
 
     def _yaml(self, file: DumpFile) -> Iterator[tuple[str, str, Any]]:

@@ -7,7 +7,7 @@ that fields nobody reads never become Python objects.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -16,15 +16,20 @@ from msgspec import Raw, Struct
 
 from berth.base.errors import UNREADABLE, BadInput
 from berth.sources.dump_files import Content
-from berth.sources.dump_refusals import RETRY
+from berth.sources.dump_refusals import RETRY, wrong_type
 
 
 class Head(Struct, gc=False, rename="camel"):
-    """What every object starts with, and every list ends with."""
+    """What every object starts with."""
 
     api_version: str | None = None
     kind: str | None = None
-    items: Raw = Raw()
+
+
+class Many(Head, gc=False, rename="camel"):
+    """A list with its items still in bytes; `items` is None where the value is an object by itself."""
+
+    items: list[Raw] | None = None
 
 
 # How kubectl and the API server begin an object; anything else costs one more pass over it.
@@ -34,7 +39,8 @@ _KIND_FIRST = re.compile(rb'\s*\{\s*"kind"\s*:\s*"([^"\\]*)"\s*,\s*"apiVersion"\
 _NEXT_VALUE = re.compile(rb"[}\]](\s*\n\s*)[{\[]")
 
 _decode_head = msgspec.json.Decoder(Head).decode
-_decode_list = msgspec.json.Decoder(list[Raw]).decode
+_decode_many = msgspec.json.Decoder(Many).decode
+_decode_array = msgspec.json.Decoder(list[Raw]).decode
 
 
 @cache
@@ -45,17 +51,38 @@ def decoder_of(wire_type: type[Any]) -> Any:
 def objects(content: Content, name: str) -> Iterator[tuple[str, str, Raw]]:
     """(apiVersion, kind, bytes) of each object, in their order."""
     view = memoryview(content)
-    values: Iterable[memoryview] = (view,)
-    if _has_several(view, name):
-        values = _values(content, view)
-    for number, value in enumerate(values):
-        where = name if number == 0 else f"{name}: value {number + 1}"
+    try:
+        first = _read(view, name)
+    except msgspec.DecodeError as error:
+        if "trailing" not in str(error):
+            raise malformed(error, name) from None
+    else:
+        yield from _objects(view, first, name)
+        return
+    # Several values in a row: rare, so that their ends are looked for only now.
+    for number, value in enumerate(_values(content, view)):
+        where = f"{name}: value {number + 1}"
         try:
-            yield from _objects(value, where)
+            found = _read(value, where)
         except msgspec.DecodeError as error:
             raise malformed(error, where) from None
-        except RecursionError:
-            raise BadInput(where, "JSON nested too deeply.", RETRY, UNREADABLE) from None
+        yield from _objects(value, found, where)
+
+
+def _read(value: memoryview, where: str) -> Many | list[Raw]:
+    """One pass over a value: a list, an object, or an array of objects."""
+    try:
+        if bytes(value[:4096]).lstrip()[:1] == b"[":
+            return _decode_array(value)
+        return _decode_many(value)
+    except msgspec.ValidationError as error:
+        raise wrong_type(error, where) from None
+    except RecursionError:
+        raise too_deep(where) from None
+
+
+def too_deep(where: str) -> BadInput:
+    return BadInput(where, "JSON nested too deeply.", RETRY, UNREADABLE)
 
 
 def malformed(error: msgspec.DecodeError, where: str) -> BadInput:
@@ -63,21 +90,6 @@ def malformed(error: msgspec.DecodeError, where: str) -> BadInput:
     if "truncated" in str(error):
         return BadInput(where, "the JSON ends in the middle of an object.", RETRY, UNREADABLE)
     return BadInput(where, f"not JSON: {str(error).removeprefix('JSON is malformed: ')}.", RETRY, UNREADABLE)
-
-
-def _has_several(view: memoryview, where: str) -> bool:
-    """Whether something follows the first value. Values in a row are rare: looking for their ends is not free."""
-    try:
-        _decode_head(view)
-    except msgspec.ValidationError:
-        return False
-    except msgspec.DecodeError as error:
-        if "trailing" in str(error):
-            return True
-        raise malformed(error, where) from None
-    except RecursionError:
-        raise BadInput(where, "JSON nested too deeply.", RETRY, UNREADABLE) from None
-    return False
 
 
 def _values(content: Content, view: memoryview) -> Iterator[memoryview]:
@@ -88,26 +100,20 @@ def _values(content: Content, view: memoryview) -> Iterator[memoryview]:
     yield view[start:]
 
 
-def _objects(value: memoryview | Raw, where: str) -> Iterator[tuple[str, str, Raw]]:
-    if bytes(memoryview(value)[:64]).lstrip()[:1] == b"[":
-        for item in _decode_list(value):
-            yield _object(item, where)
+def _objects(value: memoryview, read: Many | list[Raw], where: str) -> Iterator[tuple[str, str, Raw]]:
+    if isinstance(read, list):
+        for number, item in enumerate(read):
+            yield _object(item, f"{where}: [{number}]")
         return
-    head = _decode_head(value)
-    kind = head.kind or ""
-    if not memoryview(head.items) or not (kind.endswith("List") or not kind):
-        yield head.api_version or "", kind, Raw(value) if not isinstance(value, Raw) else value
+    kind = read.kind or ""
+    if kind.endswith("List") or (read.items is not None and not kind):
+        item_kind = "" if kind == "List" else kind.removesuffix("List")
+        version = (read.api_version or "") if item_kind else ""
+        for number, item in enumerate(read.items or ()):
+            own_version, own_kind, raw = _object(item, f"{where}: items[{number}]")
+            yield own_version or version, own_kind or item_kind, raw
         return
-    if bytes(head.items) == b"null":
-        return
-    item_kind = "" if kind == "List" else kind.removesuffix("List")
-    try:
-        items = _decode_list(head.items)
-    except msgspec.ValidationError:
-        raise BadInput(f"{where}: items", "expected a list of objects.", RETRY, UNREADABLE) from None
-    for item in items:
-        api_version, own_kind, raw = _object(item, where)
-        yield api_version or (head.api_version or "" if item_kind else ""), own_kind or item_kind, raw
+    yield read.api_version or "", kind, Raw(value)
 
 
 def _object(item: Raw, where: str) -> tuple[str, str, Raw]:
@@ -119,7 +125,5 @@ def _object(item: Raw, where: str) -> tuple[str, str, Raw]:
     try:
         head = _decode_head(item)
     except msgspec.ValidationError as error:
-        if bytes(memoryview(item)[:64]).lstrip()[:1] == b"{":
-            raise
-        raise BadInput(f"{where}: items", f"an item is no object: {error}.", RETRY, UNREADABLE) from None
+        raise wrong_type(error, where) from None
     return head.api_version or "", head.kind or "", item

@@ -27,7 +27,8 @@ Blocks = dict[bytes, bytes]  # key: the text after its colon, to the line before
 WHOLE_AT_MOST = 64 << 20  # a document with anchors across its items is parsed at once up to this size
 CACHE_BYTES = 32 << 20
 
-_KEY = re.compile(rb"([A-Za-z0-9_][A-Za-z0-9_./-]*):(?= |$)")
+_COMMENT = ord("#")
+_LISTED = re.compile(rb"-(?: |$)")
 _SAFE = re.compile(rb"[A-Za-z][A-Za-z0-9_./-]*|\"[A-Za-z0-9_./:+ -]*\"")
 _WORDS = frozenset(b"null true false yes no on off y n".split())
 _MARK = re.compile(rb"---(?=[ \t\n]|\Z)")
@@ -281,24 +282,17 @@ def split(text: bytes) -> Blocks | None:
     indent = len(first[1])
     blocks: Blocks = {}
     key, begin = b"", -1
-    for line in _outer_lines(indent).finditer(text):
-        content = line[2]
-        if content[0] == 35:
-            continue  # a comment
-        if len(line[1]) < indent:
+    for line in _outer_lines(indent).finditer(b"\n" + text):
+        margin, found, other = line.groups()
+        if found is None:
+            if other[0] == _COMMENT or (begin >= 0 and len(margin) == indent and _LISTED.match(other)):
+                continue  # a list may start at the column of its key
             return None
-        if content[:2] == b"- " or content == b"-":
-            if begin < 0:
-                return None
-            continue  # a list at the column of its key
-        head = _KEY.match(content)
-        if head is None:
+        if len(margin) < indent or found in blocks or found == key:
             return None
         if begin >= 0:
             blocks[key] = text[begin : line.start()]
-        key, begin = head[1], line.start(2) + head.end()
-        if key in blocks:
-            return None
+        key, begin = found, line.end() - 1
     if begin < 0:
         return None
     blocks[key] = text[begin:]
@@ -307,8 +301,8 @@ def split(text: bytes) -> Blocks | None:
 
 @cache
 def _outer_lines(indent: int) -> re.Pattern[bytes]:
-    """Lines that start at a column up to `indent`, with their margin and what follows."""
-    return re.compile(rb"(?m)^( {0,%d})([^ \n][^\n]*)" % indent)
+    """Lines that start at a column up to `indent`: their margin, and their key or whatever else they hold."""
+    return re.compile(rb"\n( {0,%d}+)(?:([A-Za-z0-9_][A-Za-z0-9_./-]*):(?=[ \n]|\Z)|([^ \n][^\n]*))" % indent)
 
 
 def without(text: bytes, keys: bytes) -> bytes:

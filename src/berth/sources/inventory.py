@@ -16,6 +16,7 @@ from berth.base.errors import UNREADABLE, BadInput
 from berth.base.units import counted
 from berth.dialects.membership import OwnerRef
 from berth.kube import wire, wire_devices, wire_queues
+from berth.model.workload import PodClass
 from berth.sources.dump import Found
 from berth.sources.pod_class import PodReader, PodReading
 
@@ -26,11 +27,15 @@ ENDED = ("Succeeded", "Failed")
 # Annotations that network plugins write on every pod, each with other addresses.
 _PASSED_OVER = ("k8s.v1.cni.cncf.io/", "cni.projectcalico.org/", "k8s.ovn.org/", "kubectl.kubernetes.io/",
                 "openshift.io/", "kubernetes.io/config.", "ovn.kubernetes.io/")  # fmt: skip
+NOTHING_READ = PodReading(PodClass())
 _SAMPLES = 3  # names in a note; the rest is a number
 
 
 class PodRecord(Struct, frozen=True, gc=False):
-    """A pod that holds capacity or waits for it. `claims` are the PersistentVolumeClaims that it mounts."""
+    """A pod. `claims` are the PersistentVolumeClaims that a waiting one mounts.
+
+    Of a pod that has ended only what says where it belonged: its gang needs it no more.
+    """
 
     namespace: str
     name: str
@@ -50,6 +55,11 @@ class PodRecord(Struct, frozen=True, gc=False):
     created_s: float = 0.0
     started_s: float = 0.0
     is_ending: bool = False
+    has_ended: bool = False
+
+    @property
+    def waits(self) -> bool:
+        return not (self.node or self.is_ending or self.has_ended)
 
     @property
     def key(self) -> Key:
@@ -65,7 +75,7 @@ class Inventory:
         self.volumes: dict[str, wire.PersistentVolume] = {}
         self.volume_claims: dict[Key, wire.PersistentVolumeClaim] = {}
         self.priorities: dict[str, int] = {}
-        self.default_priority: tuple[str, int] = ("", 0)
+        self.default_priority = 0
         self.slices: list[wire_devices.ResourceSlice] = []
         self.claims: list[wire_devices.ResourceClaim] = []
         self.queues: dict[str, wire_queues.GPUQueue] = {}
@@ -73,7 +83,6 @@ class Inventory:
         self.plain: list[Mapping[str, Any]] = []
         self.reader = PodReader()
         self.seen_pods = 0
-        self._ended: set[Key] = set()
         self._shared: dict[Any, Any] = {}
         self._repeated: list[str] = []
         self._conflicting: list[str] = []
@@ -128,7 +137,7 @@ class Inventory:
     def _priority(self, name: str, value: wire.PriorityClass) -> None:
         self.priorities.setdefault(name, value.value or 0)
         if value.global_default:
-            self.default_priority = (name, value.value or 0)
+            self.default_priority = value.value or 0
 
     def _pod(self, pod: wire.Pod, file: str) -> None:
         self.seen_pods += 1
@@ -139,23 +148,17 @@ class Inventory:
         if spec is None or not spec.containers:
             where = f"{file}: pod {key[0]}/{key[1]}: spec.containers"
             raise BadInput(where, "missing: a pod has one container at least.", "Dump again.", UNREADABLE)
-        if status.phase in ENDED:
-            if key in self.pods or key in self._ended:
-                self._repeated.append(f"pod {key[0]}/{key[1]}")
-            self._ended.add(key)
-            return
-        if key in self._ended:
-            self._repeated.append(f"pod {key[0]}/{key[1]}")
-        elif self._is_first(self.pods, key, pod, "pod"):
+        if self._is_first(self.pods, key, pod, "pod"):
             self.pods[key] = self._record(key, meta, spec, status)
 
     def _record(self, key: Key, meta: wire.ObjectMeta, spec: wire.PodSpec, status: wire.PodStatus) -> PodRecord:
-        claims = () if spec.node_name else _claims(spec.volumes, meta.name or "")
+        has_ended = status.phase in ENDED
+        claims = () if spec.node_name or has_ended else _claims(spec.volumes, meta.name or "")
         return PodRecord(
             key[0],
             key[1],
             meta.uid or "",
-            self.reader.read(spec, meta.labels, meta.annotations),
+            NOTHING_READ if has_ended else self.reader.read(spec, meta.labels, meta.annotations),
             self.share(spec.node_name) if spec.node_name else "",
             self._pairs(meta.labels),
             self._annotations(meta.annotations),
@@ -170,6 +173,7 @@ class Inventory:
             seconds(meta.creation_timestamp),
             seconds(status.start_time),
             bool(meta.deletion_timestamp),
+            has_ended,
         )
 
     def _pairs(self, labels: wire.Labels) -> Pairs:

@@ -99,6 +99,13 @@ class PodReader:
         return self._classes.setdefault(pod_class, pod_class)
 
 
+def with_inherited(pod_class: PodClass, annotations: Mapping[str, str]) -> PodClass:
+    """The class with the capabilities that these annotations ask for, a pod's own and its owners'."""
+    problems = Problems(pod_class.problems)
+    least = capability(tuple(annotations.get(key) for key in CAPABILITY_KEYS), problems)
+    return msgspec.structs.replace(pod_class, least=least, problems=tuple(dict.fromkeys(problems)))
+
+
 def read_template(template: Mapping[str, Any], where: str = "", path: str = "spec.template") -> PodReading:
     """The class of a pod template or pod as plain mappings. Raises BadInput for a field of the wrong type.
 

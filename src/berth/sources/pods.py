@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
-from berth.base.units import counted
-from berth.dialects.membership import Membership, PodFacts, Standing, index, membership_of, standings
+from msgspec.structs import replace
+
+from berth.dialects.membership import Membership, Memberships, PodFacts, index, merged, standings
 from berth.model.cluster import Allocation
 from berth.model.workload import PodClass, PodSet, Workload
-from berth.sources.inventory import Inventory, Key, Pairs, PodRecord, some
+from berth.sources.inventory import Inventory, Key, Pairs, PodRecord
+from berth.sources.pod_class import with_inherited
+from berth.sources.pods_doubts import Doubts
 from berth.sources.volumes import volume_wishes
 
 # Owners whose pods come back on the same node: DaemonSets, and the node itself for static pods.
 _DAEMONS = ("DaemonSet", "Node")
+SUSPENDED = "suspended"  # told as a gate: somebody has to open it
+
+
+@dataclass(slots=True)
+class _Group:
+    """The pods of one workload, each with its membership, and whether one of them waits."""
+
+    members: list[tuple[PodRecord, Membership]] = field(default_factory=list)
+    waits: bool = False
 
 
 class Pods:
@@ -22,58 +34,40 @@ class Pods:
     def __init__(self, inventory: Inventory, devices: Mapping[Key, tuple[int, ...]]) -> None:
         self._inventory = inventory
         self._devices = devices
-        self._objects = index(inventory.plain)
-        self._labels: dict[Pairs, dict[str, str]] = {}
-        self._missing_claims: list[str] = []
-        self._told: Counter[str] = Counter()
-        # Pods of each workload that has one waiting or shares it with others: membership, and who belongs.
-        self._members: dict[str, list[tuple[PodRecord, PodFacts, Membership]]] = {}
-        self._workload_of: dict[Key, tuple[str, str]] = {}
+        self._mappings: dict[Pairs, dict[str, str]] = {}
+        self._groups: dict[str, _Group] = {}
+        self._held: list[Allocation] = []
+        self.doubts = Doubts(
+            knows_claims=bool(inventory.volume_claims),
+            knows_groups=any(thing.get("kind") == "PodGroup" for thing in inventory.plain),
+        )
+        memberships = Memberships(index(inventory.plain))
         for record in inventory.pods.values():
-            facts = self._facts(record)
-            member = membership_of(facts, self._objects)
-            self._workload_of[record.key] = inventory.share(member.key), inventory.share(member.queue)
-            self._members.setdefault(member.key, []).append((record, facts, member))
+            membership = memberships.of(self._facts(record))
+            key = inventory.share(membership.key)
+            if record.node and not record.has_ended:
+                self._held.append(self._allocation(record, key, membership))
+            group = self._groups.get(key)
+            if group is None:
+                group = self._groups[key] = _Group()
+            group.members.append((record, membership))
+            group.waits |= record.waits
 
     def held(self) -> tuple[Allocation, ...]:
         """Every pod with a node counts until it has ended, also while it is being deleted."""
-        return tuple(self._allocation(r) for r in self._inventory.pods.values() if r.node)
+        return tuple(self._held)
 
     def waiting(self) -> tuple[Workload, ...]:
-        """Workloads with a pod that has no node and is not being deleted."""
-        return tuple(
-            self._workload(members)
-            for members in self._members.values()
-            if any(not r.node and not r.is_ending for r, _, _ in members)
-        )
+        """Workloads with a pod that has no node, has not ended and is not being deleted."""
+        return tuple(self._workload(group.members) for group in self._groups.values() if group.waits)
 
     def notes(self, nodes: frozenset[str]) -> tuple[str, ...]:
-        """What is doubtful about pods."""
-        told: list[str] = []
-        records = self._inventory.pods.values()
-        if lost := [f"{r.namespace}/{r.name} on {r.node}" for r in records if r.node and r.node not in nodes]:
-            pods = counted(len(lost), "pod is on a node", "pods are on nodes")
-            told.append(f"{pods} that the dump does not hold: {some(lost)}")
-        if self._missing_claims:
-            pods = counted(len(self._missing_claims), "waiting pod mounts", "waiting pods mount")
-            told.append(
-                f"{pods} volume claims, and the dump holds none: where the volumes are was not considered"
-                f" ({some(self._missing_claims)})"
-            )
-        broken = [r for r in records if r.node and r.reading.problems]
-        if broken:
-            first = broken[0]
-            told.append(
-                f"{counted(len(broken), 'running pod')} with amounts that Kubernetes does not allow, taken as the"
-                f" nearest allowed: {first.namespace}/{first.name}: {first.reading.problems[0]}"
-            )
-        told.extend(self._told)
-        return tuple(told)
+        """What is doubtful about pods, after `waiting`. `nodes` are the names of those that are known."""
+        return self.doubts.sentences(self._inventory.pods.values(), nodes)
 
     # ---- one pod
 
-    def _allocation(self, record: PodRecord) -> Allocation:
-        workload, queue = self._workload_of[record.key]
+    def _allocation(self, record: PodRecord, workload: str, membership: Membership) -> Allocation:
         return Allocation(
             node=record.node,
             namespace=record.namespace,
@@ -81,9 +75,9 @@ class Pods:
             pod_class=record.reading.pod_class,
             labels=record.labels,
             workload=workload,
-            queue=queue,
+            queue=membership.queue,
             devices=self._devices.get(record.key, ()),
-            priority=self._priority(record, ""),
+            priority=self._priority(record, membership.priority_class),
             scheduler=record.scheduler,
             is_daemon=any(o.kind in _DAEMONS for o in record.owners),
             started_s=record.started_s or record.created_s,
@@ -100,79 +94,109 @@ class Pods:
             record.scheduler,
             record.priority_class,
             bool(record.node),
+            record.has_ended,
         )
 
     def _mapping(self, pairs: Pairs) -> dict[str, str]:
-        found = self._labels.get(pairs)
+        found = self._mappings.get(pairs)
         if found is None:
-            found = self._labels[pairs] = dict(pairs)
+            found = self._mappings[pairs] = dict(pairs)
         return found
 
     def _priority(self, record: PodRecord, workload_class: str) -> int:
-        """As the API server wrote it, else from the class."""
-        if record.priority is not None and not workload_class:
+        """By the class that a group or owner names; else as the API server wrote it on the pod."""
+        priorities = self._inventory.priorities
+        if workload_class and workload_class != record.priority_class and workload_class in priorities:
+            return priorities[workload_class]
+        if record.priority is not None:
             return record.priority
-        name = workload_class or record.priority_class
-        default = self._inventory.default_priority[1] if not name else 0
-        return self._inventory.priorities.get(name, record.priority or default)
+        if record.priority_class:
+            return priorities.get(record.priority_class, 0)
+        return self._inventory.default_priority
 
-    def _class(self, record: PodRecord) -> PodClass:
-        """The class of a waiting pod, with what its volumes allow."""
-        if not record.claims or record.spec is None:
-            return record.reading.pod_class
-        if not self._inventory.volume_claims:
-            self._missing_claims.append(f"{record.namespace}/{record.name}")
-            return record.reading.pod_class
-        terms, phrases = volume_wishes(
-            record.namespace, record.claims, self._inventory.volume_claims, self._inventory.volumes
-        )
-        labels, annotations = self._mapping(record.labels), self._mapping(record.annotations)
-        return self._inventory.reader.read(record.spec, labels, annotations, terms, phrases).pod_class
+    def _class(self, record: PodRecord, membership: Membership) -> PodClass:
+        """The class of a waiting pod, with what its volumes allow and its owners ask for."""
+        reader, known = self._inventory.reader, self._inventory.volume_claims
+        pod_class = record.reading.pod_class
+        if record.claims and record.spec and not known:
+            self.doubts.claims_unseen.append(f"{record.namespace}/{record.name}")
+        elif record.claims and record.spec:
+            terms, phrases = volume_wishes(record.namespace, record.claims, known, self._inventory.volumes)
+            labels, annotations = self._mapping(record.labels), self._mapping(record.annotations)
+            pod_class = reader.read(record.spec, labels, annotations, terms, phrases).pod_class
+        if membership.inherited:
+            annotations = {**membership.inherited, **self._mapping(record.annotations)}
+            pod_class = reader.share(with_inherited(pod_class, annotations))
+        return pod_class
 
     # ---- one workload
 
-    def _workload(self, members: list[tuple[PodRecord, PodFacts, Membership]]) -> Workload:
-        membership = members[0][2]
-        standing = standings(membership, [(facts, m.pod_set) for _, facts, m in members])
-        waiting = [(r, m.pod_set) for r, _, m in members if not r.node and not r.is_ending]
+    def _workload(self, members: list[tuple[PodRecord, Membership]]) -> Workload:
+        membership = merged(m for _, m in members)
+        waiting = [(r, m) for r, m in members if r.waits]
         first = waiting[0][0]
-        for sentence in membership.contradictions:
-            self._told[f"{membership.kind} {membership.key}: {sentence}"] += 1
-        gates = tuple(sorted({gate for r, _ in waiting for gate in r.gates}))
+        self.doubts.of_membership(membership)
+        pod_sets = self._pod_sets(membership, members, waiting)
+        gates = {gate for r, _ in waiting for gate in r.gates}
+        if membership.suspended:
+            gates.add(SUSPENDED)
+        if membership.waits_for and self.doubts.knows_groups:
+            gates.add(membership.waits_for)
         return Workload(
             name=membership.name,
             namespace=membership.namespace,
             kind=membership.kind,
-            pod_sets=self._pod_sets(waiting, {s.name: s for s in standing}),
+            pod_sets=tuple(s for s, _ in pod_sets),
             queue=membership.queue,
             priority=self._priority(first, membership.priority_class),
             created_s=min(r.created_s for r, _ in waiting),
             topology=membership.topology,
             scheduler=first.scheduler,
-            gates=gates,
-            missing_pods=sum(s.missing for s in standing),
+            gates=tuple(sorted(gates)),
+            missing_pods=sum(missing for _, missing in pod_sets),
             provenance=membership.provenance,
         )
 
-    def _pod_sets(self, waiting: list[tuple[PodRecord, str]], standing: Mapping[str, Standing]) -> tuple[PodSet, ...]:
-        """Waiting pods by set and class: pods of one set that differ are sets of their own."""
+    def _pod_sets(
+        self,
+        membership: Membership,
+        members: Iterable[tuple[PodRecord, Membership]],
+        waiting: list[tuple[PodRecord, Membership]],
+    ) -> list[tuple[PodSet, int]]:
+        """What is still to be placed: (set, how many of its pods nobody has created yet).
+
+        Pods of one set that differ in class are sets of their own. A set of which no pod is there yet is
+        taken to be like the first that waits: until its pods are created nothing is decided by it.
+        """
+        alive = [(self._facts(r), m.pod_set) for r, m in members if not r.is_ending or r.node]
+        standing = {s.name: s for s in standings(membership, alive)}
         groups: dict[tuple[str, PodClass], list[PodRecord]] = {}
-        for record, name in waiting:
-            groups.setdefault((name, self._class(record)), []).append(record)
-        left = {name: s.min_count for name, s in standing.items()}
-        sets = []
+        for record, own in waiting:
+            groups.setdefault((own.pod_set, self._class(record, own)), []).append(record)
+        missing = {name: s.missing for name, s in standing.items() if s.missing}
+        least = {name: s.min_count for name, s in standing.items()}
+        stand_in = next(iter(groups))[1]
+        for name in missing:
+            if not any(known == name for known, _ in groups):
+                groups[name, stand_in] = []
+        sets: list[tuple[PodSet, int]] = []
+        names: dict[str, int] = {}
         for (name, pod_class), records in groups.items():
-            minimum = min(len(records), left.get(name, len(records)))
-            if name in left:
-                left[name] -= minimum
-            sets.append(
-                PodSet(
-                    name=name or "pods",
-                    pod_class=pod_class,
-                    count=len(records),
-                    min_count=minimum,
-                    topology=standing[name].topology if name in standing else (),
-                    labels=records[0].labels,
-                )
+            absent = missing.pop(name, 0)
+            count = len(records) + absent
+            minimum = min(count, least.get(name, count))
+            least[name] = least.get(name, count) - minimum
+            names[name] = names.get(name, 0) + 1
+            made = PodSet(
+                name=name if names[name] == 1 else f"{name}-{names[name]}",
+                pod_class=pod_class,
+                count=count,
+                min_count=minimum,
+                topology=standing[name].topology if name in standing else (),
+                labels=records[0].labels if records else waiting[0][0].labels,
             )
-        return tuple(sets)
+            sets.append((made, absent))
+        if not any(s.min_count for s, _ in sets):
+            # Enough of the gang runs already: each further pod is welcome by itself.
+            sets[0] = replace(sets[0][0], min_count=1), sets[0][1]
+        return sets

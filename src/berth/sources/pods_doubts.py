@@ -1,0 +1,62 @@
+"""What is doubtful about the pods of a dump, gathered while they are read, and told in few sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from berth.base.units import counted
+from berth.dialects.membership import Membership
+from berth.sources.inventory import PodRecord, some
+
+MOST_OF_A_KIND = 5  # sentences of one kind that are told one by one
+
+
+@dataclass(slots=True)
+class Doubts:
+    """`knows_claims`, `knows_groups`: the dump holds PersistentVolumeClaims, PodGroups at all."""
+
+    knows_claims: bool
+    knows_groups: bool
+    claims_unseen: list[str] = field(default_factory=list)
+    groups_unseen: list[str] = field(default_factory=list)
+    contradictions: dict[str, None] = field(default_factory=dict)
+    remarks: dict[str, None] = field(default_factory=dict)
+
+    def of_membership(self, membership: Membership) -> None:
+        """What the dialects say of one waiting workload."""
+        who = f"{membership.kind} {membership.key}"
+        self.contradictions.update(dict.fromkeys(f"{who}: {c}" for c in membership.contradictions))
+        self.remarks.update(dict.fromkeys(f"{who}: {n}" for n in membership.notes))
+        if membership.waits_for and not self.knows_groups:
+            self.groups_unseen.append(who)
+
+    def sentences(self, records: Iterable[PodRecord], nodes: frozenset[str]) -> tuple[str, ...]:
+        """All of it. `nodes` are the names of the nodes that the dump holds."""
+        told: list[str] = []
+        held = [r for r in records if r.node and not r.has_ended]
+        if lost := [f"{r.namespace}/{r.name} on {r.node}" for r in held if r.node not in nodes]:
+            pods = counted(len(lost), "pod is on a node", "pods are on nodes")
+            told.append(f"{pods} that the dump does not hold: {some(lost)}")
+        if broken := [r for r in held if r.reading.problems]:
+            pods = counted(len(broken), "running pod has", "running pods have")
+            first = f"{broken[0].namespace}/{broken[0].name}: {broken[0].reading.problems[0]}"
+            told.append(f"{pods} amounts that Kubernetes does not allow, read as the nearest allowed ones: {first}")
+        if self.claims_unseen:
+            pods = counted(len(self.claims_unseen), "waiting pod mounts", "waiting pods mount")
+            told.append(
+                f"{pods} volume claims and the dump holds none, so that where their volumes are was not looked"
+                f" at; dump pv,pvc as well: {some(self.claims_unseen)}"
+            )
+        if self.groups_unseen:
+            workloads = counted(len(self.groups_unseen), "workload belongs", "workloads belong")
+            told.append(
+                f"{workloads} to groups and the dump holds none, so that sizes are taken from the pods that are"
+                f" there; dump podgroups as well: {some(self.groups_unseen)}"
+            )
+        for sentences in (self.contradictions, self.remarks):
+            listed = list(sentences)
+            told.extend(listed[:MOST_OF_A_KIND])
+            if len(listed) > MOST_OF_A_KIND:
+                told.append(f"{len(listed) - MOST_OF_A_KIND:,} more like the last one")
+        return tuple(told)
