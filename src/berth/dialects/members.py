@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from msgspec import Struct
 
@@ -33,7 +34,8 @@ class SetNeed(Struct, frozen=True):
     """One pod set of a workload as its owner or group states it.
 
     `count` 0: as many as there are pods. `follows`: its pods are made only once other sets run; until one of
-    them is there it is no part of the gang.
+    them is there it is no part of the gang. `template` is the owner's pod template, for pods that have not
+    been created yet; {} where it is not known.
     """
 
     name: str
@@ -41,6 +43,7 @@ class SetNeed(Struct, frozen=True):
     min_count: int = 1
     follows: bool = False
     topology: tuple[TopologyWish, ...] = ()
+    template: Mapping[str, Any] = {}
 
 
 class Membership(Struct, frozen=True):
@@ -84,7 +87,7 @@ class Membership(Struct, frozen=True):
         return sum(s.min_count for s in self.sets if not s.follows)
 
 
-class Standing(Struct, frozen=True, gc=False):
+class Standing(Struct, frozen=True):
     """One set of a workload now.
 
     `min_count` more must be placed together (waiting pods or missing ones); 0 where enough are bound.
@@ -96,3 +99,4 @@ class Standing(Struct, frozen=True, gc=False):
     missing: int  # wanted by the owner and not created yet
     min_count: int
     topology: tuple[TopologyWish, ...] = ()
+    template: Mapping[str, Any] = {}  # for the missing ones

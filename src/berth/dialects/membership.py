@@ -12,14 +12,14 @@ from msgspec.structs import replace
 
 from berth.base.errors import BadInput
 from berth.dialects.carriers import Carrier, Said, inherited
-from berth.dialects.groups import Claim, claims_of
+from berth.dialects.groups import Claim, Part, claims_of
 from berth.dialects.members import Membership, PodFacts, SetNeed, Standing
 from berth.dialects.objects import ObjectKey, Objects, OwnerRef, index
 from berth.dialects.ownership import Owned, named_owner, owned_by
 from berth.dialects.queue import minimum_of, terms_of
+from berth.dialects.shape import SetShape
 from berth.dialects.standing import merged, standings
 from berth.dialects.topology import Wishes, set_wishes, whole_wishes
-from berth.model.workload import TopologyWish
 
 __all__ = [
     "Membership",
@@ -121,15 +121,13 @@ def _claimed(
                 f"({other.by}) says {_said(other.name, other.minimum)}; the first was taken."
             )
     if claim.parts:
-        sets = tuple(
-            SetNeed(p.name, max(_count(owned, p.name), p.minimum), p.minimum, False, _wishes(p.topology))
-            for p in claim.parts
-        )
+        sets = tuple(_part(p, owned) for p in claim.parts)
         if role not in {s.name for s in sets}:
             sets = (*sets, SetNeed(role, 0, 0))
     else:
         sets = tuple(
-            SetNeed(s.name, s.count, s.count, s.follows, s.topology) for s in owned.sets_in_group(pod.annotations)
+            SetNeed(s.name, s.count, s.count, s.follows, s.topology, s.template)
+            for s in owned.sets_in_group(pod.annotations)
         )
         if role not in {s.name for s in sets}:
             sets = (SetNeed(role, claim.total, claim.total),)
@@ -157,7 +155,7 @@ def _of_owner(pod: PodFacts, carriers: Sequence[Carrier], owned: Owned, troubles
         provenance = (("alone", f"pods of {owned.called} start one by one"),) if owned.called else ()
         return Membership("Pod", pod.namespace, pod.name, "pods", (SetNeed("pods", 1, 1),), provenance=provenance)
     known = owned.sets_of(pod.annotations)
-    sets = tuple(SetNeed(s.name, s.count, s.min_count, s.follows, s.topology) for s in known)
+    sets = tuple(SetNeed(s.name, s.count, s.min_count, s.follows, s.topology, s.template) for s in known)
     role = owned.pod_set(pod.labels, pod.annotations)
     if role not in {s.name for s in sets}:
         sets = (*sets, SetNeed(role, 0, 0))
@@ -267,12 +265,17 @@ def _telling(keys: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     return tuple(sorted((k, v) for k, v in keys.items() if k.startswith(_TELLING) and not k.endswith(_PER_POD)))
 
 
-def _wishes(source: object) -> tuple[TopologyWish, ...]:
-    return getattr(source, "wishes", ())
-
-
-def _count(owned: Owned, name: str) -> int:
-    return next((s.count for s in owned.sets if s.name == name), 0)
+def _part(part: Part, owned: Owned) -> SetNeed:
+    """A part of a group; its owner says how many pods there will be, and what they are."""
+    known = next((s for s in owned.sets if s.name == part.name), SetShape(part.name, count=0))
+    return SetNeed(
+        part.name,
+        max(known.count, part.minimum),
+        part.minimum,
+        False,
+        part.topology.wishes if part.topology else known.topology,
+        known.template,
+    )
 
 
 def _said(name: str, minimum: int) -> str:

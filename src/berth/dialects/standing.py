@@ -68,6 +68,7 @@ def standings(membership: Membership, pods: Iterable[tuple[PodFacts, str]]) -> t
                 missing,
                 min(minimums[name], waiting.get(name, 0) + missing),
                 need.topology,
+                need.template,
             )
         )
     return tuple(made)

@@ -1,0 +1,250 @@
+"""Jobs as people write them, from a file or standard input, to workloads that can be checked before submit.
+
+A file may hold several documents, `kind: List`, and objects that ask for no pods (a Service, a ConfigMap):
+those are passed over, except for the groups and runtimes that workloads refer to.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from msgspec.structs import replace
+
+from berth.base.errors import BadInput
+from berth.base.units import counted
+from berth.dialects.grouping import grouped
+from berth.dialects.objects import index
+from berth.dialects.owners import API_GROUPS, READERS, is_read, shapes_of
+from berth.dialects.shape import SetShape, Shape
+from berth.model.workload import PodClass, PodSet, Workload
+from berth.sources import yaml_tree
+from berth.sources.pod_class import read_template
+
+ToPodClass = Callable[[Mapping[str, Any], str, str], PodClass]
+
+MOST_COPIES = 100_000
+# Kinds that workloads refer to; they are read with those and deserve no note.
+_REFERRED_TO = {"PodGroup", "Workload", "TrainingRuntime", "ClusterTrainingRuntime", "HyperNode"}
+
+
+def read_jobs(path: str) -> list[Shape]:
+    """The workloads of a YAML or JSON file, "-" for standard input.
+
+    Raises BadInput (exit code 2) naming file, field, value, rule and remedy.
+    """
+    if path == "-":
+        return shapes_in(sys.stdin.buffer.read(), "standard input")
+    file = Path(path)
+    try:
+        content = file.read_bytes()
+    except IsADirectoryError:
+        raise BadInput(path, "it is a folder.", "Name one file, or pass several joined with - .") from None
+    except OSError as error:
+        raise BadInput(path, f"it cannot be read: {error.strerror}.", "Check the path.") from None
+    return shapes_in(content, path)
+
+
+def shapes_in(content: bytes, where: str) -> list[Shape]:
+    """The workloads in the text of a manifest. `where` is how errors call the file."""
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise BadInput(where, f"byte {error.start} is not UTF-8.", "Save the file as UTF-8.") from None
+    manifests = [thing for document in _documents(text, where) for thing in _objects(document, where)]
+    workloads = [thing for thing in manifests if _asks_for_pods(thing, where)]
+    skipped = [thing for thing in manifests if not is_read(thing)]
+    if not workloads:
+        held = ", ".join(sorted({str(thing.get("kind")) for thing in manifests})) or "nothing"
+        kinds = ", ".join(sorted({kind for _, kind in READERS}))
+        raise BadInput(where, f"it holds no workload ({held}).", _meant(skipped) or f"Berth reads {kinds}.")
+    objects = index(manifests)
+    shapes: list[Shape] = []
+    for thing in workloads:
+        # Of one workload alone the field says enough; among several the object is named too.
+        name = where if len(workloads) == 1 else f"{where}: {_name(thing)}"
+        shapes.extend(shapes_of(thing, name, objects))
+    joined = grouped(shapes, objects)
+    notes = _about(skipped)
+    if notes and joined:
+        joined[0] = replace(joined[0], notes=(*joined[0].notes, *notes))
+    return joined
+
+
+def workloads_of(
+    shapes: Sequence[Shape],
+    to_pod_class: ToPodClass | None = None,
+    priorities: Mapping[str, int] | None = None,
+) -> list[Workload]:
+    """Workloads as the scheduling core takes them; copies become `name-0`, `name-1`, …
+
+    `to_pod_class` takes a pod template, its file and its place there. `priorities` are the values of priority
+    classes by name, "" for the default. Sets without pods are left out, and workloads without sets.
+    """
+    convert = to_pod_class or _pod_class
+    values = priorities or {}
+    made: list[Workload] = []
+    for shape in shapes:
+        if shape.copies > MOST_COPIES:
+            raise BadInput(
+                shape.where, f"{counted(shape.copies, 'independent pod')} are more than {MOST_COPIES:,}.", "Ask less."
+            )
+        sets = tuple(_pod_set(one, shape, convert) for one in shape.sets if one.count)
+        if not sets:
+            continue
+        priority = shape.priority
+        if priority is None:
+            priority = values.get(shape.priority_class, values.get("", 0) if not shape.priority_class else 0)
+        for copy in range(shape.copies):
+            made.append(
+                Workload(
+                    name=f"{shape.name}-{copy}" if shape.copies > 1 else shape.name,
+                    pod_sets=sets,
+                    namespace=shape.namespace,
+                    kind=shape.kind,
+                    queue=shape.queue,
+                    priority=priority,
+                    topology=shape.topology,
+                    scheduler=shape.scheduler,
+                    gates=shape.gates,
+                    provenance=shape.provenance,
+                )
+            )
+    return made
+
+
+def _pod_set(one: SetShape, shape: Shape, convert: ToPodClass) -> PodSet:
+    return PodSet(
+        name=one.name,
+        pod_class=convert(one.template, shape.where, one.path),
+        count=one.count,
+        min_count=one.min_count,
+        topology=one.topology,
+        labels=tuple(sorted(one.labels.items())),
+    )
+
+
+def _pod_class(template: Mapping[str, Any], where: str, path: str) -> PodClass:
+    return read_template(template, where, path).pod_class
+
+
+# ---- text to objects
+
+
+def _documents(text: str, where: str) -> Iterator[Any]:
+    """Values of a JSON stream or of YAML documents."""
+    if text.lstrip()[:1] in ("{", "["):
+        try:
+            values = list(_json_values(text))
+        except ValueError as json_error:
+            # Flow-style YAML begins like JSON.
+            try:
+                yield from _yaml_documents(text, where)
+            except BadInput:
+                raise BadInput(where, f"it is not JSON: {json_error}.", "Mend it there.") from None
+            return
+        yield from values
+        return
+    yield from _yaml_documents(text, where)
+
+
+def _json_values(text: str) -> Iterator[Any]:
+    decoder = json.JSONDecoder()
+    at = 0
+    while at < len(text):
+        while at < len(text) and text[at].isspace():
+            at += 1
+        if at < len(text):
+            value, at = decoder.raw_decode(text, at)
+            yield value
+
+
+def _yaml_documents(text: str, where: str) -> Iterator[Any]:
+    first_line = 0
+    lines: list[str] = []
+    for number, line in enumerate([*text.splitlines(keepends=True), "---"]):
+        if not line.startswith("---") or line[3:4] not in ("", " ", "\t", "\n", "\r"):
+            lines.append(line)
+            continue
+        yield _yaml("".join(lines), where, first_line)
+        # What stands on the marker's line belongs to the document that it begins.
+        lines, first_line = [line[3:]], number
+
+
+def _yaml(text: str, where: str, first_line: int) -> Any:
+    try:
+        return yaml_tree.parse(text)
+    except RecursionError:
+        raise BadInput(where, "it is nested too deeply.", "Flatten it.") from None
+    except yaml_tree.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f"line {first_line + mark.line + 1}: " if mark is not None else ""
+        problem = getattr(error, "problem", None) or str(error).splitlines()[0]
+        raise BadInput(f"{where}: {line}".rstrip(": "), f"not YAML: {problem}.", "Mend it there.") from None
+
+
+def _objects(value: Any, where: str) -> Iterator[Mapping[str, Any]]:
+    """One object, or the items of a List, of any kind of list, or of a plain sequence."""
+    if value is None:
+        return
+    if isinstance(value, list):
+        for item in value:
+            yield from _objects(item, where)
+        return
+    if not isinstance(value, Mapping):
+        raise BadInput(
+            where, f"{str(value)[:60]!r} is not a Kubernetes object.", "Write apiVersion, kind and metadata."
+        )
+    kind = value.get("kind")
+    items = value.get("items")
+    if isinstance(items, list) and (kind is None or (isinstance(kind, str) and kind.endswith("List"))):
+        yield from _objects(items, where)
+        return
+    if not isinstance(kind, str) or not kind:
+        raise BadInput(f"{where}: kind", "it is missing.", "Write the kind, such as Job or Pod.")
+    yield value
+
+
+def _asks_for_pods(thing: Mapping[str, Any], where: str) -> bool:
+    if is_read(thing):
+        return True
+    kind = str(thing.get("kind"))
+    if kind in API_GROUPS and not thing.get("apiVersion"):
+        group = API_GROUPS[kind]
+        raise BadInput(f"{where}: apiVersion", "it is missing.", f"Write that of {kind}: {group or 'v1'}.")
+    return False
+
+
+# ---- words
+
+
+def _name(thing: Mapping[str, Any]) -> str:
+    meta = thing.get("metadata")
+    name = meta.get("name") if isinstance(meta, Mapping) else None
+    return f"{thing.get('kind')} {name or '(no name)'}"
+
+
+def _about(skipped: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    """One note for all that was passed over."""
+    names = [_name(thing) for thing in skipped if thing.get("kind") not in _REFERRED_TO]
+    if not names:
+        return ()
+    shown = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+    hint = _meant(skipped)
+    return (f"Passed over, as no pods are asked for by a kind that Berth reads: {shown}.{' ' + hint if hint else ''}",)
+
+
+def _meant(skipped: Sequence[Mapping[str, Any]]) -> str:
+    """`Did you mean PyTorchJob?` for a kind that is nearly one."""
+    kinds = {kind.lower(): kind for _, kind in READERS}
+    for thing in skipped:
+        close = difflib.get_close_matches(str(thing.get("kind")).lower(), kinds, 1, 0.85)
+        if close and str(thing.get("kind")) != kinds[close[0]]:
+            return f"Did you mean {kinds[close[0]]}?"
+        if close and (group := API_GROUPS.get(kinds[close[0]])) is not None:
+            return f"The {kinds[close[0]]} that Berth reads is of {group or 'the core group, apiVersion v1'}."
+    return ""
