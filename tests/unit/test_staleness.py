@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from types import ModuleType, SimpleNamespace
 
-from berth.simulation.staleness import forget_stale
+from berth.base.staleness import forget_stale
 
 
 def kernel_cached_in(folder):

@@ -21,6 +21,10 @@ class BadInput(Exception):
         self.exit_code = exit_code
         super().__init__(self.sentence)
 
+    def __reduce__(self) -> tuple[type[BadInput], tuple[str, str, str, int]]:
+        """Errors cross processes whole."""
+        return BadInput, (self.where, self.problem, self.remedy, self.exit_code)
+
     @property
     def sentence(self) -> str:
         """One line for stderr."""

@@ -90,12 +90,10 @@ POOLS: tuple[Pool, ...] = (
     Pool("cpu", "", 32, 0, 128, 512, "zone-2", 16, 2),
 )
 
-# What keeps new pods off: a rack whose driver is being upgraded, nodes that do not answer, failing devices.
-CORDONED = frozenset(
-    ["h100-012", "h100-013", "h100-014", "h100-015", "a100s-030", "a100s-031", "t4x4-007", "l40s-048"]
-)
+# What keeps new pods off: a rack whose driver is being upgraded, nodes that do not answer, failing nodes.
+CORDONED = frozenset(["h200-036", "h200-037", "h200-038", "h200-039", "a100s-030", "a100s-031", "t4x4-007", "l40s-048"])
 NOT_READY = frozenset(["a10-017", "a10-052", "v100-040", "t4x1-023"])
-UNFIT = frozenset(["h100-061", "a100-044"])
+UNFIT = frozenset(["a100s-044", "a10-061"])
 # (node, device) that a health agent took out of service; the rest of the node works.
 LOST_DEVICES = frozenset([("h100-033", 5), ("a100-007", 0), ("l40s-021", 6), ("v100-009", 3)])
 DEDICATED_NODES = frozenset(f"h200-{i:03d}" for i in range(20, 40))

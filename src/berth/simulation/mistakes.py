@@ -12,7 +12,7 @@ from berth.base.units import GIB
 from berth.model.resources import CPU, MEMORY, resources
 from berth.model.workload import Capability, PodClass, PodSet, TopologyWish, Workload
 from berth.simulation.asks import ANY, HOPPER, pod_class
-from berth.simulation.builtin import RACK_LABEL, ZONE_LABEL
+from berth.simulation.builtin import BLOCK_LABEL, DEDICATED, RACK_LABEL, ZONE_LABEL
 from berth.simulation.figures import SEVERAL
 from berth.simulation.jobs import JOB_PRIORITY, Arrival
 
@@ -47,20 +47,18 @@ def mistakes() -> Iterator[Arrival]:
     # One letter too many.
     amounts = {CPU: 8000, MEMORY: 30 * GIB, "nvidia.com/gpus": 1}
     yield _one(10.2, "interns", "finetune-typo", PodSet("main", PodClass(resources(amounts))))
-    # The largest nodes of the rack that is being upgraded, by name of the rack.
-    block = ("topology.kubernetes.io/block", "h100-block-1")
-    pinned = pod_class(cpu, memory, 8, node_selector=((RACK_LABEL, "rack-4"), block))
-    yield _one(11.0, "llm", "debug-rack-4", PodSet("main", pinned))
+    # Pinned to the rack that is being upgraded.
+    block = (BLOCK_LABEL, "h200-block-2")
+    pinned = pod_class(cpu, memory, 8, tolerated=DEDICATED, node_selector=(block, (RACK_LABEL, "rack-5")))
+    yield _one(11.0, "frontier", "debug-rack-5", PodSet("main", pinned))
     # The dedicated block, without its toleration.
-    h200 = pod_class(11400, 48128, 1, node_selector=(("topology.kubernetes.io/block", "h200-block-2"),))
+    h200 = pod_class(11400, 48128, 1, node_selector=(block,))
     yield _one(12.0, "vision", "eval-h200", PodSet("main", h200))
     # More than the queue may ever use at once.
     one = pod_class(8000, 30517, 1)
     yield _one(13.0, "interns", "sweep-96", PodSet("worker", one, 96, 96), "RayJob")
     # One GPU with more CPU than a node with free GPUs has left.
-    yield _one(
-        14.0, "speech", "preprocess-180-cores", PodSet("main", pod_class(180_000, 65536, 1, least=ANY))
-    )
+    yield _one(14.0, "speech", "preprocess-180-cores", PodSet("main", pod_class(180_000, 65536, 1, least=ANY)))
     # A gate that nobody opens, and a gang of which one pod was never created.
     gated = _one(15.0, "batch", "waits-for-approval", PodSet("main", one))
     yield Arrival(_with(gated.workload, gates=("example.com/approval",)), gated.runs_s)

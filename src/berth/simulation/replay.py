@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from berth.simulation import fragmentation, offer
 from berth.simulation.fragmentation import Tables, fragmented, tables
 from berth.simulation.offer import PODS_PER_NODE, Offer, Placements
-from berth.simulation.staleness import forget_stale
+from berth.base.staleness import forget_stale
 
 BREACHES = (
     "",

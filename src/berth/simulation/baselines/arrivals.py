@@ -22,7 +22,7 @@ from berth.simulation.baselines.state import (
 )
 from berth.simulation.fragmentation import fragmented, tables
 from berth.simulation.offer import Offer, Placements
-from berth.simulation.staleness import forget_stale
+from berth.base.staleness import forget_stale
 
 RANDOM, DOTPROD, CLUSTERING, PACKING, BESTFIT, FGD = range(6)
 # Below every score: on nodes larger than the published shape BestFit and DotProd go below 0.

@@ -17,6 +17,8 @@ def forget_stale(kernel: Any, *inlined: ModuleType) -> None:
 
     Call it once, after the definition and before the first call; the function is then compiled anew.
     """
+    if not hasattr(kernel, "py_func"):
+        return  # Numba is absent
     own = Path(kernel.py_func.__code__.co_filename).stem
     with suppress(OSError):  # no cache, or not ours to delete: then it is not ours to write either
         newest = max(Path(module.__file__ or "").stat().st_mtime_ns for module in inlined)
