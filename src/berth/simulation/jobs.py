@@ -36,10 +36,10 @@ DAYS_BEFORE = 4
 LONGEST_S = DAYS_BEFORE * DAY_S
 
 # Arrivals in a day.
-WHOLE_GPU_JOBS = 3000
-FRACTION_JOBS = 2300
+WHOLE_GPU_JOBS = 3100
+FRACTION_JOBS = 2700
 CPU_ONLY_JOBS = 900
-RAY_JOBS = 40
+RAY_JOBS = 60
 
 SERVICE_PRIORITY, JOB_PRIORITY, SPARE_PRIORITY = 1000, 100, 0
 
@@ -58,16 +58,12 @@ def jobs(rng: np.random.Generator, day: int) -> Iterator[Arrival]:
     for at in start + times_of_day(rng, CPU_ONLY_JOBS):
         ask = asks.common(rng, CPU_ONLY)
         asked = asks.pod_class(ask.cpu, ask.memory_mib, 0)
-        yield _single(
-            names, "etl", asks.CPU_TEAMS.draw(rng), at, from_percentiles(rng, CPU_ONLY_DURATIONS), asked
-        )
+        yield _single(names, "etl", asks.CPU_TEAMS.draw(rng), at, from_percentiles(rng, CPU_ONLY_DURATIONS), asked)
     for at in start + times_of_day(rng, FRACTION_JOBS):
         ask = asks.common(rng, FRACTIONS)
         asked = asks.pod_class(ask.cpu, ask.memory_mib, 1, ask.gpu_milli, asks.need(rng, asks.SMALL_NEEDS))
         team = asks.SHARING_TEAMS.draw(rng)
-        yield _single(
-            names, "eval", team, at, from_percentiles(rng, FRACTION_DURATIONS), asked, SPARE_PRIORITY
-        )
+        yield _single(names, "eval", team, at, from_percentiles(rng, FRACTION_DURATIONS), asked, SPARE_PRIORITY)
     for at in start + times_of_day(rng, WHOLE_GPU_JOBS):
         yield _whole_gpus(rng, names, at)
     for at in start + times_of_day(rng, RAY_JOBS):
@@ -113,9 +109,7 @@ def _ray(rng: np.random.Generator, names: Names, at: float) -> Arrival:
     """A head without a GPU and many workers of one GPU each."""
     count = int(rng.choice((8, 12, 16, 24, 32), p=(0.35, 0.25, 0.2, 0.12, 0.08)))
     head = PodSet("head", asks.pod_class(8000, 30517, 0))
-    worker = PodSet(
-        "worker", asks.pod_class(8000, 30517, 1, least=asks.need(rng, asks.SMALL_NEEDS)), count, count
-    )
+    worker = PodSet("worker", asks.pod_class(8000, 30517, 1, least=asks.need(rng, asks.SMALL_NEEDS)), count, count)
     team = asks.SMALL_TEAMS.draw(rng)
     return Arrival(_workload(names, "sweep", team, at, (head, worker), "RayJob"), run_time(rng, 1))
 

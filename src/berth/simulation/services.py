@@ -38,17 +38,17 @@ class Service(NamedTuple):
 
 # Requests are openb's commonest again, those of its latency-sensitive pods.
 SERVICES: tuple[Service, ...] = (
-    Service("chat-large", "assistant", 16, 14, 32200, 132096, 4, 1000, LARGE),
-    Service("chat-small", "assistant", 68, 102, 11400, 48128, 1, 1000, MIDDLE),
-    Service("transcribe", "assistant", 40, 62, 11300, 49152, 1, 1000, BF16),
-    Service("voice", "assistant", 52, 84, 4000, 15258, 1, 320, SMALL),
-    Service("embed", "search", 68, 84, 9810, 41560, 1, 1000, SMALL),
-    Service("rerank", "search", 60, 80, 3152, 5600, 1, 810, SMALL),
-    Service("spell", "search", 52, 52, 3152, 5600, 1, 590, ANY),
-    Service("rank", "ads", 84, 84, 8000, 30517, 1, 470, SMALL),
-    Service("score", "ads", 40, 40, 12000, 24576, 1, 1000, Capability(products=("V100",))),
-    Service("detect", "vision", 34, 34, 9810, 41560, 1, 1000, SMALL),
-    Service("frontend", "search", 102, 102, 8000, 30517, 0, 1000, ANY),
+    Service("chat-large", "assistant", 22, 16, 32200, 132096, 4, 1000, LARGE),
+    Service("chat-small", "assistant", 92, 122, 11400, 48128, 1, 1000, MIDDLE),
+    Service("transcribe", "assistant", 54, 74, 11300, 49152, 1, 1000, BF16),
+    Service("voice", "assistant", 70, 100, 4000, 15258, 1, 320, SMALL),
+    Service("embed", "search", 92, 100, 9810, 41560, 1, 1000, SMALL),
+    Service("rerank", "search", 80, 96, 3152, 5600, 1, 810, SMALL),
+    Service("spell", "search", 70, 62, 3152, 5600, 1, 590, ANY),
+    Service("rank", "ads", 114, 100, 8000, 30517, 1, 470, SMALL),
+    Service("score", "ads", 54, 48, 12000, 24576, 1, 1000, Capability(products=("V100",))),
+    Service("detect", "vision", 46, 40, 9810, 41560, 1, 1000, SMALL),
+    Service("frontend", "search", 138, 122, 8000, 30517, 0, 1000, ANY),
 )
 
 # Where in the day the replicas of the day come, and how long they stay, at least and at most.

@@ -14,11 +14,19 @@ from berth.simulation.packing import Summary
 
 FORMATS = ("svg", "png")
 
-# Eight hues that colour-blind readers tell apart (Okabe and Ito, "Color Universal Design", 2008), dark enough
-# for lines on white; Berth's own policy gets the strongest one.
-OURS = "#0072B2"
-PALETTE = ("#D55E00", "#009E73", "#CC79A7", "#8C6D00", "#56B4E9", "#555555", "#000000")
-DASHES = ("-", "--", "-.", ":")
+# Hues that colour-blind readers tell apart (Okabe and Ito, "Color Universal Design", 2008), the pale ones
+# darkened for lines on white. A policy keeps its hue and its dashes in every picture.
+LOOKS: dict[str, tuple[str, str]] = {
+    "berth": ("#0072B2", "-"),
+    "fgd": ("#009E73", "--"),
+    "bestfit": ("#CC79A7", "-."),
+    "packing": ("#56B4E9", "-"),
+    "clustering": ("#555555", "--"),
+    "dotprod": ("#8C6D00", ":"),
+    "random": ("#D55E00", "-"),
+}
+OTHER = ("#000000", "-.")
+SHOWN_FROM = 80  # below this load nearly everything is placed, and all lines are one
 INK, QUIET = "#222222", "#777777"
 
 
@@ -43,8 +51,8 @@ def draw(summaries: Sequence[Summary], path: Path) -> None:
     import matplotlib.pyplot as plt
 
     traces = list(dict.fromkeys(s.trace for s in summaries))
-    policies = list(dict.fromkeys(s.policy for s in summaries))
-    across = min(3, len(traces))
+    top = 1.08 * max((y for s in summaries for _, y in _points(s)), default=1.0)
+    across = 2 if len(traces) == 4 else min(3, len(traces))
     down = -(-len(traces) // across)
     settings = {"font.size": 9, "svg.fonttype": "none", "svg.hashsalt": "berth", "font.family": "sans-serif"}
     with plt.rc_context(settings):
@@ -52,7 +60,7 @@ def draw(summaries: Sequence[Summary], path: Path) -> None:
             down, across, figsize=(2.2 + 4.6 * across, 0.9 + 3.4 * down), squeeze=False, sharey=True
         )
         for panel, trace in zip(axes.flat, traces, strict=False):
-            _panel(panel, trace, [s for s in summaries if s.trace == trace], policies)
+            _panel(panel, trace, [s for s in summaries if s.trace == trace], top)
         for panel in list(axes.flat)[len(traces) :]:
             panel.set_visible(False)
         for panel in axes[:, 0]:
@@ -66,33 +74,29 @@ def draw(summaries: Sequence[Summary], path: Path) -> None:
             plt.close(figure)
 
 
-def _panel(panel, trace: str, summaries: Sequence[Summary], policies: Sequence[str]) -> None:
+def _points(summary: Summary) -> list[tuple[int, float]]:
+    by_load = summary.mean["unallocated_gpu_pct"]
+    return [(int(x), y) for x, y in by_load.items() if y is not None and int(x) >= SHOWN_FROM]
+
+
+def _panel(panel, trace: str, summaries: Sequence[Summary], top: float) -> None:
     ends: list[tuple[float, str, str]] = []
     for summary in summaries:
-        by_load = summary.mean["unallocated_gpu_pct"]
-        points = [(int(load), value) for load, value in by_load.items() if value is not None]
+        points = _points(summary)
         if not points:
             continue
-        place = policies.index(summary.policy)
-        colour = _colour(summary.policy, policies)
+        colour, dashes = LOOKS.get(summary.policy, OTHER)
+        ours = summary.policy == "berth"
         x, y = zip(*points, strict=True)
-        ours = summary.policy.startswith("berth")
-        panel.plot(
-            x, y, color=colour, linewidth=2.4 if ours else 1.4, linestyle=DASHES[place % 4], zorder=3 if ours else 2
-        )
+        panel.plot(x, y, dashes, color=colour, linewidth=2.4 if ours else 1.4, zorder=3 if ours else 2)
         ends.append((y[-1], summary.policy, colour))
-    if not ends:
-        return
-    shown = [
-        v for s in summaries for load, v in s.mean["unallocated_gpu_pct"].items() if v is not None and int(load) >= 80
-    ]
-    top = max(shown) * 1.08
     panel.set_ylim(0, top)
-    panel.set_xlim(80, 130)
-    for y, (value, policy, colour) in zip(_apart([e[0] for e in sorted(ends)], top * 0.055), sorted(ends), strict=True):
+    panel.set_xlim(SHOWN_FROM, 130)
+    ends.sort()
+    for y, (value, policy, colour) in zip(_apart([e[0] for e in ends], top * 0.055), ends, strict=True):
         panel.annotate(
             f"{policy} {value:.1f}", (130, y), xytext=(6, 0), textcoords="offset points",
-            color=colour, va="center", annotation_clip=False, fontweight="bold" if policy.startswith("berth") else None,
+            color=colour, va="center", annotation_clip=False, fontweight="bold" if policy == "berth" else None,
         )  # fmt: skip
     panel.set_title(trace, loc="left", fontweight="bold", color=INK)
     panel.set_xlabel("GPUs asked by the pods that have arrived, % of the cluster", color=QUIET)
@@ -103,16 +107,15 @@ def _panel(panel, trace: str, summaries: Sequence[Summary], policies: Sequence[s
     panel.tick_params(length=0, colors=QUIET)
 
 
-def _colour(policy: str, policies: Sequence[str]) -> str:
-    if policy.startswith("berth"):
-        return OURS
-    others = [p for p in policies if not p.startswith("berth")]
-    return PALETTE[others.index(policy) % len(PALETTE)]
-
-
 def _apart(values: Sequence[float], gap: float) -> list[float]:
-    """The ascending values moved as little upwards as keeps labels `gap` apart."""
-    placed: list[float] = []
+    """The ascending values, moved until labels are `gap` apart: those too close spread about their mean."""
+    groups: list[list[float]] = []
     for value in values:
-        placed.append(max(value, placed[-1] + gap) if placed else value)
-    return placed
+        groups.append([value])
+        while len(groups) > 1 and _low(groups[-1], gap) < _low(groups[-2], gap) + gap * len(groups[-2]):
+            groups[-2:] = [groups[-2] + groups[-1]]
+    return [_low(group, gap) + gap * i for group in groups for i in range(len(group))]
+
+
+def _low(group: Sequence[float], gap: float) -> float:
+    return sum(group) / len(group) - gap * (len(group) - 1) / 2

@@ -38,11 +38,11 @@ def verdict(said: Verdict | None) -> dict[str, Any] | None:
         "answer": said.answer.value,
         "reason": said.reason.name if said.reason else None,
         "message": said.message,
-        "causes": [_cause(cause) for cause in said.causes],
+        "causes": [cause_record(cause) for cause in said.causes],
     }
 
 
-def _cause(cause: Cause) -> dict[str, Any]:
+def cause_record(cause: Cause) -> dict[str, Any]:
     record = {name: getattr(cause, name) for name in cause.__struct_fields__}
     record["reason"] = cause.reason.name
     record["blocks"] = {block.name: nodes for block, nodes in cause.blocks}

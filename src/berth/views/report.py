@@ -160,7 +160,9 @@ def _verdict(one: LeftWaiting, others: int, screen: Console, draw: Signs) -> Non
     verdict = one.verdict
     assert verdict is not None
     word, style = ANSWER_WORDS[verdict.answer]
-    facts = [one.workload, counted(one.pods, "pod"), f"{one.gpus:g} GPU{'' if one.gpus == 1 else 's'}"]
+    facts = [one.workload, f"{one.gpus:g} GPU{'' if one.gpus == 1 else 's'}"]
+    if one.pods > 1:
+        facts[1] += f" in {one.pods} pods"
     facts.append(f"waits {duration(one.waited_s)}")
     if others:
         facts.append(f"{others:,} more like it")

@@ -1,0 +1,166 @@
+"""What `nodes` and `free` print."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from berth.base.units import counted, from_milli, gib
+from berth.scheduling.room import POD_SIZES, ClassRoom, Counted, Fragmentation, NodeRoom
+from berth.views.records import to_csv
+from berth.views.tables import QUIET_STYLE, Column, pct, table
+
+STATE_STYLE = {"ready": "", "cordoned": "yellow", "not ready": "red", "unfit": "red", "tainted": "dim"}
+
+
+def show_nodes(rows: Sequence[NodeRoom], screen: Console, wide: bool = False) -> None:
+    """A line a node, those with most free GPUs last."""
+    if not rows:
+        screen.print("No node with GPUs.")
+        return
+    columns = [
+        Column("NODE"), Column("GPU CLASS"), Column("STATE"), Column("GPUS", True), Column("HEALTHY", True),
+        Column("ALLOCATED", True), Column("FREE", True),
+    ]  # fmt: skip
+    levels = [name for name, _ in rows[0].domains]
+    if wide:
+        columns += [Column("CPU FREE", True), Column("MEMORY FREE", True), Column("COUNTED")]
+    columns += [Column(name.upper()) for name in levels]
+    lines = []
+    for n in rows:
+        cells: list[Any] = [
+            n.name, n.gpu_class or "-", Text(n.state, style=STATE_STYLE[n.state]), str(n.gpus), str(n.healthy),
+            from_milli(n.allocated_milli), from_milli(n.free_milli),
+        ]  # fmt: skip
+        if wide:
+            cells += [
+                f"{from_milli(n.cpu_free_milli)}/{from_milli(n.cpu_milli)}",
+                f"{gib(n.memory_free_bytes)}",
+                ", ".join(f"{c.resource} {c.free}/{c.total}" for c in n.counted) or "-",
+            ]
+        lines.append(cells + [name.rpartition("/")[2] or "-" for _, name in n.domains])
+    screen.print(table(columns, lines), soft_wrap=False)
+    total, free = sum(n.gpus for n in rows), sum(n.free_milli for n in rows if n.state in ("ready", "tainted"))
+    away = sum(n.gpus for n in rows if n.state not in ("ready", "tainted"))
+    held = f", {counted(away, 'GPU')} on nodes held back" if away else ""
+    screen.print(
+        Text(f"{counted(len(rows), 'node')}, {counted(total, 'GPU')}: {from_milli(free)} free{held}", style=QUIET_STYLE)
+    )
+
+
+def show_free(
+    rows: Sequence[ClassRoom],
+    counts: Sequence[Counted],
+    fragmentation: Fragmentation,
+    screen: Console,
+    level: str | None = None,
+) -> None:
+    """A line a GPU class (and domain), then for each class the largest gangs by level."""
+    if not rows and not counts:
+        screen.print("No GPUs.")
+        return
+    if rows:
+        head = [Column("GPU CLASS"), *([Column(level.upper())] if level else [])]
+        columns = head + [
+            Column(t, True) for t in ("NODES", "GPUS", "HEALTHY", "ALLOCATED", "FREE", "HELD BACK")
+        ]  # fmt: skip
+        screen.print(
+            table(
+                columns,
+                [
+                    [
+                        r.gpu_class,
+                        *([r.domain] if level else []),
+                        str(r.nodes),
+                        str(r.gpus),
+                        str(r.healthy),
+                        from_milli(r.allocated_milli),
+                        from_milli(r.free_milli),
+                        str(r.held_back),
+                    ]
+                    for r in rows
+                ],
+            )
+        )
+        screen.print()
+        _gangs(rows, screen, level)
+    if counts:
+        screen.print(Text("Counted resources on nodes in service", style="bold"))
+        screen.print(
+            table(
+                [Column("RESOURCE"), Column("TOTAL", True), Column("FREE", True)],
+                [[c.resource, str(c.total), str(c.free)] for c in counts],
+            )
+        )
+        screen.print()
+    if fragmentation.share is not None:
+        screen.print(
+            Text(
+                f"Fragmentation: {pct(100 * fragmentation.share)} of the free GPUs are of no use to a typical pod of "
+                f"the {counted(fragmentation.classes, 'kind')} seen here.",
+                style=QUIET_STYLE,
+            )
+        )
+
+
+def _gangs(rows: Sequence[ClassRoom], screen: Console, level: str | None) -> None:
+    screen.print(Text("Largest gang that fits now, in pods of 1, 2, 4, 8 GPUs", style="bold"))
+    head = [Column("GPU CLASS"), *([Column(level.upper())] if level else []), Column("IN ONE")]
+    lines = []
+    for r in rows:
+        for i, g in enumerate(r.gangs):
+            first = [r.gpu_class if i == 0 else "", *([r.domain if i == 0 else ""] if level else [])]
+            lines.append([*first, g.level, *(str(p) for p in g.pods), g.where])
+    screen.print(
+        table([*head, *(Column(f"{k} GPU{'s' if k > 1 else ''}", True) for k in POD_SIZES), Column("WHERE")], lines)
+    )
+    screen.print()
+
+
+def node_record(n: NodeRoom) -> dict[str, Any]:
+    """A node as JSON."""
+    record = asdict(n)
+    record["domains"] = dict(n.domains)
+    return record
+
+
+def free_record(
+    rows: Sequence[ClassRoom], counts: Sequence[Counted], fragmentation: Fragmentation, notes: Sequence[str]
+) -> dict[str, Any]:
+    """All of `free` as JSON; gangs by level and GPUs of one pod."""
+    return {
+        "kind": "Free",
+        "classes": [
+            {
+                **asdict(r),
+                "gangs": [
+                    {
+                        "level": g.level,
+                        "where": g.where,
+                        "pods": {str(k): p for k, p in zip(POD_SIZES, g.pods, strict=True)},
+                    }
+                    for g in r.gangs
+                ],
+            }
+            for r in rows
+        ],
+        "counted": [asdict(c) for c in counts],
+        "fragmentation": asdict(fragmentation),
+        "notes": list(notes),
+    }
+
+
+def nodes_csv(rows: Sequence[NodeRoom]) -> str:
+    """A line a node; GPU amounts in milli."""
+    heads = ("node", "gpu_class", "state", "gpus", "healthy", "allocated_milli", "free_milli", "whole_free")
+    return to_csv(heads, [[getattr(n, h if h != "node" else "name") for h in heads] for n in rows])
+
+
+def free_csv(rows: Sequence[ClassRoom]) -> str:
+    """A line a class and domain; GPU amounts in milli."""
+    heads = ("gpu_class", "domain", "nodes", "gpus", "healthy", "allocated_milli", "free_milli", "held_back")
+    return to_csv(heads, [[getattr(r, h) for h in heads] for r in rows])
