@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from berth.base.errors import BadInput
-from berth.simulation.packing import Summary
+
+if TYPE_CHECKING:
+    from berth.simulation.packing import Summary
 
 FORMATS = ("svg", "png")
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.text import Text
 
-from berth.base.units import counted
-from berth.simulation.packing import Run, Summary
 from berth.views.tables import HEADER_STYLE, QUIET_STYLE, Column, Signs, say, signs, table
+
+if TYPE_CHECKING:
+    from berth.simulation.packing import Run, Summary
 
 # Offered GPUs in percent of the cluster's: the load at which pods begin to fail, and the end of the
 # experiment.
@@ -51,15 +53,22 @@ def _seeds(seeds: Sequence[int]) -> str:
 
 def _unallocated(summaries: Sequence[Summary], load: str, draw: Signs):
     traces, policies, of = _grid(summaries)
-    rows = []
+    rows, source = [], _source(traces)
     for trace in traces:
         values = [_at(of.get((trace, policy)), "mean", load) for policy in policies]
         spreads = [_at(of.get((trace, policy)), "sd", load) for policy in policies]
-        rows.append((trace, *_cells(values, spreads, draw)))
+        rows.append((trace.removeprefix(source), *_cells(values, spreads, draw)))
     if len(traces) > 1:
         means = [_mean([_at(of.get((t, p)), "mean", load) for t in traces]) for p in policies]
         rows.append((f"mean of {len(traces)}", *_cells(means, [None] * len(means), draw)))
-    return table([Column("trace"), *(Column(p, number=True) for p in policies)], rows, indent=2)
+    columns = [Column(f"{source} trace" if source else "trace"), *(Column(p, number=True) for p in policies)]
+    return table(columns, rows, indent=2, gap=1)
+
+
+def _source(traces: Sequence[str]) -> str:
+    """What all names begin with, up to a colon: it need not stand in every row."""
+    heads = {trace[: trace.rfind(":") + 1] for trace in traces}
+    return heads.pop() if len(heads) == 1 else ""
 
 
 def _cells(values: Sequence[float | None], spreads: Sequence[float | None], draw: Signs) -> list[Text]:
@@ -121,8 +130,3 @@ def _grid(summaries: Sequence[Summary]):
     traces = list(dict.fromkeys(s.trace for s in summaries))
     policies = list(dict.fromkeys(s.policy for s in summaries))
     return traces, policies, {(s.trace, s.policy): s for s in summaries}
-
-
-def caption(runs: Sequence[Run]) -> str:
-    """One line for stderr once the experiment is over."""
-    return f"{counted(len(runs), 'run')} done."

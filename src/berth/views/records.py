@@ -6,13 +6,15 @@ import csv
 import io
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from berth.model.reasons import Cause, Verdict
-from berth.simulation.outcome import Outcome
-from berth.simulation.packing import Run, Summary
+
+if TYPE_CHECKING:
+    from berth.simulation.outcome import Outcome
+    from berth.simulation.packing import Run, Summary
 
 
 def to_json(record: Any) -> str:

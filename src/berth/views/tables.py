@@ -64,11 +64,11 @@ def signs(screen: Console) -> Signs:
     return BLOCKS
 
 
-def table(columns: Sequence[Column], rows: Iterable[Sequence[RenderableType]], indent: int = 0) -> Table:
-    """A table without lines: headers bold, two spaces between columns, numbers right-aligned."""
-    grid = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style=HEADER_STYLE)
+def table(columns: Sequence[Column], rows: Iterable[Sequence[RenderableType]], indent: int = 0, gap: int = 2) -> Table:
+    """A table without lines: headers bold, `gap` blanks between columns, numbers right-aligned."""
+    grid = Table(box=None, padding=(0, gap, 0, 0), pad_edge=False, header_style=HEADER_STYLE)
     if indent:
-        grid.add_column("", width=indent - 2, no_wrap=True)
+        grid.add_column("", width=max(0, indent - gap), no_wrap=True)
     for column in columns:
         grid.add_column(
             Text(column.title),

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
-from berth.app.cli.refusals import refusing
+from berth.app.cli.options import output
 
 
 @click.group(invoke_without_command=True)
-@click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@output("table", "json")
 @click.pass_context
 def data(context: click.Context, output: str) -> None:
     """Public data sets: what they hold, where they are from, their licence and hash."""
@@ -28,8 +28,7 @@ def data(context: click.Context, output: str) -> None:
 
 @data.command("verify")
 @click.argument("folder", required=False, type=click.Path(path_type=Path))
-@click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
-@refusing
+@output("table", "json")
 def verify(folder: Path | None, output: str) -> None:
     """Compare the copy in FOLDER (default: BERTH_DATA) with the hashes that Berth knows.
 

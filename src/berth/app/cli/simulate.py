@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from berth.app.cli.refusals import refusing
-
 if TYPE_CHECKING:
     from berth.simulation.offer import Policy
 
@@ -100,7 +98,6 @@ def _traces(_: click.Context, __: click.Parameter, text: str | None) -> tuple[st
     "--demand", type=click.Choice(["known", "learned"]), default="known", show_default=True,
     help="What Berth's policy knows of what is to come: the popularity of requests, or what has arrived so far.",
 )  # fmt: skip
-@refusing
 def packing(
     traces: tuple[str, ...] | None,
     policies: tuple[str, ...] | None,
