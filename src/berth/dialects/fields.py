@@ -53,8 +53,8 @@ class Field:
 
     def entries(self) -> Iterator[tuple[str, Field]]:
         """Keys of a mapping with their fields, in the order written."""
-        for key in self.mapping():
-            yield str(key), self.at(key)
+        for key, value in self.mapping().items():
+            yield str(key), Field(value, self.where, _join(self.path, str(key)))
 
     def items(self) -> list[Field]:
         """Elements of a list."""
