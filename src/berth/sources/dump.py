@@ -16,8 +16,8 @@ from berth.base.errors import UNREADABLE, BadInput
 from berth.base.units import counted
 from berth.sources import dump_json, dump_yaml
 from berth.sources.dump_files import Content, DumpFile, files_of
-from berth.sources.dump_kinds import PLAIN, type_of
-from berth.sources.dump_refusals import not_an_object, object_name, wrong_type
+from berth.sources.dump_kinds import type_of
+from berth.sources.dump_refusals import not_an_object, object_name
 
 _HOW = "Dump with: kubectl get nodes,pods -A -o json > dump.json"
 
@@ -66,23 +66,10 @@ class Dump:
             self.notes.append(f"{file.name} holds no objects")
 
     def _json(self, file: DumpFile) -> Iterator[tuple[str, str, Any]]:
-        for number, (api_version, kind, raw) in enumerate(dump_json.objects(file.content, file.name)):
-            if not kind:
-                raise _no_kind(msgspec.json.decode(raw), file.name, f"object {number + 1}")
-            wanted = type_of(api_version, kind)
-            if wanted is None and kind != "Status":
-                yield api_version, kind, None
-                continue
-            try:
-                value = dump_json.decoder_of(wanted or PLAIN)(raw)
-            except msgspec.ValidationError as error:
-                metadata = msgspec.json.decode(raw).get("metadata")
-                raise wrong_type(error, file.name, kind, metadata) from None
-            except msgspec.DecodeError as error:
-                raise dump_json.malformed(error, f"{file.name}: object {number + 1}") from None
-            except RecursionError:
-                raise dump_json.too_deep(file.name) from None
-            yield api_version, kind, value
+        for number, found in enumerate(dump_json.objects(file.content, file.name)):
+            if not found[1]:
+                raise _no_kind(found[2], file.name, f"object {number + 1}")
+            yield found
 
     def _yaml(self, file: DumpFile) -> Iterator[tuple[str, str, Any]]:
         for api_version, kind, value, offset in dump_yaml.objects(file.content, file.name):

@@ -1,11 +1,13 @@
 """JSON dumps: a List, a typed list (PodList), one object, an array of objects, or several of them in a row.
 
-A List is cut into the bytes of its items in one pass; each item is decoded into the Struct of its kind, so
-that fields nobody reads never become Python objects.
+Each item is decoded into the Struct of its kind, so that fields nobody reads never become Python objects. What
+kubectl prints is cut at the lines between its items, piece by piece of the file; everything else is cut by one
+pass of the decoder over the whole.
 """
 
 from __future__ import annotations
 
+import mmap
 import re
 from collections.abc import Iterator
 from functools import cache
@@ -16,7 +18,14 @@ from msgspec import Raw, Struct
 
 from berth.base.errors import UNREADABLE, BadInput
 from berth.sources.dump_files import Content
+from berth.sources.dump_kinds import PLAIN, type_of
 from berth.sources.dump_refusals import RETRY, wrong_type
+
+Found = tuple[str, str, Any]  # (apiVersion, kind, value); the value is None where the kind is not read
+Bytes = bytes | memoryview | Raw
+
+PIECE_BYTES = 4 << 20
+HEADER_BYTES = 4096
 
 
 class Head(Struct, gc=False, rename="camel"):
@@ -32,24 +41,100 @@ class Many(Head, gc=False, rename="camel"):
     items: list[Raw] | None = None
 
 
+class _Named(Struct, gc=False):
+    metadata: Any = None
+
+
 # How kubectl and the API server begin an object; anything else costs one more pass over it.
 _HEAD = re.compile(rb'\s*\{\s*"apiVersion"\s*:\s*"([^"\\]*)"\s*,\s*"kind"\s*:\s*"([^"\\]*)"')
 _KIND_FIRST = re.compile(rb'\s*\{\s*"kind"\s*:\s*"([^"\\]*)"\s*,\s*"apiVersion"\s*:\s*"([^"\\]*)"')
 # Inside a value two objects always have a comma between them, and strings hold no raw line breaks.
 _NEXT_VALUE = re.compile(rb"[}\]](\s*\n\s*)[{\[]")
+_PRINTED = re.compile(rb'\{\n +"apiVersion": "[^"\n]*",\n +"items": \[\n( +)(?=\{\n)')
 
 _decode_head = msgspec.json.Decoder(Head).decode
 _decode_many = msgspec.json.Decoder(Many).decode
 _decode_array = msgspec.json.Decoder(list[Raw]).decode
+_decode_named = msgspec.json.Decoder(_Named).decode
 
 
 @cache
-def decoder_of(wire_type: type[Any]) -> Any:
+def _decoder(wire_type: type[Any]) -> Any:
     return msgspec.json.Decoder(wire_type).decode
 
 
-def objects(content: Content, name: str) -> Iterator[tuple[str, str, Raw]]:
-    """(apiVersion, kind, bytes) of each object, in their order."""
+def objects(content: Content, name: str) -> Iterator[Found]:
+    """Each object, in their order. Raises BadInput for what is not JSON, or no Kubernetes object."""
+    done = 0
+    if printed := _PRINTED.match(content[:HEADER_BYTES]):
+        try:
+            for found in _printed(content, printed, name):
+                yield found
+                done += 1
+            return
+        except _NotAsPrinted:
+            pass  # damaged, or cut at a line that is no boundary: the decoder tells, from this item on
+    for number, found in enumerate(_decoded(content, name)):
+        if number >= done:
+            yield found
+
+
+# ---- what kubectl prints
+
+
+class _NotAsPrinted(Exception):
+    """The lines between items are not where kubectl puts them."""
+
+
+def _printed(content: Content, start: re.Match[bytes], name: str) -> Iterator[Found]:
+    """The items of a List, cut at lines that hold nothing but the brackets between two of them."""
+    margin = b"\n" + start[1]
+    between = margin + b"}," + margin + b"{"
+    closing = len(margin) + 1  # of `between`, what still belongs to the item before
+    number, left = 0, b""
+    for piece in _pieces(content, start.end()):
+        text = left + piece
+        view = memoryview(text)
+        begin, seek = 0, max(0, len(left) - len(between))
+        while (at := text.find(between, seek)) >= 0:
+            yield _item(view[begin : at + closing], number, name)
+            number += 1
+            begin, seek = at + len(between) - 1, at + len(between)
+        left = text[begin:]
+    # The last item, and what stands behind it: the kind of the list comes after its items.
+    end = left.rfind(margin + b"}\n")
+    header = bytes(content[: start.start(1)]) + left[end + closing :]
+    try:
+        kind = _decode_many(header).kind
+    except msgspec.MsgspecError:
+        raise _NotAsPrinted from None
+    if end < 0 or kind != "List":
+        raise _NotAsPrinted
+    yield _item(memoryview(left)[: end + closing], number, name)
+
+
+def _pieces(content: Content, start: int) -> Iterator[bytes]:
+    """The rest of the content in pieces; what has been read of a mapping need not stay resident."""
+    for begin in range(start, len(content), PIECE_BYTES):
+        yield content[begin : begin + PIECE_BYTES]
+        if isinstance(content, mmap.mmap):
+            page = begin // mmap.PAGESIZE * mmap.PAGESIZE
+            content.madvise(mmap.MADV_DONTNEED, page, min(PIECE_BYTES, len(content) - page))
+
+
+def _item(text: memoryview, number: int, name: str) -> Found:
+    try:
+        return _object(text, f"{name}: items[{number}]", name)
+    except msgspec.ValidationError:
+        raise
+    except msgspec.DecodeError:
+        raise _NotAsPrinted from None
+
+
+# ---- anything else
+
+
+def _decoded(content: Content, name: str) -> Iterator[Found]:
     view = memoryview(content)
     try:
         first = _read(view, name)
@@ -57,7 +142,7 @@ def objects(content: Content, name: str) -> Iterator[tuple[str, str, Raw]]:
         if "trailing" not in str(error):
             raise malformed(error, name) from None
     else:
-        yield from _objects(view, first, name)
+        yield from _objects(view, first, name, name)
         return
     # Several values in a row: rare, so that their ends are looked for only now.
     for number, value in enumerate(_values(content, view)):
@@ -66,30 +151,7 @@ def objects(content: Content, name: str) -> Iterator[tuple[str, str, Raw]]:
             found = _read(value, where)
         except msgspec.DecodeError as error:
             raise malformed(error, where) from None
-        yield from _objects(value, found, where)
-
-
-def _read(value: memoryview, where: str) -> Many | list[Raw]:
-    """One pass over a value: a list, an object, or an array of objects."""
-    try:
-        if bytes(value[:4096]).lstrip()[:1] == b"[":
-            return _decode_array(value)
-        return _decode_many(value)
-    except msgspec.ValidationError as error:
-        raise wrong_type(error, where) from None
-    except RecursionError:
-        raise too_deep(where) from None
-
-
-def too_deep(where: str) -> BadInput:
-    return BadInput(where, "JSON nested too deeply.", RETRY, UNREADABLE)
-
-
-def malformed(error: msgspec.DecodeError, where: str) -> BadInput:
-    """A refusal for bytes that are not JSON."""
-    if "truncated" in str(error):
-        return BadInput(where, "the JSON ends in the middle of an object.", RETRY, UNREADABLE)
-    return BadInput(where, f"not JSON: {str(error).removeprefix('JSON is malformed: ')}.", RETRY, UNREADABLE)
+        yield from _objects(value, found, where, name)
 
 
 def _values(content: Content, view: memoryview) -> Iterator[memoryview]:
@@ -100,30 +162,83 @@ def _values(content: Content, view: memoryview) -> Iterator[memoryview]:
     yield view[start:]
 
 
-def _objects(value: memoryview, read: Many | list[Raw], where: str) -> Iterator[tuple[str, str, Raw]]:
+def _read(value: memoryview, where: str) -> Many | list[Raw]:
+    """One pass over a value: a list, an object, or an array of objects."""
+    try:
+        if bytes(value[:HEADER_BYTES]).lstrip()[:1] == b"[":
+            return _decode_array(value)
+        return _decode_many(value)
+    except msgspec.ValidationError as error:
+        raise wrong_type(error, where) from None
+    except RecursionError:
+        raise too_deep(where) from None
+
+
+def _objects(value: memoryview, read: Many | list[Raw], where: str, name: str) -> Iterator[Found]:
     if isinstance(read, list):
         for number, item in enumerate(read):
-            yield _object(item, f"{where}: [{number}]")
+            yield _object(item, f"{where}: [{number}]", name)
         return
     kind = read.kind or ""
     if kind.endswith("List") or (read.items is not None and not kind):
         item_kind = "" if kind == "List" else kind.removesuffix("List")
         version = (read.api_version or "") if item_kind else ""
         for number, item in enumerate(read.items or ()):
-            own_version, own_kind, raw = _object(item, f"{where}: items[{number}]")
-            yield own_version or version, own_kind or item_kind, raw
+            yield _object(item, f"{where}: items[{number}]", name, version, item_kind)
         return
-    yield read.api_version or "", kind, Raw(value)
+    yield _object(value, where, name)
 
 
-def _object(item: Raw, where: str) -> tuple[str, str, Raw]:
-    start = bytes(memoryview(item)[:256])
+# ---- one object
+
+
+def _object(text: Bytes, where: str, name: str, version: str = "", kind: str = "") -> Found:
+    """One object, decoded by its kind. `version` and `kind` are those of a typed list, whose items have none.
+
+    Raises msgspec.DecodeError for what is not JSON.
+    """
+    start = bytes(memoryview(text)[:256])
     if found := _HEAD.match(start):
-        return found[1].decode(), found[2].decode(), item
-    if found := _KIND_FIRST.match(start):
-        return found[2].decode(), found[1].decode(), item
+        version, kind = found[1].decode(), found[2].decode()
+    elif found := _KIND_FIRST.match(start):
+        version, kind = found[2].decode(), found[1].decode()
+    else:
+        head = _checked(_decode_head, text, where, "", name)
+        if head.kind and head.api_version:
+            version, kind = head.api_version, head.kind
+    wanted = type_of(version, kind)
+    if wanted is None and kind and kind != "Status":
+        _checked(_decode_head, text, where, kind, name)  # it is passed over, but the dump has to be whole
+        return version, kind, None
+    return version, kind, _checked(_decoder(wanted or PLAIN), text, where, kind, name)
+
+
+def _checked(decode: Any, text: Bytes, where: str, kind: str, name: str) -> Any:
     try:
-        head = _decode_head(item)
+        return decode(text)
     except msgspec.ValidationError as error:
-        raise wrong_type(error, where) from None
-    return head.api_version or "", head.kind or "", item
+        metadata = None
+        if kind:
+            metadata, where = _metadata(text), name
+        raise wrong_type(error, where, kind, metadata) from None
+    except RecursionError:
+        raise too_deep(where) from None
+
+
+def _metadata(text: Bytes) -> Any:
+    """Name and namespace of an object whose fields cannot be read."""
+    try:
+        return _decode_named(text).metadata
+    except (msgspec.DecodeError, RecursionError):
+        return None
+
+
+def malformed(error: msgspec.DecodeError, where: str) -> BadInput:
+    """A refusal for bytes that are not JSON."""
+    if "truncated" in str(error):
+        return BadInput(where, "the JSON ends in the middle of an object.", RETRY, UNREADABLE)
+    return BadInput(where, f"not JSON: {str(error).removeprefix('JSON is malformed: ')}.", RETRY, UNREADABLE)
+
+
+def too_deep(where: str) -> BadInput:
+    return BadInput(where, "JSON nested too deeply.", RETRY, UNREADABLE)
