@@ -22,11 +22,18 @@ try:
         decorated: Callable[..., Any] = _njit(cache=True, nogil=True)(function)
         return decorated
 
-except ImportError:  # pragma: no cover
+    def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
+        """Compiled into its callers: handing over many arrays would cost more than the work."""
+        decorated: Callable[..., Any] = _njit(inline="always", nogil=True)(function)
+        return decorated
+
+except ImportError:  # the same functions, slower
 
     def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
         """The definition itself."""
         return function
+
+    inlined = compiled
 
 
 I64 = NDArray[np.int64]

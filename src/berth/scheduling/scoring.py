@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from berth.scheduling.draft import Draft
-from berth.scheduling.kernels import WHOLE, choose_devices, compiled, copies_on, take
+from berth.scheduling.kernels import WHOLE, choose_devices, compiled, copies_on, inlined, take
 from berth.scheduling.policy import Policy
 
 I32 = NDArray[np.int32]
@@ -70,7 +70,7 @@ def measure(nodes, rows, columns, needs, many, unit, mix, usable_at, units_at, a
                 supply[n, j] = mix[0, j] * usable[n, j] + mix[1, j] * np.int64(copies) * unit[j]
 
 
-@compiled
+@inlined
 def worth_after(n, m, level, cap, columns, needs, many, unit, mix, weight, usable_at, units_at, need, ask, free, pool,  # type: ignore[no-untyped-def]
                 usable, units, supply):  # fmt: skip
     """Weighted supply of node n once a pod of class m is on it, a share of a device taken at `level`."""

@@ -1,0 +1,49 @@
+"""`berth check`: would this job start now?"""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import click
+
+from berth.app.cli.options import from_dump, gpu_mapping, namespace, output, say_notes
+
+
+@click.command()
+@click.option("-f", "--filename", required=True, metavar="JOB", help="Manifest of the job; - for standard input.")
+@from_dump
+@namespace
+@gpu_mapping
+@output("table", "json")
+def check(filename: str, dump: str, namespace: str | None, gpu_mapping: str | None, output: str) -> None:
+    """Would this job start now on the cluster that DUMP shows?
+
+    JOB is a Pod, Job, PyTorchJob, MPIJob, JobSet, Deployment, StatefulSet, LeaderWorkerSet, RayCluster,
+    RayJob, TrainJob or Volcano Job. Exit code: 0 it fits, 1 it does not, 2 a bad JOB, 3 an unreadable DUMP.
+    """
+    from msgspec.structs import replace
+
+    from berth.base.errors import BadInput
+    from berth.model.reasons import Answer
+    from berth.scheduling.answer import what_if
+    from berth.sources.assemble import read_snapshot
+    from berth.sources.manifests import read_jobs, workloads_of
+    from berth.views import records, tables, verdicts
+
+    if filename == "-" and dump == "-":
+        raise BadInput("check", "both the job and the dump are to come from standard input.", "Name a file for one.")
+    shapes = read_jobs(filename)
+    workloads = workloads_of(shapes)
+    if namespace:
+        workloads = [replace(w, namespace=namespace) for w in workloads]
+    snapshot = read_snapshot(dump, now_s=time.time(), gpu_mapping=gpu_mapping)
+    answers = what_if(snapshot, workloads)
+    notes = tuple(dict.fromkeys((*(n for s in shapes for n in (*s.notes, *s.contradictions)), *snapshot.notes)))
+    if output == "json":
+        record = {"kind": "Check", "answers": [verdicts.record(a) for a in answers], "notes": notes}
+        click.echo(records.to_json(record))
+    else:
+        verdicts.show(answers, tables.console())
+        say_notes(notes)
+    sys.exit(0 if all(a.verdict.answer is Answer.Fits for a in answers) else 1)

@@ -1,0 +1,97 @@
+"""`berth`: the commands, loaded when they are called, and the one place where errors become sentences."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
+
+import click
+
+from berth import __version__
+from berth.base.errors import BadInput
+
+INTERNAL = 70  # EX_SOFTWARE
+
+# name: (where the command is, what it does in a line)
+COMMANDS: dict[str, tuple[str, str]] = {
+    "check": ("berth.app.cli.check:check", "Would this job start now? If not, why, and what would unlock it."),
+    "why": ("berth.app.cli.why:why", "Why does this workload wait, or where does it run?"),
+    "nodes": ("berth.app.cli.capacity:nodes", "GPUs by node: total, healthy, allocated, free."),
+    "free": ("berth.app.cli.capacity:free", "What is free by GPU class and domain, and the largest gang that fits."),
+    "simulate": ("berth.app.cli.simulate:simulate", "Place a built-in day, or a public trace, and report."),
+    "data": ("berth.app.cli.data:data", "The public traces: source, licence, hash."),
+}
+
+
+class _Lazy(click.Group):
+    """Commands whose modules are imported when they are called: `--help` imports none of them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, attribute = COMMANDS[cmd_name][0].partition(":")
+        command: click.Command = getattr(import_module(module), attribute)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, does) for name, (_, does) in COMMANDS.items()])
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[Any, Any, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError:
+            ctx.fail(f"No such command {args[0]!r}. Commands: {', '.join(COMMANDS)}.")
+
+
+@click.command(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="berth")
+def cli() -> None:
+    """The GPU scheduler and ledger for Kubernetes: who gets which GPU, and why.
+
+    Exit codes: 0 fine, 1 a finding or it does not fit, 2 usage or a bad manifest, 3 the truth could not be seen.
+    """
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run a command. Nothing ends in a traceback; BERTH_TRACEBACK=1 shows it to those who mend Berth."""
+    # What the imports made lives as long as the process; a short command need not look at it again.
+    gc.freeze()
+    name = os.path.basename(sys.argv[0])  # noqa: PTH119
+    prog = "kubectl berth" if name.startswith("kubectl-") else "berth"
+    try:
+        sys.exit(cli.main(args=arguments, prog_name=prog, standalone_mode=False) or 0)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except click.Abort:
+        sys.exit(130)
+    except BadInput as error:
+        click.echo(f"berth: {error.sentence}", err=True)
+        sys.exit(error.exit_code)
+    except BrokenPipeError:
+        # Whoever read the output has seen enough.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except Exception as error:
+        if os.environ.get("BERTH_TRACEBACK"):
+            raise
+        click.echo(
+            f"berth: a fault of Berth's own: {type(error).__name__}: {error}. "
+            "Please report it, with the output of the same command under BERTH_TRACEBACK=1.",
+            err=True,
+        )
+        sys.exit(INTERNAL)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,209 @@
+"""Answers to people about one workload: what if it were submitted now, and why does it wait."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from msgspec.structs import replace
+
+from berth.base.units import counted
+from berth.model.cluster import Allocation, Node
+from berth.model.reasons import Answer, Verdict
+from berth.model.snapshot import Snapshot
+from berth.model.workload import PodSet, Workload
+from berth.scheduling.columns import Columns
+from berth.scheduling.cycle import cycle
+from berth.scheduling.plan import devices_of
+from berth.scheduling.policy import Policy
+from berth.scheduling.quota import milli_of
+from berth.scheduling.tables import Tables
+
+OWN_RULES = "berth"
+
+
+@dataclass(frozen=True)
+class Placed:
+    """Pods of one set on one node. `devices` holds the indexes that each pod gets, where they are known."""
+
+    pod_set: str
+    node: str
+    pods: int
+    devices: tuple[tuple[int, ...], ...]
+    named: bool
+    domains: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Answered:
+    """The verdict on one workload, and where it would go or is. `rules` is whose rules apply in the cluster."""
+
+    workload: Workload
+    verdict: Verdict
+    placed: tuple[Placed, ...]
+    scope: str
+    gpus: float
+    rules: str
+    is_running: bool = False
+    waited_s: float = 0.0
+    remarks: tuple[str, ...] = ()
+
+
+def what_if(snapshot: Snapshot, workloads: Sequence[Workload], policy: Policy | None = None) -> list[Answered]:
+    """Each of `workloads` as if it were submitted now, one after the other; those that wait already stand aside."""
+    asked = replace(snapshot, workloads=tuple(workloads))
+    tables = Tables()
+    plan = cycle(asked, policy, tables)
+    assert tables.columns is not None
+    places: dict[int, dict[tuple[int, int], list[tuple[int, ...]]]] = {}
+    for w, s, n, mask in zip(
+        plan.workload.tolist(), plan.pod_set.tolist(), plan.node.tolist(), plan.devices.tolist(), strict=True
+    ):
+        places.setdefault(w, {}).setdefault((s, n), []).append(devices_of(mask))
+    ahead = _ahead(snapshot)
+    answers = []
+    for w, workload in enumerate(workloads):
+        placed = tuple(
+            _placed(workload.pod_sets[s].name, n, devices, tables.columns)
+            for (s, n), devices in places.get(w, {}).items()
+        )
+        verdict = plan.verdicts.get(w) or Verdict(workload.key, Answer.Fits)
+        remarks = list(_remarks(workload))
+        if ahead and verdict.answer is Answer.Fits:
+            remarks.append(f"{ahead} already; whether they go first is for their queues to say.")
+        answers.append(
+            Answered(
+                workload,
+                verdict,
+                placed,
+                plan.scopes.get(w, ""),
+                milli_of(workload) / 1000,
+                workload.scheduler or OWN_RULES,
+                remarks=tuple(remarks),
+            )
+        )
+    return answers
+
+
+def why(snapshot: Snapshot, name: str, namespace: str | None, policy: Policy | None = None) -> list[Answered]:
+    """Workloads of that name: those that wait with their verdict, those that run with their places.
+
+    `name` is a workload's or a pod's name, `kind/name`, or `namespace/name`. Empty where there is none.
+    """
+    waiting = [i for i, w in enumerate(snapshot.workloads) if _is_called(w.name, w.kind, w.namespace, name, namespace)]
+    answers: list[Answered] = []
+    if waiting:
+        alone = [snapshot.workloads[i] for i in waiting]
+        for one in what_if(snapshot, alone, policy):
+            others = len(snapshot.workloads) - 1
+            remarks = [r for r in one.remarks if " already; " not in r]
+            if one.verdict.answer is Answer.Fits:
+                remarks.append(_would_fit(one.workload, others))
+            answers.append(
+                Answered(
+                    one.workload,
+                    one.verdict,
+                    one.placed,
+                    one.scope,
+                    one.gpus,
+                    one.rules,
+                    waited_s=max(0.0, snapshot.now_s - one.workload.created_s) if one.workload.created_s else 0.0,
+                    remarks=tuple(remarks),
+                )
+            )
+    running: dict[str, list[Allocation]] = {}
+    for a in snapshot.allocations:
+        workload_name = a.workload.rpartition("/")[2]
+        if _is_called(workload_name, "", a.namespace, name, namespace) or _is_called(
+            a.name, "Pod", a.namespace, name, namespace
+        ):
+            running.setdefault(a.workload or f"{a.namespace}/{a.name}", []).append(a)
+    for key, held in running.items():
+        answers.append(_running(key, held, snapshot))
+    return answers
+
+
+def names_of(snapshot: Snapshot) -> list[str]:
+    """What `why` can be asked about."""
+    waiting = [w.key for w in snapshot.workloads]
+    return waiting + list(dict.fromkeys(a.workload or f"{a.namespace}/{a.name}" for a in snapshot.allocations))
+
+
+def _is_called(name: str, kind: str, namespace: str, asked: str, in_namespace: str | None) -> bool:
+    if in_namespace is not None and namespace != in_namespace:
+        return False
+    if asked == name:
+        return True
+    first, slash, rest = asked.partition("/")
+    if not slash or rest != name:
+        return False
+    return first == namespace or (bool(kind) and first.lower() in (kind.lower(), kind.lower() + "s"))
+
+
+def _placed(pod_set: str, n: int, devices: Sequence[tuple[int, ...]], columns: Columns) -> Placed:
+    node = columns.nodes[n]
+    domains = tuple(
+        (level.name, columns.domain_names[i][columns.domain[i, n]])
+        for i, level in enumerate(columns.topology.levels)
+        if columns.domain[i, n] >= 0
+    )
+    return Placed(pod_set, node.name, len(devices), tuple(devices), node.named_devices, domains)
+
+
+def _running(key: str, held: Sequence[Allocation], snapshot: Snapshot) -> Answered:
+    """A workload that holds capacity, as the API server tells it."""
+    nodes: dict[str, Node] = {n.name: n for n in snapshot.nodes}
+    by_node: dict[str, list[Allocation]] = {}
+    for a in held:
+        by_node.setdefault(a.node, []).append(a)
+    placed = tuple(
+        Placed(
+            "pods",
+            name,
+            len(pods),
+            tuple(a.devices for a in pods if a.devices),
+            bool(name in nodes and nodes[name].named_devices),
+            tuple(
+                (level.name, nodes[name].labels[level.label])
+                for level in snapshot.topology.levels
+                if name in nodes and level.label in nodes[name].labels
+            ),
+        )
+        for name, pods in by_node.items()
+    )
+    namespace, _, name = key.rpartition("/")
+    first = held[0]
+    workload = Workload(
+        name, (PodSet("pods", first.pod_class, len(held), len(held)),), namespace or first.namespace,
+        kind="Workload" if len(held) > 1 else "Pod", queue=first.queue, scheduler=first.scheduler,
+    )  # fmt: skip
+    gone = sorted({a.node for a in held if a.node not in nodes})
+    remarks = tuple(f"node {n} is not in the dump" for n in gone)
+    gpus = sum(milli_of(Workload("", (PodSet("", a.pod_class),))) for a in held) / 1000
+    return Answered(
+        workload,
+        Verdict(key, Answer.Fits),
+        placed,
+        "",
+        gpus,
+        first.scheduler or OWN_RULES,
+        is_running=True,
+        remarks=remarks,
+    )
+
+
+def _ahead(snapshot: Snapshot) -> str:
+    count = len(snapshot.workloads)
+    return f"{counted(count, 'workload waits', 'workloads wait')}" if count else ""
+
+
+def _would_fit(workload: Workload, others: int) -> str:
+    whose = workload.scheduler or "its scheduler"
+    rest = f", unless one of the {others:,} other waiting workloads goes first" if others else ""
+    return f"There is room by Berth's rules{rest}. If it stays pending, {whose} knows why: look at its events."
+
+
+def _remarks(workload: Workload) -> tuple[str, ...]:
+    if workload.scheduler and workload.scheduler != OWN_RULES:
+        return (f"{workload.scheduler} schedules it; this answer applies Berth's rules to the same cluster.",)
+    return ()

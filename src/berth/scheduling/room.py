@@ -1,0 +1,239 @@
+"""How much room is left: by node, by GPU class and by domain, and the largest gang that would start now."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from berth.model.cluster import Node
+from berth.model.reasons import HELD_BACK, Block
+from berth.model.resources import CPU, MEMORY, get, is_accelerator
+from berth.model.snapshot import Snapshot
+from berth.model.workload import WHOLE, PodClass
+from berth.scheduling.columns import Columns, columns_of
+from berth.scheduling.feasibility import blocks_of
+from berth.scheduling.quota import gpu_milli
+from berth.scheduling.tables import Tables
+
+I64 = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+POD_SIZES = (1, 2, 4, 8)  # GPUs of one pod
+
+
+@dataclass(frozen=True)
+class Counted:
+    """A resource that is only counted: MIG partitions, time-slices, GPUs of vendors without devices here."""
+
+    resource: str
+    total: int
+    free: int
+
+
+@dataclass(frozen=True)
+class NodeRoom:
+    """One node. GPUs in milli where a device may be shared, else whole; `free` is 0 where it is held back."""
+
+    name: str
+    gpu_class: str
+    state: str  # "ready", "cordoned", "not ready", "unfit", "tainted"
+    gpus: int
+    healthy: int
+    allocated_milli: int
+    free_milli: int
+    whole_free: int
+    cpu_milli: int
+    cpu_free_milli: int
+    memory_bytes: int
+    memory_free_bytes: int
+    domains: tuple[tuple[str, str], ...]
+    counted: tuple[Counted, ...]
+
+
+@dataclass(frozen=True)
+class Gangs:
+    """The largest gang by GPUs of one pod, (pods of 1, 2, 4, 8 GPUs), in one domain of a level; and which."""
+
+    level: str  # "cluster", a level's name, "node"
+    pods: tuple[int, ...]
+    where: str  # the domain that holds the most pods of 8 GPUs, then of 4, 2, 1
+
+
+@dataclass(frozen=True)
+class ClassRoom:
+    """One GPU class, in the whole cluster or in one domain."""
+
+    gpu_class: str
+    domain: str
+    nodes: int
+    gpus: int
+    healthy: int
+    allocated_milli: int
+    free_milli: int
+    held_back: int  # free GPUs on nodes that are cordoned, not ready or unfit
+    gangs: tuple[Gangs, ...]
+
+
+@dataclass(frozen=True)
+class Fragmentation:
+    """How much of what is free the pods that run could not use. `share` is 0..1, None where nothing is free.
+
+    The mean over the pod classes with GPUs that hold or ask for capacity, by their number of pods. Source of
+    the measure: FGD, USENIX ATC 2023, section 3 (the fragmentation rate), for pods with GPUs.
+    """
+
+    share: float | None
+    classes: int
+
+
+class Room:
+    """Answers about one snapshot."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.snapshot = snapshot
+        self.columns: Columns = columns_of(snapshot, {id(c): c for c in _seen(snapshot)}.values())
+        columns = self.columns
+        self.state = blocks_of(PodClass(), columns)  # what keeps an ordinary pod off, by the node's own state
+        self.open: Mask = ~np.isin(self.state, np.array([int(b) for b in HELD_BACK], np.uint8))
+        self.gpus: I64 = np.array([len(n.devices) for n in columns.nodes], np.int64).reshape(columns.size)
+        self.healthy: I64 = (columns.device_free >= 0).sum(axis=1)
+        self.free_milli: I64 = np.where(columns.device_free > 0, columns.device_free, 0).sum(axis=1)
+        self.whole: I64 = (columns.device_free == WHOLE).sum(axis=1)
+
+    def nodes(self) -> list[NodeRoom]:
+        return [self._node(n, node) for n, node in enumerate(self.columns.nodes)]
+
+    def classes(self) -> list[ClassRoom]:
+        """One for each GPU class, over the whole cluster, by name."""
+        return [
+            self._class(gpu_class.name, "", self._of_class(c), self._levels())
+            for c, gpu_class in enumerate(self.columns.gpu_classes)
+            if self._of_class(c).any()
+        ]
+
+    def domains(self, level: int) -> list[ClassRoom]:
+        """One for each domain of a level and GPU class in it; with the gangs inside it."""
+        found = []
+        for d, name in enumerate(self.columns.domain_names[level]):
+            inside = self.columns.domain[level] == d
+            for c, gpu_class in enumerate(self.columns.gpu_classes):
+                mask = inside & self._of_class(c)
+                if mask.any():
+                    found.append(self._class(gpu_class.name, name, mask, self._levels()[level + 1 :]))
+        return found
+
+    def counted(self) -> list[Counted]:
+        """Resources that are only counted, over the nodes in service."""
+        columns = self.columns
+        found = []
+        for r, name in enumerate(columns.resources):
+            if not is_accelerator(name):
+                continue
+            here = (columns.pool != r) & self.open
+            total = sum(get(columns.nodes[n].allocatable, name) for n in np.flatnonzero(here).tolist())
+            if total:
+                found.append(Counted(name, total, int(np.maximum(columns.free[here, r], 0).sum())))
+        return found
+
+    def fragmentation(self) -> Fragmentation:
+        """Free GPU milli that the pod classes seen cannot use."""
+        weights: dict[int, int] = {}
+        classes: dict[int, PodClass] = {}
+        for pod_class in _seen(self.snapshot):
+            if gpu_milli(pod_class.requests, pod_class.gpu_milli):
+                classes[id(pod_class)] = pod_class
+                weights[id(pod_class)] = weights.get(id(pod_class), 0) + 1
+        free = int(self.free_milli[self.open].sum())
+        if not free or not classes:
+            return Fragmentation(None, len(classes))
+        tables = Tables()
+        tables.sync(self.snapshot, list(classes.values()))
+        lost = 0.0
+        for key, pod_class in classes.items():
+            row = tables.row(pod_class)
+            runs = (tables.copies[row] > 0) & self.open
+            least = pod_class.gpu_milli
+            left = self.columns.device_free[runs]
+            usable = int(np.where(left >= least, left, 0).sum())
+            lost += weights[key] * (free - usable)
+        return Fragmentation(lost / sum(weights.values()) / free, len(classes))
+
+    def _node(self, n: int, node: Node) -> NodeRoom:
+        columns, state = self.columns, Block(int(self.state[n]))
+        words = {Block.NotReady: "not ready", Block.Unfit: "unfit", Block.Cordoned: "cordoned", Block.Taint: "tainted"}
+        counted = tuple(
+            Counted(name, total, max(0, int(columns.free[n, columns.column(name)])))
+            for name, total in node.allocatable
+            if is_accelerator(name) and columns.pool[n] != columns.column(name)
+        )
+        return NodeRoom(
+            name=node.name,
+            gpu_class=node.gpu_class,
+            state=words.get(state, "ready"),
+            gpus=int(self.gpus[n]),
+            healthy=int(self.healthy[n]),
+            allocated_milli=int(self.healthy[n]) * WHOLE - int(self.free_milli[n]),
+            free_milli=int(self.free_milli[n]),
+            whole_free=int(self.whole[n]),
+            cpu_milli=get(node.allocatable, CPU),
+            cpu_free_milli=int(columns.free[n, columns.column(CPU)]),
+            memory_bytes=get(node.allocatable, MEMORY),
+            memory_free_bytes=int(columns.free[n, columns.column(MEMORY)]),
+            domains=tuple(
+                (level.name, columns.domain_names[i][columns.domain[i, n]] if columns.domain[i, n] >= 0 else "")
+                for i, level in enumerate(columns.topology.levels)
+            ),
+            counted=counted,
+        )
+
+    def _of_class(self, c: int) -> Mask:
+        mask: Mask = (self.columns.gpu_class == c) & (self.gpus > 0)
+        return mask
+
+    def _levels(self) -> list[int]:
+        """-1 the cluster, the levels, and the host after them."""
+        return list(range(-1, len(self.columns.topology.levels) + 1))
+
+    def _class(self, name: str, domain: str, mask: Mask, levels: Sequence[int]) -> ClassRoom:
+        in_service = mask & self.open
+        return ClassRoom(
+            gpu_class=name,
+            domain=domain,
+            nodes=int(mask.sum()),
+            gpus=int(self.gpus[mask].sum()),
+            healthy=int(self.healthy[in_service].sum()),
+            allocated_milli=int((self.healthy[mask] * WHOLE - self.free_milli[mask]).sum()),
+            free_milli=int(self.free_milli[in_service].sum()),
+            held_back=int(self.free_milli[mask & ~self.open].sum()) // WHOLE,
+            gangs=tuple(self._gangs(in_service, level) for level in levels),
+        )
+
+    def _gangs(self, mask: Mask, level: int) -> Gangs:
+        columns = self.columns
+        if level == -1:
+            return Gangs("cluster", tuple(int((self.whole[mask] // k).sum()) for k in POD_SIZES), "")
+        if level == len(columns.topology.levels):
+            pods = np.stack([np.where(mask, self.whole // k, 0) for k in POD_SIZES])
+            names: Sequence[str] = [n.name for n in columns.nodes]
+            label = "node"
+        else:
+            domain = columns.domain[level]
+            known = mask & (domain >= 0)
+            size = len(columns.domain_names[level])
+            pods = np.stack(
+                [np.bincount(domain[known], weights=self.whole[known] // k, minlength=size) for k in POD_SIZES]
+            ).astype(np.int64)
+            names, label = columns.domain_names[level], columns.topology.levels[level].name
+        if not pods.shape[1]:
+            return Gangs(label, (0,) * len(POD_SIZES), "")
+        best = int(np.lexsort(pods)[-1])
+        return Gangs(label, tuple(pods.max(axis=1).tolist()), names[best] if pods[:, best].any() else "")
+
+
+def _seen(snapshot: Snapshot) -> list[PodClass]:
+    """The class of every pod that holds or asks for capacity, DaemonSets left out."""
+    held = [a.pod_class for a in snapshot.allocations if not a.is_daemon]
+    return held + [s.pod_class for w in snapshot.workloads for s in w.pod_sets for _ in range(s.count)]
