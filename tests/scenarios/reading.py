@@ -1,0 +1,433 @@
+"""From a scenario file to a snapshot. README.md tells the format; a key that it does not name is an error."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+from msgspec import Struct
+
+from berth.model.cluster import NO_ISLAND, Allocation, Device, GpuClass, Health, Node, Partition, Taint
+from berth.model.gpus import gpu_class_of
+from berth.model.mig_profiles import profile_of
+from berth.model.queue import Queue
+from berth.model.resources import CPU, MEMORY, MIG_PREFIX, NVIDIA_GPU, NVIDIA_SHARED, PODS, amount_of, resources
+from berth.model.snapshot import Snapshot
+from berth.model.topology import Level, Topology
+from berth.model.workload import (
+    WHOLE,
+    Capability,
+    LabelSelector,
+    NodeTerm,
+    PodClass,
+    PodSet,
+    PodTerm,
+    PreferredTerm,
+    Requirement,
+    Spread,
+    Toleration,
+    TopologyWish,
+    Workload,
+)
+
+HERE = Path(__file__).parent
+HOST = "kubernetes.io/hostname"
+PLENTY_CPU, PLENTY_MEMORY, PLENTY_PODS = "256", "2048Gi", "110"
+_POD_KEYS = {
+    "gpus", "fraction", "cpu", "memory", "ask", "needs", "selector", "affinity", "prefer", "tolerate", "node",
+    "hostPorts", "near", "apart", "spread", "unsupported", "labels",
+}  # fmt: skip
+_SET_KEYS = _POD_KEYS | {"name", "pods", "minimum", "inOne", "ratherInOne", "slices"}
+_WORKLOAD_KEYS = _SET_KEYS | {"sets", "namespace", "queue", "priority", "waiting", "gates", "missing"}
+
+
+class Scenario(Struct, frozen=True):
+    """A file: what the cluster is and what is submitted, and what must come of it."""
+
+    name: str
+    why: str
+    complaint: int
+    snapshot: Snapshot
+    expect: Mapping[str, Any]
+
+
+class _Loader(yaml.SafeLoader):
+    """Only `true` and `false` are truth values: `on` is a word that scenarios use."""
+
+
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, shape) for tag, shape in resolvers if not tag.endswith(":bool")]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+_Loader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile("^(true|false)$"), ["t", "f"])
+
+
+def scenario_files() -> list[Path]:
+    return sorted(HERE.glob("*/*.yaml"))
+
+
+def read(path: Path) -> Scenario:
+    written = yaml.load(path.read_text(), _Loader)
+    keys = {"name", "why", "complaint", "topology", "cluster", "running", "queues", "submit", "expect"}
+    only(written, keys, path.name)
+    levels = tuple(level_named(name) for name in written.get("topology", ()))
+    nodes, classes = _cluster(written["cluster"], levels)
+    queues = tuple(_queue(q) for q in written.get("queues", ()))
+    snapshot = Snapshot(
+        nodes=nodes,
+        allocations=_used(written["cluster"], nodes) + _running(written.get("running", ()), nodes),
+        workloads=tuple(_workload(w) for w in written.get("submit", ())),
+        gpu_classes=classes,
+        queues=queues,
+        topology=Topology(levels),
+        now_s=1_000_000.0,
+    )
+    return Scenario(
+        name=written["name"],
+        why=written.get("why", ""),
+        complaint=written.get("complaint", 0),
+        snapshot=snapshot,
+        expect=written["expect"],
+    )
+
+
+def only(written: Mapping[str, Any], known: set[str], where: str) -> None:
+    strange = set(written) - known
+    assert not strange, f"{where}: unknown keys {sorted(strange)}; known are {sorted(known)}"
+
+
+def level_named(name: str) -> Level:
+    """A level of the scenario is a label that its nodes carry: `rack` is `topology.example/rack`."""
+    return Level(name, f"topology.example/{name}")
+
+
+# ---- nodes
+
+
+def _groups(cluster: Any) -> list[Mapping[str, Any]]:
+    return [cluster] if isinstance(cluster, Mapping) else list(cluster or ())
+
+
+def _cluster(cluster: Any, levels: tuple[Level, ...]) -> tuple[tuple[Node, ...], tuple[GpuClass, ...]]:
+    nodes: list[Node] = []
+    classes: dict[str, GpuClass] = {}
+    so_far = {level.name: 0 for level in levels}
+    for group in _groups(cluster):
+        shorthand = {level.name for level in levels} | {f"{level.name}s" for level in levels}
+        only(
+            group,
+            {
+                "nodes", "name", "gpus", "class", "used", "cpu", "memory", "pods", "labels", "taints", "cordoned",
+                "notReady", "unfit", "badGpus", "islands", "rdma", "mig", "shared", "extra", "named",
+            } | shorthand,
+            "cluster",
+        )  # fmt: skip
+        gpu_class = _class(group)
+        if gpu_class:
+            classes[gpu_class.name] = gpu_class
+            for profile in group.get("mig", {}):
+                part = gpu_class_of({"nvidia.com/gpu.product": f"{gpu_class.name}-MIG-{profile}"})
+                if part:
+                    classes[part.name] = part
+        count = group.get("nodes", 1)
+        for i in range(count):
+            nodes.append(_node(group, i, count, len(nodes), gpu_class, levels, so_far))
+        for level in levels:
+            so_far[level.name] += group.get(f"{level.name}s", 0)
+    return tuple(nodes), tuple(classes.values())
+
+
+def _class(group: Mapping[str, Any]) -> GpuClass | None:
+    if not group.get("gpus"):
+        return None
+    return gpu_class_of({"nvidia.com/gpu.product": group.get("class", "H100-80GB")})
+
+
+def _node(
+    group: Mapping[str, Any], i: int, count: int, position: int, gpu_class: GpuClass | None,
+    levels: tuple[Level, ...], so_far: Mapping[str, int],
+) -> Node:  # fmt: skip
+    name = _node_name(group, i, position)
+    labels = {HOST: name, **{k: str(v) for k, v in group.get("labels", {}).items()}}
+    for level in levels:
+        if level.name in group:
+            labels[level.label] = str(group[level.name])
+        elif domains := group.get(f"{level.name}s"):
+            labels[level.label] = f"{level.name}-{so_far[level.name] + i * domains // count}"
+    gpus, mig, shared = group.get("gpus", 0), group.get("mig", {}), group.get("shared", 0)
+    bad = group.get("badGpus", 0)
+    amounts = {
+        CPU: amount_of(CPU, str(group.get("cpu", PLENTY_CPU))),
+        MEMORY: amount_of(MEMORY, str(group.get("memory", PLENTY_MEMORY))),
+        PODS: int(group.get("pods", PLENTY_PODS)),
+        **{k: int(v) for k, v in group.get("extra", {}).items()},
+        **{f"{MIG_PREFIX}{profile}": n * gpus for profile, n in mig.items()},
+    }
+    if shared:
+        amounts[NVIDIA_SHARED] = shared * gpus
+    elif gpus and not mig:
+        amounts[NVIDIA_GPU] = gpus
+    capacity = resources(amounts)
+    whole = NVIDIA_GPU in amounts
+    allocatable = resources({**amounts, NVIDIA_GPU: gpus - bad}) if whole else capacity
+    return Node(
+        name=name,
+        labels=labels,
+        taints=tuple(_taint(t) for t in group.get("taints", ())),
+        cordoned=_is(group, "cordoned", i),
+        ready=not _is(group, "notReady", i),
+        health=Health.Unfit if _is(group, "unfit", i) else Health.Fit,
+        allocatable=allocatable,
+        capacity=capacity,
+        gpu_class=gpu_class.name if gpu_class else "",
+        device_resource=NVIDIA_GPU if whole else "",
+        devices=_devices(group, gpu_class),
+        named_devices=bool(group.get("named")),
+        rdma=bool(group.get("rdma")),
+    )
+
+
+def _node_name(group: Mapping[str, Any], i: int, position: int) -> str:
+    if "name" not in group:
+        return f"node-{position}"
+    return f"{group['name']}-{i}" if "nodes" in group else group["name"]
+
+
+def _is(group: Mapping[str, Any], state: str, i: int) -> bool:
+    """`cordoned: true` is every node of the group, `cordoned: [0, 2]` the first and the third."""
+    written = group.get(state, False)
+    return i in written if isinstance(written, list) else bool(written)
+
+
+def _devices(group: Mapping[str, Any], gpu_class: GpuClass | None) -> tuple[Device, ...]:
+    gpus, islands = group.get("gpus", 0), group.get("islands", 1)
+    linked = gpu_class is not None and gpu_class.link == "nvlink"
+    healthy = gpus - group.get("badGpus", 0)
+    found = []
+    for g in range(gpus):
+        parts = []
+        for profile, number in group.get("mig", {}).items():
+            shape = profile_of(gpu_class.name if gpu_class else "", profile)
+            memory = shape.memory_gib * 2**30 if shape else 0
+            parts += [Partition(profile, f"{MIG_PREFIX}{profile}", memory)] * number
+        found.append(
+            Device(
+                index=g,
+                island=g * islands // gpus if linked else NO_ISLAND,
+                health=Health.Fit if g < healthy else Health.Unfit,
+                partitions=tuple(parts),
+                replicas=group.get("shared", 0) or 1,
+            )
+        )
+    return tuple(found)
+
+
+def _taint(text: str) -> Taint:
+    """`key=value:NoSchedule`, or `key:NoSchedule`."""
+    pair, _, effect = text.rpartition(":")
+    key, _, value = pair.partition("=")
+    return Taint(key, value, effect)
+
+
+# ---- what runs
+
+
+def _used(cluster: Any, nodes: tuple[Node, ...]) -> tuple[Allocation, ...]:
+    """`used: 3` on each node of a group, or a number for each node: pods of one GPU each."""
+    found, first = [], 0
+    for group in _groups(cluster):
+        count, used = group.get("nodes", 1), group.get("used", 0)
+        each = used if isinstance(used, list) else [used] * count
+        assert len(each) == count, f"cluster: used names {len(each)} of {count} nodes"
+        for node, gpus in zip(nodes[first : first + count], each, strict=True):
+            found += [_holds(node.name, f"old-{node.name}-{k}", {"gpus": 1}) for k in range(gpus)]
+        first += count
+    return tuple(found)
+
+
+def _running(written: Any, nodes: tuple[Node, ...]) -> tuple[Allocation, ...]:
+    found = []
+    own = {"name", "on", "namespace", "queue", "priority", "devices", "daemon", "pods"}
+    for pod in written:
+        only(pod, _POD_KEYS | own, f"running {pod.get('name')}")
+        number = pod.get("pods", 1)
+        for node in [pod["on"]] if isinstance(pod["on"], str) else pod["on"]:
+            assert node == "gone" or node in {n.name for n in nodes}, f"running {pod['name']}: no node {node}"
+            found += [_holds(node, pod["name"] if number == 1 else f"{pod['name']}-{k}", pod) for k in range(number)]
+    return tuple(found)
+
+
+def _holds(node: str, name: str, pod: Mapping[str, Any]) -> Allocation:
+    return Allocation(
+        node=node,
+        namespace=pod.get("namespace", "default"),
+        name=name,
+        pod_class=_pod_class(pod),
+        labels=_pairs(pod.get("labels")),
+        queue=pod.get("queue", ""),
+        devices=tuple(pod.get("devices", ())),
+        priority=pod.get("priority", 0),
+        is_daemon=bool(pod.get("daemon")),
+    )
+
+
+# ---- queues
+
+
+def _queue(written: Mapping[str, Any]) -> Queue:
+    only(written, {"name", "parent", "weight", "quota", "limit", "namespaces"}, "queues")
+    return Queue(
+        name=written["name"],
+        parent=written.get("parent", ""),
+        weight=written.get("weight", 1),
+        quota=_by_class(written.get("quota")),
+        limit=_by_class(written.get("limit")),
+        namespaces=tuple(written.get("namespaces", ())),
+    )
+
+
+def _by_class(written: Any) -> tuple[tuple[str, int], ...]:
+    """`8` is 8 GPUs of any class; else GPUs by class."""
+    if written is None:
+        return ()
+    return (("*", written),) if isinstance(written, int) else tuple(written.items())
+
+
+# ---- what is submitted
+
+
+def _workload(written: Mapping[str, Any]) -> Workload:
+    name = written["name"]
+    only(written, _WORKLOAD_KEYS, f"submit {name}")
+    shared = {k: v for k, v in written.items() if k in _POD_KEYS}
+    sets = written.get("sets")
+    if sets:
+        of_all = {k: written[k] for k in ("inOne", "ratherInOne", "slices") if k in written}
+        pod_sets = tuple(_pod_set({**shared, **s}) for s in sets)
+    else:
+        of_all = {}
+        pod_sets = (_pod_set({**written, "name": "main"}, _WORKLOAD_KEYS),)
+    return Workload(
+        name=name,
+        pod_sets=pod_sets,
+        namespace=written.get("namespace", "default"),
+        queue=written.get("queue", ""),
+        priority=written.get("priority", 0),
+        created_s=1_000_000.0 - written.get("waiting", 0),
+        topology=_wishes(of_all),
+        gates=tuple(written.get("gates", ())),
+        missing_pods=written.get("missing", 0),
+    )
+
+
+def _pod_set(written: Mapping[str, Any], known: set[str] = _SET_KEYS) -> PodSet:
+    only(written, known, f"pod set {written.get('name')}")
+    pods = written.get("pods", 1)
+    return PodSet(
+        name=written["name"],
+        pod_class=_pod_class(written),
+        count=pods,
+        min_count=written.get("minimum", pods),
+        topology=_wishes(written),
+        labels=_pairs(written.get("labels")),
+    )
+
+
+def _wishes(written: Mapping[str, Any]) -> tuple[TopologyWish, ...]:
+    wishes = []
+    if "inOne" in written:
+        wishes.append(TopologyWish(_level(written["inOne"])))
+    if "ratherInOne" in written:
+        wishes.append(TopologyWish(_level(written["ratherInOne"]), required=False))
+    if "slices" in written:
+        only(written["slices"], {"pods", "inOne"}, "slices")
+        wishes.append(TopologyWish(_level(written["slices"]["inOne"]), slice_size=written["slices"]["pods"]))
+    return tuple(wishes)
+
+
+def _level(name: str) -> str:
+    return HOST if name == "node" else name
+
+
+def _pod_class(written: Mapping[str, Any]) -> PodClass:
+    amounts = {name: amount_of(name, str(text)) for name, text in written.get("ask", {}).items()}
+    if written.get("gpus", 1 if "fraction" in written else 0):
+        amounts[NVIDIA_GPU] = written.get("gpus", 1)
+    for name in (CPU, MEMORY):
+        if name in written:
+            amounts[name] = amount_of(name, str(written[name]))
+    return PodClass(
+        requests=resources(amounts),
+        gpu_milli=round(written["fraction"] * WHOLE) if "fraction" in written else WHOLE,
+        least=_least(written.get("needs", {})),
+        node_selector=_pairs(written.get("selector")),
+        node_affinity=tuple(NodeTerm(_requirements(term)) for term in written.get("affinity", ())),
+        preferred_nodes=tuple(
+            PreferredTerm(p["weight"], NodeTerm(_requirements(p["where"]))) for p in written.get("prefer", ())
+        ),
+        tolerations=tuple(_toleration(t) for t in written.get("tolerate", ())),
+        node_name=written.get("node", ""),
+        host_ports=tuple(("0.0.0.0", "TCP", port) for port in written.get("hostPorts", ())),
+        near=tuple(_pod_term(t) for t in written.get("near", ())),
+        apart=tuple(_pod_term(t) for t in written.get("apart", ())),
+        spread=tuple(
+            Spread(LabelSelector(_pairs(s["pods"])), _key(s["over"]), s.get("skew", 1), s.get("domains", 1))
+            for s in written.get("spread", ())
+        ),
+        unsupported=tuple(written.get("unsupported", ())),
+    )
+
+
+def _least(needs: Mapping[str, Any]) -> Capability:
+    """The least that a GPU must be: `needs: {memory: 80Gi, compute: 9.0, product: H100, precision: fp8}`."""
+    only(needs, {"memory", "compute", "product", "precision", "link", "rdma"}, "needs")
+    major, _, minor = str(needs.get("compute", "0.0")).partition(".")
+    product = needs.get("product", "")
+    return Capability(
+        memory_bytes=amount_of(MEMORY, str(needs.get("memory", 0))),
+        compute=(int(major), int(minor or 0)),
+        products=tuple(product.split("|")) if product else (),
+        precision=needs.get("precision", ""),
+        link=needs.get("link", ""),
+        rdma=bool(needs.get("rdma")),
+    )
+
+
+def _pod_term(written: Mapping[str, Any]) -> PodTerm:
+    """`{pods: {app: db}, within: rack}`; the pods' own namespace unless `namespaces` names others."""
+    only(written, {"pods", "within", "namespaces"}, "near or apart")
+    namespaces = tuple(written.get("namespaces", ()))
+    return PodTerm(LabelSelector(_pairs(written["pods"])), _key(written["within"]), namespaces)
+
+
+def _key(level: str) -> str:
+    return HOST if level == "node" else level_named(level).label
+
+
+def _requirements(written: list[str] | str) -> tuple[Requirement, ...]:
+    """`zone in a, b` · `gpu exists` · `tier not in old` · `tier absent` · `generation > 2`."""
+    return tuple(_requirement(text) for text in ([written] if isinstance(written, str) else written))
+
+
+def _requirement(text: str) -> Requirement:
+    key, _, rest = text.partition(" ")
+    for words, operator in (("not in ", "NotIn"), ("in ", "In"), ("> ", "Gt"), ("< ", "Lt")):
+        if rest.startswith(words):
+            return Requirement(key, operator, tuple(v.strip() for v in rest.removeprefix(words).split(",")))
+    operators = {"exists": "Exists", "absent": "DoesNotExist"}
+    assert rest in operators, f"affinity {text!r}: in, not in, exists, absent, > and < are known"
+    return Requirement(key, operators[rest])
+
+
+def _toleration(text: str) -> Toleration:
+    """`dedicated` tolerates the key whatever its value; `dedicated=ml:NoSchedule` that taint alone."""
+    pair, _, effect = text.partition(":")
+    key, equals, value = pair.partition("=")
+    return Toleration("" if key == "everything" else key, "Equal" if equals else "Exists", value, effect)
+
+
+def _pairs(written: Mapping[str, Any] | None) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted((k, str(v)) for k, v in (written or {}).items()))
