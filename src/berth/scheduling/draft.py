@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
+from berth.model.reasons import HELD_BACK
+from berth.model.workload import WHOLE
 from berth.scheduling import kernels
 from berth.scheduling.columns import Columns
+from berth.scheduling.neighbours import Neighbours, Who
 from berth.scheduling.tables import Tables
 
 I64 = NDArray[np.int64]
@@ -24,6 +28,7 @@ class Put:
     row: int
     node: int
     devices: tuple[int, ...]
+    who: Who | None = None  # told where other pods are looked at
 
     @property
     def count(self) -> int:
@@ -44,20 +49,36 @@ class Draft:
     device_free: I32
     copies: I32
     block: NDArray[np.uint8]
+    neighbours: Neighbours | None = None
     puts: list[Put] = field(default_factory=list)
     _before: dict[int, tuple[I64, I32]] = field(default_factory=dict)
     on_change: list[Callable[[I64], None]] = field(default_factory=list)
 
     @classmethod
-    def of(cls, tables: Tables) -> Draft:
+    def of(cls, tables: Tables, neighbours: Neighbours | None = None) -> Draft:
         columns = tables.columns
         assert columns is not None, "the tables are brought up to a snapshot first"
         return cls(
             columns, tables,
-            columns.free.copy(), columns.device_free.copy(), tables.copies.copy(), tables.block.copy(),
+            columns.free.copy(), columns.device_free.copy(), tables.copies.copy(), tables.block.copy(), neighbours,
         )  # fmt: skip
 
-    def put(self, row: int, node: int, count: int = 1) -> None:
+    def imagined(self, empty: bool) -> Draft:
+        """The same cluster with held-back nodes in service; and, if `empty`, with nothing but DaemonSets on it."""
+        columns, tables = self.columns, copy(self.tables)
+        held = np.isin(tables.static, np.array(HELD_BACK, np.uint8))
+        tables.static = np.where(held, 0, tables.static).astype(np.uint8)
+        whole = np.where(columns.device_free >= 0, WHOLE, columns.device_free).astype(np.int32)
+        other = Draft(
+            columns, tables,
+            (columns.empty if empty else self.free).copy(), whole if empty else self.device_free.copy(),
+            np.zeros_like(self.copies), np.zeros_like(self.block),
+            None if empty else self.neighbours,
+        )  # fmt: skip
+        other.recount(np.arange(columns.size))
+        return other
+
+    def put(self, row: int, node: int, count: int = 1, who: Who | None = None) -> None:
         """Put pods on a node that has room for them, choosing their devices."""
         if node not in self._before:
             self._before[node] = (self.free[node].copy(), self.device_free[node].copy())
@@ -66,14 +87,25 @@ class Draft:
             row, node, masks, self.tables.need, self.tables.ask,
             self.free, self.device_free, self.columns.island, self.columns.pool,
         )  # fmt: skip
-        self.puts.append(Put(row, node, tuple(masks.tolist())))
+        self._note(Put(row, node, tuple(masks.tolist()), who))
 
-    def put_on(self, row: int, node: int, devices: int) -> None:
+    def put_on(self, row: int, node: int, devices: int, who: Who | None = None) -> None:
         """Put one pod on a node and on these devices (a bit mask)."""
         if node not in self._before:
             self._before[node] = (self.free[node].copy(), self.device_free[node].copy())
         self._take(1, row, node, devices)
-        self.puts.append(Put(row, node, (devices,)))
+        self._note(Put(row, node, (devices,), who))
+
+    def _note(self, put: Put) -> None:
+        self.puts.append(put)
+        if self.neighbours is not None and put.who is not None:
+            self.neighbours.add(put.node, put.who, put.count)
+
+    def _forget(self, puts: list[Put]) -> None:
+        if self.neighbours is not None:
+            for put in puts:
+                if put.who is not None:
+                    self.neighbours.add(put.node, put.who, -put.count)
 
     def _take(self, sign: int, row: int, node: int, devices: int) -> None:
         kernels.take(
@@ -102,6 +134,7 @@ class Draft:
             touched.add(put.node)
             for devices in put.devices:
                 self._take(-1, put.row, put.node, devices)
+        self._forget(self.puts[mark:])
         del self.puts[mark:]
         if touched:
             self.recount(np.array(sorted(touched), np.int64))
@@ -117,6 +150,7 @@ class Draft:
         touched = np.array(sorted(self._before), np.int64)
         for node, (free, device_free) in self._before.items():
             self.free[node], self.device_free[node] = free, device_free
+        self._forget(self.puts)
         self.puts.clear()
         self._before.clear()
         if len(touched):

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from berth.scheduling import kernels
 from berth.scheduling.draft import Draft
+from berth.scheduling.neighbours import Who
 
 Mask = NDArray[np.bool_]
 
@@ -27,6 +28,7 @@ class Part:
     row: int
     need: int
     level: int
+    who: Who
 
 
 @dataclass
@@ -58,7 +60,7 @@ class _Search:
             if self.steps < 0:
                 return False
             mark = self.draft.mark()
-            self.draft.put_on(now.row, node, devices)
+            self.draft.put_on(now.row, node, devices, now.who)
             self.draft.recount(np.array([node]))
             if self.run(part, placed + 1, node):
                 return True
@@ -84,10 +86,13 @@ class _Search:
                 open_ = open_ & (draft.columns.domain[part.level] == draft.columns.domain[part.level][first])
         elif part.level >= 0 and part.level < len(draft.columns.topology.levels):
             open_ = open_ & (draft.columns.domain[part.level] >= 0)
+        if draft.neighbours is not None:
+            open_ = open_ & draft.neighbours.leave_open(part.who)
         seen: set[tuple[object, ...]] = set()
         # A pod after the first of its set may share the last one's node or go further, never back.
-        for node in np.flatnonzero(open_[from_node:] if placed else open_).tolist():
-            node += from_node if placed else 0
+        # With neighbours the order matters: a pod may open a node to the next one.
+        first_node = from_node if placed and draft.neighbours is None else 0
+        for node in (np.flatnonzero(open_[first_node:]) + first_node).tolist():
             likeness = self._likeness(node)
             if likeness in seen:
                 continue
@@ -102,8 +107,10 @@ class _Search:
         rows = [p.row for p in self.parts]
         domains = tuple(draft.columns.domain[:, node].tolist())
         devices = sorted(zip(draft.device_free[node].tolist(), draft.columns.island[node].tolist(), strict=True))
+        # Where pods look at each other, no node is like another.
+        alone = node if draft.neighbours is not None else -1
         static = tuple(draft.tables.static[rows, node].tolist())
-        return (draft.free[node].tobytes(), tuple(devices), static, domains, int(draft.columns.pool[node]))
+        return (draft.free[node].tobytes(), tuple(devices), static, domains, int(draft.columns.pool[node]), alone)
 
     def _device_choices(self, row: int, node: int) -> Iterator[int]:
         """Device masks worth trying: each fill level for a share of one device, the usual choice else."""

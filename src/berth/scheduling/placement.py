@@ -20,6 +20,7 @@ from berth.model.topology import HOST_LABEL
 from berth.model.workload import PodSet, TopologyWish, Workload
 from berth.scheduling.draft import Draft
 from berth.scheduling.exact import Part, search
+from berth.scheduling.neighbours import Who
 from berth.scheduling.quota import gpu_milli
 from berth.scheduling.topology import nodes_of, room_by_domain, smallest_first, spread_over
 
@@ -58,7 +59,7 @@ def place_gang(workload: Workload, rows: Sequence[int], draft: Draft, allowed: M
     proven = True
     for scope, name in _scopes(workload, rows, draft, allowed):
         set_of_put = _place_sets(workload, rows, hardest_first, draft, scope, rank)
-        if set_of_put is None and len(hardest_first) > 1:
+        if set_of_put is None and (len(hardest_first) > 1 or draft.neighbours is not None):
             found, set_of_put = _search(workload, rows, hardest_first, draft, scope)
             proven = proven and found
         if set_of_put is not None:
@@ -73,6 +74,13 @@ class Rank(Protocol):
     def of_row(self, row: int, draft: Draft) -> I64:
         """(N,) for a class row; the lower the earlier."""
         ...
+
+
+class AsListed:
+    """Nodes in the order in which they are listed; for questions on whether something fits at all."""
+
+    def of_row(self, row: int, draft: Draft) -> I64:
+        return np.zeros(draft.columns.size, np.int64)
 
 
 def whole_level(workload: Workload, draft: Draft) -> int | None:
@@ -158,13 +166,59 @@ def _place_sets(
     set_of_put: list[int] = []
     for s in order:
         pod_set = workload.pod_sets[s]
-        nodes = _nodes_for(pod_set, pod_set.min_count, rows[s], draft, scope, rank)
-        if nodes is None:
+        if not _place_set(workload, pod_set, pod_set.min_count, rows[s], draft, scope, rank):
             draft.undo_to(mark)
             return None
-        _put_all(rows[s], nodes, draft)
         set_of_put += [s] * (draft.mark() - mark - len(set_of_put))
     return set_of_put
+
+
+def _place_set(workload: Workload, pod_set: PodSet, need: int, row: int, draft: Draft, scope: Mask, rank: Rank) -> bool:
+    """Put `need` pods of a set into the draft, within a scope."""
+    who = Who(workload.namespace, pod_set.labels, pod_set.pod_class)
+    if draft.neighbours is not None and draft.neighbours.concern(who):
+        return _one_by_one(pod_set, who, need, row, draft, scope, rank)
+    nodes = _nodes_for(pod_set, need, row, draft, scope, rank)
+    if nodes is None:
+        return False
+    _put_all(row, nodes, draft, who)
+    return True
+
+
+def _one_by_one(pod_set: PodSet, who: Who, need: int, row: int, draft: Draft, scope: Mask, rank: Rank) -> bool:
+    """Pods that other pods keep off nodes: each looks at those before it. Domains are tried the tightest first."""
+    mark = draft.mark()
+    for inside in _set_domains(pod_set, need, row, draft, scope):
+        placed = 0
+        while placed < need and _put_next(row, who, draft, inside, rank):
+            placed += 1
+        if placed == need:
+            return True
+        draft.undo_to(mark)
+    return False
+
+
+def _put_next(row: int, who: Who, draft: Draft, inside: Mask, rank: Rank) -> bool:
+    assert draft.neighbours is not None
+    open_ = np.flatnonzero(inside & (draft.copies[row] > 0) & draft.neighbours.leave_open(who))
+    if not len(open_):
+        return False
+    node = int(open_[np.argmin(rank.of_row(row, draft)[open_])])
+    draft.put(row, node, 1, who)
+    draft.recount(np.array([node], np.int64))
+    return True
+
+
+def _set_domains(pod_set: PodSet, need: int, row: int, draft: Draft, scope: Mask) -> Iterator[Mask]:
+    """The domains of the level that all pods of the set must share, or the scope itself."""
+    levels = [level_of(w, draft) for w in pod_set.topology if w.required and not w.slice_size]
+    if -1 in levels:
+        return
+    if not levels:
+        yield scope
+        return
+    for mask, _ in _domains([(row, need)], max(levels), draft, scope):
+        yield mask
 
 
 def _nodes_for(
@@ -226,9 +280,9 @@ def _slices(
     return chosen
 
 
-def _put_all(row: int, nodes: Sequence[tuple[int, int]], draft: Draft) -> None:
+def _put_all(row: int, nodes: Sequence[tuple[int, int]], draft: Draft, who: Who) -> None:
     for node, count in nodes:
-        draft.put(row, node, count)
+        draft.put(row, node, count, who)
     draft.recount(np.array([node for node, _ in nodes], np.int64))
 
 
@@ -245,7 +299,8 @@ def _search(
         if any(w.slice_size for w in required):
             return False, None  # slices of mixed sets are placed greedily only
         levels = [level_of(w, draft) for w in required]
-        parts.append(Part(s, rows[s], pod_set.min_count, max(levels) if levels else -1))
+        who = Who(workload.namespace, pod_set.labels, pod_set.pod_class)
+        parts.append(Part(s, rows[s], pod_set.min_count, max(levels) if levels else -1, who))
     found = search(parts, draft, scope, Bound().steps)
     return found.proven, found.set_of_put
 
@@ -261,12 +316,15 @@ def _grow(
         if extra <= 0:
             continue
         inside = scope & _domain_of_set(pod_set, s, set_of_put, draft)
-        extra = min(extra, int(draft.copies[row][inside].sum()))
-        if extra > 0:
-            before = draft.mark()
+        before = draft.mark()
+        who = Who(workload.namespace, pod_set.labels, pod_set.pod_class)
+        if draft.neighbours is not None and draft.neighbours.concern(who):
+            while extra and _put_next(row, who, draft, inside, rank):
+                extra -= 1
+        elif extra := min(extra, int(draft.copies[row][inside].sum())):
             nodes = spread_over(draft.copies[row], extra, inside, 0, draft.columns, rank.of_row(row, draft))
-            _put_all(row, nodes, draft)
-            set_of_put += [s] * (draft.mark() - before)
+            _put_all(row, nodes, draft, who)
+        set_of_put += [s] * (draft.mark() - before)
 
 
 def _domain_of_set(pod_set: PodSet, s: int, set_of_put: Sequence[int], draft: Draft) -> Mask:

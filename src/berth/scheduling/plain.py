@@ -14,7 +14,7 @@ kernels.py and scoring.py do the same over arrays; tests/properties/test_twins.p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 
@@ -67,7 +67,7 @@ def copies_on(ask: Ask, host: Host) -> tuple[int, Block]:
         copies = copies_of_devices(ask, host)
         if copies == 0:
             idle = sum(left for left in host.devices if left > 0)
-            is_scattered = ask.devices == 1 and ask.milli < WHOLE and idle >= ask.milli and not ask.one_island
+            is_scattered = ask.devices == 1 and ask.milli < WHOLE and idle >= ask.milli
             return 0, Block.GpuShare if is_scattered else Block.Gpus
     for r, need in enumerate(ask.need):
         if need == 0:
@@ -240,27 +240,29 @@ class Limits:
     limit: list[list[int]]
     used: list[list[int]]
 
+    @property
+    def all_classes(self) -> int:
+        return len(self.limit[0]) - 1
+
     def chain(self, queue: int) -> list[int]:
         """The queue and those above it."""
         return [queue, *self.chain(self.parent[queue])] if queue >= 0 else []
 
-    def allows(self, queue: int, gpu_class: int, milli: int) -> bool:
+    def allow(self, queue: int, gpu_class: int, milli: int) -> bool:
         """The queue, and each above it, may take so much more of the class and of all together."""
-        return all(
-            self.used[q][c] + milli <= self.limit[q][c] for q in self.chain(queue) for c in (gpu_class, -1)
-        )
+        columns = {gpu_class, self.all_classes}
+        return all(self.used[q][c] + milli <= self.limit[q][c] for q in self.chain(queue) for c in columns)
 
     def book(self, queue: int, gpu_class: int, milli: int) -> None:
         """Count it on the queue and on those above it."""
-        last = len(self.limit[queue]) - 1
         for q in self.chain(queue):
-            for c in {gpu_class, last}:
+            for c in {gpu_class, self.all_classes}:
                 self.used[q][c] += milli
 
 
 @dataclass(frozen=True)
 class Single:
-    """A lone pod: what it asks for, what keeps it off each node, who pays how many GPU milli."""
+    """A lone pod: what it asks for, what each node has against it, and who pays how many GPU milli."""
 
     ask: Ask
     static: Sequence[int]
@@ -269,44 +271,49 @@ class Single:
     kind: int = -1  # the kind whose demand grows by its arrival, -1 for none
 
 
-def place_run(
-    run: Sequence[Single], market: Market, limits: Limits, gpu_class: Sequence[int], refresh: int
-) -> list[tuple[int, tuple[int, ...]]]:
-    """Place single pods one after the other, each on the node where it costs the others least.
+@dataclass
+class Run:
+    """Single pods in their order. `gpu_class` is that of each node, the last class where it is not known."""
 
-    For each pod its node and devices; NO_NODE where it fits on none, OVER_LIMIT where its queue may take no
-    class at all. Scarcity is worked out anew before every `refresh` pods; `gpu_class` is the class of each node.
-    """
-    placed: list[tuple[int, tuple[int, ...]]] = []
-    for w, pod in enumerate(run):
-        if pod.kind >= 0:
-            market.kinds[pod.kind].demand += 1.0
-        if w % refresh == 0:
-            market.weigh()
-        node, devices = best_node(pod, market, _open_to(pod, limits), gpu_class)
-        if node >= 0:
-            take(pod.ask, market.hosts[node], devices)
-            if pod.milli:
-                limits.book(pod.queue, gpu_class[node], pod.milli)
-        placed.append((node, devices))
-    return placed
+    pods: Sequence[Single]
+    market: Market
+    limits: Limits
+    gpu_class: Sequence[int]
+    refresh: int  # scarcity is worked out anew before every so many pods
 
+    def place(self) -> list[tuple[int, tuple[int, ...]]]:
+        """The node of each pod and its devices, one pod after the other.
 
-def best_node(
-    pod: Single, market: Market, is_open: Callable[[int], bool], gpu_class: Sequence[int]
-) -> tuple[int, tuple[int, ...]]:
-    """The node with the least loss among those that would do, fit, and have a class that is open; the first one."""
-    would_do = [n for n, block in enumerate(pod.static) if not block]
-    if would_do and not any(is_open(c) for c in range(max(gpu_class, default=0) + 1)):
-        return OVER_LIMIT, ()
-    best, least, chosen = NO_NODE, 2**30, ()
-    for n in would_do:
-        if is_open(gpu_class[n]) and copies_on(pod.ask, market.hosts[n])[0]:
-            loss, devices = market.loss_on(pod.ask, n)
-            if loss < least:
-                best, least, chosen = n, loss, devices
-    return best, chosen
+        NO_NODE where it fits on none, OVER_LIMIT where its queue may take nothing more of any class.
+        """
+        placed: list[tuple[int, tuple[int, ...]]] = []
+        for w, pod in enumerate(self.pods):
+            if pod.kind >= 0:
+                self.market.kinds[pod.kind].demand += 1.0
+            if w % self.refresh == 0:
+                self.market.weigh()
+            node, devices = self.best_node(pod)
+            if node >= 0:
+                take(pod.ask, self.market.hosts[node], devices)
+                if pod.milli:
+                    self.limits.book(pod.queue, self.gpu_class[node], pod.milli)
+            placed.append((node, devices))
+        return placed
 
+    def best_node(self, pod: Single) -> tuple[int, tuple[int, ...]]:
+        """The node with the least loss, of those that would do, whose class is open, and on which the pod fits."""
+        would_do = [n for n, block in enumerate(pod.static) if not block]
+        if would_do and not self._is_open(pod, self.limits.all_classes):
+            return OVER_LIMIT, ()
+        losses: list[tuple[int, int, tuple[int, ...]]] = []
+        for n in would_do:
+            if self._is_open(pod, self.gpu_class[n]) and copies_on(pod.ask, self.market.hosts[n])[0]:
+                loss, devices = self.market.loss_on(pod.ask, n)
+                losses.append((loss, n, devices))
+        if not losses:
+            return NO_NODE, ()
+        _, node, devices = min(losses)
+        return node, devices
 
-def _open_to(pod: Single, limits: Limits) -> Callable[[int], bool]:
-    return lambda gpu_class: not pod.milli or limits.allows(pod.queue, gpu_class, pod.milli)
+    def _is_open(self, pod: Single, gpu_class: int) -> bool:
+        return pod.milli == 0 or self.limits.allow(pod.queue, gpu_class, pod.milli)

@@ -15,6 +15,7 @@ from berth.scheduling import scoring
 from berth.scheduling.admission import limit_reached, open_classes
 from berth.scheduling.draft import Draft
 from berth.scheduling.explain import verdict_of
+from berth.scheduling.neighbours import Neighbours, Who
 from berth.scheduling.placement import place_gang
 from berth.scheduling.plan import Plan
 from berth.scheduling.policy import Policy
@@ -54,8 +55,8 @@ class Round:
     @classmethod
     def of(cls, snapshot: Snapshot, policy: Policy, tables: Tables) -> Round:
         classes = list(classes_of(snapshot))
-        tables.sync(snapshot, classes)
-        draft = Draft.of(tables)
+        columns = tables.sync(snapshot, classes)
+        draft = Draft.of(tables, Neighbours.of(snapshot, columns))
         workloads = snapshot.workloads
         rows = [tuple([tables.row(s.pod_class) for s in w.pod_sets]) for w in workloads]
         ledger = _ledger(snapshot)
@@ -79,7 +80,10 @@ class Round:
         if len(workload.pod_sets) != 1 or workload.topology or workload.gates or workload.missing_pods:
             return False
         pod_set = workload.pod_sets[0]
-        return pod_set.count == 1 and not pod_set.topology and not pod_set.pod_class.depends_on_pods
+        if pod_set.count != 1 or pod_set.min_count != 1 or pod_set.topology:
+            return False
+        neighbours = self.draft.neighbours
+        return neighbours is None or not neighbours.concern(Who(workload.namespace, pod_set.labels, pod_set.pod_class))
 
     def place_run(self, run: I64, closed: Mask | None = None) -> None:
         """Hand a run of single pods to the kernel. `closed` (C + 1,) are GPU classes kept for others."""
@@ -105,10 +109,18 @@ class Round:
         placed = node >= 0
         if placed.any():
             draft.recount(np.unique(node[placed]).astype(np.int64))
+            self._tell_neighbours(run[placed], node[placed])
             self.binds.append((
                 run[placed].astype(np.int32), np.zeros(int(placed.sum()), np.int32), node[placed], devices[placed]
             ))  # fmt: skip
         self.waiting += run[~placed].tolist()
+
+    def _tell_neighbours(self, placed: I64, node: I32) -> None:
+        if self.draft.neighbours is not None:
+            for w, n in zip(placed.tolist(), node.tolist(), strict=True):
+                workload = self.workloads[w]
+                pod_set = workload.pod_sets[0]
+                self.draft.neighbours.add(n, Who(workload.namespace, pod_set.labels, pod_set.pod_class), 1)
 
     def place_gang(self, w: int, closed: Mask | None = None) -> bool:
         """Place a workload whole, or leave the draft as it was."""

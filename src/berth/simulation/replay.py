@@ -12,10 +12,10 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from berth.base.staleness import forget_stale
 from berth.simulation import fragmentation, offer
 from berth.simulation.fragmentation import Tables, fragmented, tables
 from berth.simulation.offer import PODS_PER_NODE, Offer, Placements
-from berth.base.staleness import forget_stale
 
 BREACHES = (
     "",

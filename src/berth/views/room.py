@@ -29,6 +29,7 @@ def show_nodes(rows: Sequence[NodeRoom], screen: Console, wide: bool = False) ->
     levels = [name for name, _ in rows[0].domains]
     if wide:
         columns += [Column("CPU FREE", True), Column("MEMORY FREE", True), Column("COUNTED")]
+    levels = levels if wide else levels[-1:]
     columns += [Column(name.upper()) for name in levels]
     lines = []
     for n in rows:
@@ -42,7 +43,7 @@ def show_nodes(rows: Sequence[NodeRoom], screen: Console, wide: bool = False) ->
                 f"{gib(n.memory_free_bytes)}",
                 ", ".join(f"{c.resource} {c.free}/{c.total}" for c in n.counted) or "-",
             ]
-        lines.append(cells + [name.rpartition("/")[2] or "-" for _, name in n.domains])
+        lines.append(cells + [name.rpartition("/")[2] or "-" for level, name in n.domains if level in levels])
     screen.print(table(columns, lines), soft_wrap=False)
     total, free = sum(n.gpus for n in rows), sum(n.free_milli for n in rows if n.state in ("ready", "tainted"))
     away = sum(n.gpus for n in rows if n.state not in ("ready", "tainted"))

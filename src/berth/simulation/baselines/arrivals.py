@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from berth.base.staleness import forget_stale
 from berth.simulation import fragmentation, offer
 from berth.simulation.baselines import bestfit, clustering, dotprod, fgd, packing, random, state
 from berth.simulation.baselines.state import (
@@ -22,7 +23,6 @@ from berth.simulation.baselines.state import (
 )
 from berth.simulation.fragmentation import fragmented, tables
 from berth.simulation.offer import Offer, Placements
-from berth.base.staleness import forget_stale
 
 RANDOM, DOTPROD, CLUSTERING, PACKING, BESTFIT, FGD = range(6)
 # Below every score: on nodes larger than the published shape BestFit and DotProd go below 0.
