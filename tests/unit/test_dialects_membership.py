@@ -400,3 +400,11 @@ def test_ended_pods_are_neither_waiting_nor_missing() -> None:
 def test_merged_needs_a_pod() -> None:
     with pytest.raises(ValueError, match="one pod at least"):
         merged([])
+
+
+def test_a_label_that_kai_does_not_read_is_told() -> None:
+    m = of(pod(**{"pod-group.scheduling.run.ai/name": "g", "pod-group-name": "@pg-p-1"}))
+    assert m.key == "ml/pg-p-1"
+    assert "KAI joins pods by the annotation pod-group-name" in m.contradictions[0]
+    both = of(pod(**{"pod-group.scheduling.run.ai/name": "g", "pod-group-name": "@g"}))
+    assert both.contradictions == ()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import re
 import sys
 import textwrap
 from pathlib import Path
@@ -226,3 +228,15 @@ def test_keys_of_the_owner_decide_on_the_pod_class() -> None:
     )
     assert workload.pod_sets[0].pod_class.least.memory_bytes == 80 * 2**30
     assert workload.is_gang
+
+
+def test_a_captured_gang_that_was_none() -> None:
+    root = os.environ.get("BERTH_DATA")
+    if not root:
+        pytest.skip("BERTH_DATA names no folder with captured samples")
+    report = (Path(root) / "samples" / "gang" / "kai_gang.md").read_text()
+    (manifest,) = (b for b in re.findall(r"```yaml\n(.*?)```", report, re.DOTALL) if "kind: PodGroup" in b)
+    read = shapes_in(manifest.encode(), "kai_gang.md")
+    # The labels of this test are not what KAI joins pods by; the report shows one PodGroup for each pod.
+    assert [s.name for s in read] == ["gang-worker-0", "gang-worker-1"]
+    assert all("annotation pod-group-name" in s.contradictions[0] for s in read)

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from berth.dialects.carriers import Carrier, carrier, inherited
 from berth.dialects.fields import Field
+from berth.dialects.groups import doubts_of
 from berth.dialects.queue import Candidate, minimum_of, terms_of
 from berth.dialects.shape import SetShape, Shape
 from berth.dialects.topology import Source, set_wishes, whole_wishes
@@ -132,7 +133,9 @@ def shape_of(
         where=manifest.where,
         provenance=(*terms.provenance, *whole.provenance),
         notes=tuple(notes),
-        contradictions=tuple(dict.fromkeys((*terms.contradictions, *whole.contradictions, *told))),
+        contradictions=tuple(
+            dict.fromkeys((*doubts_of(carriers), *terms.contradictions, *whole.contradictions, *told))
+        ),
     )
     if made.is_gang and is_gang_by:
         made = replace(made, provenance=(("gang", is_gang_by), *made.provenance))

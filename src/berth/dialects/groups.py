@@ -21,6 +21,7 @@ KAI = "scheduling.run.ai"
 VOLCANO = "scheduling.volcano.sh"
 PLUGINS = "scheduling.x-k8s.io"
 KUEUE = "kueue.x-k8s.io"
+KAI_LOOKALIKE = "pod-group.scheduling.run.ai/name"
 
 
 class Part(Struct, frozen=True):
@@ -71,6 +72,17 @@ def claims_of(
         _kueue(pod, namespace, objects),
     )
     return tuple(claim for claim in made if claim is not None)
+
+
+def doubts_of(carriers: Sequence[Carrier]) -> tuple[str, ...]:
+    """Keys that look like membership of a group and are not read by the scheduler that they are meant for."""
+    said, read = label(carriers, KAI_LOOKALIKE), annotation(carriers, "pod-group-name")
+    if said is None or (read is not None and read.value == said.value):
+        return ()
+    return (
+        f"Label {KAI_LOOKALIKE} names the group {said.value}, but KAI joins pods by the annotation "
+        "pod-group-name: they are not a gang by it.",
+    )
 
 
 def _upstream(name: str, namespace: str, objects: Objects) -> Claim | None:

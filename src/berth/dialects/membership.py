@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from berth.base.errors import BadInput
 from berth.dialects.carriers import Carrier, Said, inherited
-from berth.dialects.groups import Claim, Part, claims_of
+from berth.dialects.groups import Claim, Part, claims_of, doubts_of
 from berth.dialects.members import Membership, PodFacts, SetNeed, Standing
 from berth.dialects.objects import ObjectKey, Objects, OwnerRef, index
 from berth.dialects.ownership import Owned, named_owner, owned_by
@@ -89,7 +89,7 @@ class Memberships:
         if owned is None:
             owned = self._owned[owned_key] = owned_by(pod.owners, pod.namespace, self._objects, above)
         carriers = [own, *owned.carriers]
-        troubles = list(owned.troubles)
+        troubles = [*owned.troubles, *doubts_of(carriers[:1])]
         claims: tuple[Claim, ...] = ()
         try:
             claims = claims_of(carriers, pod.namespace, self._objects, pod.scheduling_group, owned.tiers)
