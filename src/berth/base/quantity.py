@@ -18,7 +18,7 @@ _SUFFIX: dict[str, tuple[int, int]] = {
 }  # fmt: skip
 _SHAPE = re.compile(
     r"^(?P<sign>[+-]?)(?P<whole>\d*)(?:\.(?P<part>\d*))?"
-    r"(?:(?P<suffix>[numkMGTPE]|[KMGTPE]i)|[eE](?P<exponent>[+-]?\d{1,4}))?$",
+    r"(?:(?P<suffix>[numkMGTPE]|[KMGTPE]i)|[eE](?P<exponent>[+-]?\d{1,4}))?\Z",
     re.ASCII,
 )
 

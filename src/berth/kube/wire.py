@@ -139,7 +139,7 @@ class ResourceRequirements(Wire, frozen=True, gc=False):
 class ContainerPort(Wire, frozen=True, gc=False):
     host_port: int | None = None
     container_port: int | None = None
-    host_ip: Text = None
+    host_ip: Text = field(default=None, name="hostIP")
     protocol: Text = None
 
 
@@ -231,7 +231,6 @@ class Taint(Wire, frozen=True, gc=False):
 class NodeSpec(Wire, frozen=True, gc=False):
     taints: tuple[Taint, ...] | None = None
     unschedulable: bool | None = None
-    provider_id: Text = None
 
 
 class NodeStatus(Wire, frozen=True, gc=False):
