@@ -23,7 +23,7 @@ from berth.scheduling.question import (
     nearest_to_whole,
     node_idle,
 )
-from berth.scheduling.wording import each_pod, in_gpus, in_units, level_name, needed, spell, unit_in
+from berth.scheduling.wording import each_pod, gpus, in_gpus, in_units, level_name, needed, spell, unit_in
 
 Mask = NDArray[np.bool_]
 
@@ -51,9 +51,7 @@ def used_up(q: Question) -> Cause | None:
     have = int(q.copies.sum())
     if have >= q.need:
         return None
-    pod_class, columns, draft = q.pod_set.pod_class, q.draft.columns, q.draft
-    static = draft.tables.static[q.row]
-    would_do = static == Block.Nothing
+    would_do = q.draft.tables.static[q.row] == Block.Nothing
     if q.per_pod == 0:
         return _short_of(q, have, would_do)
     by_gpus = copies_by_gpus(q, would_do)
@@ -62,24 +60,42 @@ def used_up(q: Question) -> Cause | None:
     idle = idle_milli(q, would_do)
     need_milli = q.need * q.per_pod
     if idle >= need_milli and by_gpus < q.need:
-        nearest = nearest_to_whole(q, would_do)
-        name = next(n for n, _ in pod_class.requests if is_accelerator(n))
-        each = f"{each_pod(q)} on one node" if pod_class.gpu_milli == WHOLE else f"{each_pod(q)} on one GPU"
-        moves = tuple(
-            f"moving {from_milli(q.per_pod - milli)} GPUs frees {columns.nodes[n].name}" for n, milli in nearest[:1]
-        )
-        nodes = int((node_idle(q) > 0)[would_do].sum())
-        return Cause(
-            Reason.Fragmented,
-            f"{counted(q.need, 'pod')} need {each}; {from_milli(idle)} GPUs are free, scattered over "
-            f"{counted(nodes, 'node')}, which hold {counted(by_gpus, 'such pod')}",
-            need=in_units(q, q.need), have=in_units(q, by_gpus), unit=unit_in(q), where=name, unlock=moves,
-        )  # fmt: skip
+        return _scattered(q, would_do, by_gpus, idle)
     return Cause(
         Reason.NotEnoughGpus,
         f"{needed(q)}; {from_milli(idle)} of {from_milli(all_milli(q, would_do))} GPUs that would do are free",
         need=need_milli // 1000 or 1, have=idle // 1000, unit="GPUs",
-        unlock=(f"{from_milli(need_milli - idle)} more GPUs released",),
+        unlock=(f"{gpus(need_milli - idle, 'more')} released",),
+    )  # fmt: skip
+
+
+def _scattered(q: Question, would_do: Mask, by_gpus: int, idle: int) -> Cause:
+    """Enough is free in all, but not next to each other: `by_gpus` pods would find room."""
+    pod_class, columns, per_node = q.pod_set.pod_class, q.draft.columns, node_idle(q)
+    name = next(n for n, _ in pod_class.requests if is_accelerator(n))
+    together = "on one node" if pod_class.gpu_milli == WHOLE else "on one GPU"
+    moves = tuple(
+        f"moving {gpus(q.per_pod - milli)} frees {columns.nodes[n].name}"
+        for n, milli in nearest_to_whole(q, would_do)[:1]
+    )
+    nodes = counted(int((per_node > 0)[would_do].sum()), "node")
+    if by_gpus:
+        return Cause(
+            Reason.Fragmented,
+            f"{counted(q.need, 'pod')} of {each_pod(q)} {together} asked for; {gpus(idle)} are free, scattered over "
+            f"{nodes}, with room for {counted(by_gpus, 'such pod')}",
+            need=in_units(q, q.need), have=in_units(q, by_gpus), unit=unit_in(q), where=name, unlock=moves,
+        )  # fmt: skip
+    if pod_class.gpu_milli < WHOLE:
+        left = q.draft.device_free[would_do]
+        most = int(left[left < pod_class.gpu_milli].max(initial=0))
+    else:
+        most = int(per_node[would_do].max(initial=0))
+    return Cause(
+        Reason.Fragmented,
+        f"one pod needs {each_pod(q)} {together}; {gpus(idle)} are free, scattered over {nodes}, "
+        f"at most {from_milli(most)} {together}",
+        need=q.per_pod // WHOLE or 1, have=most // WHOLE, unit="GPUs", where=name, unlock=moves,
     )  # fmt: skip
 
 
@@ -100,7 +116,7 @@ def gpus_in_all(questions: Sequence[Question]) -> Cause | None:
         Reason.NotEnoughGpus,
         f"{counted(pods, 'pod')} with {from_milli(need)} GPUs in all asked for; "
         f"{from_milli(have)} that would do are free",
-        need=need // 1000, have=have // 1000, unlock=(f"{from_milli(need - have)} more GPUs released",),
+        need=need // 1000, have=have // 1000, unlock=(f"{gpus(need - have, 'more')} released",),
     )  # fmt: skip
 
 

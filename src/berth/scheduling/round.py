@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from berth.model.reasons import Answer, Cause, Verdict
+from berth.model.reasons import Answer, Block, Cause, Verdict
 from berth.model.snapshot import Snapshot
 from berth.model.workload import Workload
 from berth.scheduling import scoring
-from berth.scheduling.admission import limit_reached, open_classes
+from berth.scheduling.admission import limit_reached, open_classes, over_limit
 from berth.scheduling.draft import Draft
 from berth.scheduling.explain import verdict_of
 from berth.scheduling.neighbours import Neighbours, Who
@@ -217,6 +218,8 @@ class Round:
         if not self.ledger.has_limits:
             return None
         workload, q = self.workloads[w], int(self.queue[w])
+        if refusal := over_limit(workload, q, self.ledger):
+            return Verdict(workload.key, refusal.reason.answer, (refusal,))
         open_ = open_classes(workload, q, self.ledger)
         wanted = self.wanted(w)
         shut = np.flatnonzero(wanted & ~open_)
@@ -235,6 +238,9 @@ class Round:
         room, bound = int(self.ledger.room(q)[c]), int(self.ledger.bound(q)[c])
         name = self.ledger.classes[c] if c < len(self.ledger.classes) else "all GPUs"
         cause = limit_reached(need, room, bound, f"queue {self.ledger.names[self.ledger.tightest(q, c)]}, {name},")
+        kept = wanted & ~open_
+        closed = kept[self.draft.columns.gpu_class] & (self.draft.tables.static[self.rows[w][0]] == Block.Nothing)
+        cause = msgspec.structs.replace(cause, blocks=((Block.Queue, int(closed.sum())),))
         return Verdict(workload.key, Answer.NotYet, (cause,))
 
     def _allowed(self, w: int, closed: Mask | None) -> Mask:

@@ -54,9 +54,14 @@ def each_pod(q: Question) -> str:
     return spell(name, amount)
 
 
+def gpus(milli: int, word: str = "") -> str:
+    """`1 GPU`, `0.5 GPU`, `3 GPUs`; with a word `3 more GPUs`."""
+    return f"{from_milli(milli)} {word + ' ' if word else ''}GPU{'s' if milli > WHOLE else ''}"
+
+
 def in_gpus(q: Question, pods: int) -> str:
     """So many pods, in GPUs where they ask for GPUs."""
-    return f"{from_milli(pods * q.per_pod)} GPUs" if q.per_pod else counted(pods, "pod")
+    return gpus(pods * q.per_pod) if q.per_pod else counted(pods, "pod")
 
 
 def in_units(q: Question, pods: int) -> int:
