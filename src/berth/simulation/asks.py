@@ -33,9 +33,7 @@ class Choice(NamedTuple):
 
 
 SMALL_TEAMS = Choice(("vision", "speech", "batch", "ads", "interns", "ci"), (30, 20, 25, 10, 10, 5))
-SHARING_TEAMS = Choice(
-    ("batch", "vision", "speech", "search", "ads", "ci", "interns"), (30, 20, 15, 15, 10, 5, 5)
-)
+SHARING_TEAMS = Choice(("batch", "vision", "speech", "search", "ads", "ci", "interns"), (30, 20, 15, 15, 10, 5, 5))
 MIDDLE_TEAMS = Choice(("vision", "speech", "llm", "batch"), (40, 25, 20, 15))
 LARGE_TEAMS = Choice(("llm", "vision", "frontier", "speech", "batch"), (42, 30, 12, 10, 6))
 GANG_TEAMS = Choice(("llm", "frontier", "vision", "speech"), (50, 20, 20, 10))
@@ -86,7 +84,6 @@ def common(rng: np.random.Generator, asks: Sequence[Ask]) -> Ask:
     return asks[int(np.searchsorted(weights, rng.random() * weights[-1], side="right"))]
 
 
-@lru_cache(maxsize=4096)
 def pod_class(
     cpu: int,
     memory_mib: int,
@@ -97,10 +94,17 @@ def pod_class(
     node_selector: tuple[tuple[str, str], ...] = (),
 ) -> PodClass:
     """One object for equal requests: what schedules and what is counted then share one row."""
-    return PodClass(
-        requests=resources({CPU: cpu, MEMORY: memory_mib * MIB, NVIDIA_GPU: gpus}),
-        gpu_milli=gpu_milli,
-        least=least,
-        tolerations=(Toleration(tolerated.key, value=tolerated.value),) if tolerated else (),
-        node_selector=node_selector,
+    return _shared(
+        PodClass(
+            requests=resources({CPU: cpu, MEMORY: memory_mib * MIB, NVIDIA_GPU: gpus}),
+            gpu_milli=gpu_milli,
+            least=least,
+            tolerations=(Toleration(tolerated.key, value=tolerated.value),) if tolerated else (),
+            node_selector=node_selector,
+        )
     )
+
+
+@lru_cache(maxsize=4096)
+def _shared(asked: PodClass) -> PodClass:
+    return asked

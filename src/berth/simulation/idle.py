@@ -52,7 +52,7 @@ def typical_of(cluster: Snapshot) -> Typical:
         memory=np.array([get(c.requests, MEMORY) for c in classes], np.int64),
         gpus=np.array([_gpus(c) for c in classes], np.int64),
         milli=np.array([c.gpu_milli for c in classes], np.int64),
-        would_do=np.array([blocks_of(c, columns) == 0 for c in classes]).reshape(len(classes), -1),
+        would_do=np.array([blocks_of(c, columns) == 0 for c in classes]).reshape(len(classes), len(cluster.nodes)),
     )
 
 

@@ -61,7 +61,8 @@ def _unallocated(summaries: Sequence[Summary], load: str, draw: Signs):
     if len(traces) > 1:
         means = [_mean([_at(of.get((t, p)), "mean", load) for t in traces]) for p in policies]
         rows.append((f"mean of {len(traces)}", *_cells(means, [None] * len(means), draw)))
-    columns = [Column(f"{source} trace" if source else "trace", folds=True), *(Column(p, number=True) for p in policies)]
+    name = Column(f"{source} trace" if source else "trace", folds=True)
+    columns = [name, *(Column(policy, number=True) for policy in policies)]
     return table(columns, rows, indent=2, gap=1)
 
 
