@@ -352,6 +352,17 @@ def test_a_group_that_its_owner_can_never_fill() -> None:
     assert "asks for 8 pods, but Job j makes 2" in m.contradictions[0]
 
 
+def test_a_group_for_each_pod_does_not_wait_for_the_owners_other_pods() -> None:
+    rs = thing("ReplicaSet", "d", {"replicas": 3, "template": TEMPLATE}, "apps/v1")
+    owner = ref("ReplicaSet", "d", "apps/v1")
+    group = thing("PodGroup", "pg-a", {"minMember": 1}, "scheduling.run.ai/v2alpha2")
+    facts = pod("a", owner=owner, **{"pod-group-name": "@pg-a"})
+    m = of(facts, rs, group)
+    assert (m.key, progress(m, (facts, m.pod_set))) == ("ml/pg-a", [("d", 1, 0, 0, 1)])
+    absent = of(facts, rs)
+    assert progress(absent, (facts, absent.pod_set)) == [("d", 1, 0, 0, 1)]
+
+
 def test_two_jobs_in_one_gang_are_two_sets() -> None:
     a = thing("Job", "a", {"parallelism": 2, "template": TEMPLATE}, "batch/v1")
     b = thing("Job", "b", {"parallelism": 3, "template": TEMPLATE}, "batch/v1")

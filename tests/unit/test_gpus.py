@@ -48,6 +48,7 @@ def sample(name: str) -> dict[str, str]:
     [
         ("NVIDIA-H100-80GB-HBM3", 81559, "H100-80GB"),
         ("NVIDIA-H100-PCIe", 81559, "H100-PCIe-80GB"),
+        ("NVIDIA-H100-80GB-HBM2e", 81559, "H100-PCIe-80GB"),
         ("NVIDIA-H100-NVL", 95830, "H100-NVL-94GB"),
         ("NVIDIA-H200", 143771, "H200-141GB"),
         ("NVIDIA-A100-SXM4-40GB", 40960, "A100-40GB"),
@@ -127,9 +128,7 @@ def test_numbers_in_labels_are_free_text() -> None:
 
 
 def test_a_node_without_gpus_has_no_class() -> None:
-    assert (
-        gpu_class_of({"kubernetes.io/hostname": "a", "node.kubernetes.io/instance-type": "m5.large"}) is None
-    )
+    assert gpu_class_of({"kubernetes.io/hostname": "a", "node.kubernetes.io/instance-type": "m5.large"}) is None
     assert gpu_class_of({}, (("cpu", 4000), ("memory", 1))) is None
 
 
@@ -385,6 +384,8 @@ def test_precisions() -> None:
     assert "fp64" in precisions_of((8, 0))
     assert precisions_of((10, 0))[-2:] == ("fp8", "fp4")
     assert precisions_of((0, 0)) == ()
+    for cut in ("NVIDIA-H20", "NVIDIA-H800"):
+        assert not satisfies(gpu_class_of(labels_of(cut)), Capability(precision="fp64"))
 
 
 MAPPING = """

@@ -54,7 +54,7 @@ _TELLING = (
     "training.kubeflow.org/",
     "replica-type",
 )
-_PER_POD = ("job-index", "replica-index", "restart-attempt", "job-key", "job-global-index")
+_PER_POD = ("job-index", "replica-index", "restart-attempt", "job-key", "job-global-index", "task-index")
 
 
 class Memberships:
@@ -126,12 +126,12 @@ def _claimed(
             sets = (*sets, SetNeed(role, 0, 0))
     else:
         sets = tuple(
-            SetNeed(s.name, s.count, s.count, s.follows, s.topology, s.template)
+            SetNeed(s.name, _in_group(s.count, minimum, claim, owned), s.count, s.follows, s.topology, s.template)
             for s in owned.sets_in_group(pod.annotations)
         )
         if role not in {s.name for s in sets}:
             sets = (SetNeed(role, claim.total, claim.total),)
-    total = sum(s.count for s in sets)
+    total = sum(s.count for s in owned.sets_in_group(pod.annotations))
     if owned.sets and not claim.parts and minimum > total > 0 and claim.dialect != "Berth":
         troubles.append(
             f"{claim.kind} {claim.name} asks for {minimum} pods, but {owned.called} makes {total}: "
@@ -263,6 +263,17 @@ def _with_terms(
 
 def _telling(keys: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     return tuple(sorted((k, v) for k, v in keys.items() if k.startswith(_TELLING) and not k.endswith(_PER_POD)))
+
+
+def _in_group(count: int, minimum: int, claim: Claim, owned: Owned) -> int:
+    """How many of a set's pods are surely in the group; 0: as many as are seen.
+
+    Pods that start one by one need not share a group: KAI makes one for each pod of a Deployment. Of those
+    only the group's minimum is waited for, and where nobody knows it, only what is there.
+    """
+    if claim.dialect == "Berth" or not owned.is_independent:
+        return count
+    return min(count, minimum)
 
 
 def _part(part: Part, owned: Owned) -> SetNeed:

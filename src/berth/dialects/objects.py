@@ -34,12 +34,18 @@ def group_of(api_version: str) -> str:
     return api_version.rpartition("/")[0]
 
 
-def index(objects: Iterable[Manifest]) -> dict[ObjectKey, Manifest]:
+class Index(dict[ObjectKey, Manifest]):
+    """Objects by key, and apart from them the few that are looked for by kind."""
+
+    hypernodes: tuple[Manifest, ...] = ()
+
+
+def index(objects: Iterable[Manifest]) -> Index:
     """Objects by (API group, kind, namespace, name), "" for the namespace of what has none.
 
     What is no object is left out.
     """
-    found: dict[ObjectKey, Manifest] = {}
+    found = Index()
     for thing in objects:
         meta = thing.get("metadata")
         if not isinstance(meta, Mapping):
@@ -51,6 +57,7 @@ def index(objects: Iterable[Manifest]) -> dict[ObjectKey, Manifest]:
             str(meta.get("name") or ""),
         )
         found[key] = thing
+    found.hypernodes = tuple(thing for key, thing in found.items() if key[1] == "HyperNode")
     return found
 
 

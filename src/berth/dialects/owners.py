@@ -8,7 +8,7 @@ from typing import Any
 from berth.dialects import batch, core, jobset, kubeflow, leaderworkerset, ray, volcano
 from berth.dialects.assembly import namespace_of
 from berth.dialects.fields import Field
-from berth.dialects.objects import Objects, find, group_of
+from berth.dialects.objects import Index, Objects, find, group_of
 from berth.dialects.shape import Manifest, Shape
 from berth.dialects.topology import tier_names
 
@@ -85,6 +85,8 @@ def shapes_of(manifest: Manifest, where: str = "", objects: Objects | None = Non
 
 def tiers_among(objects: Objects) -> dict[int, str]:
     """Names of the tiers of the HyperNodes among the objects."""
+    if isinstance(objects, Index):
+        return tier_names(objects.hypernodes)
     return tier_names([thing for (_, kind, _, _), thing in objects.items() if kind == "HyperNode"])
 
 

@@ -60,6 +60,11 @@ class Owned(Struct, frozen=True):
     notes: tuple[str, ...] = ()
     troubles: tuple[str, ...] = ()
 
+    @property
+    def is_independent(self) -> bool:
+        """Its kind's pods start one by one, unless something says otherwise."""
+        return (self.group, self.kind) in INDEPENDENT
+
     def pod_set(self, labels: Mapping[str, str], annotations: Mapping[str, str]) -> str:
         """The pod's own set, by the labels that the owner's controller writes; "pods" where none does."""
         if (self.group, self.kind) == LWS:

@@ -34,7 +34,7 @@ class Product(Struct, frozen=True, gc=False):
     link: str
     value: float
     vendor: str = NVIDIA
-    precisions: tuple[str, ...] = ()  # only for other vendors; NVIDIA's follow from the compute capability
+    precisions: tuple[str, ...] = ()  # where they do not follow from the compute capability
 
     @property
     def base(self) -> str:
@@ -45,6 +45,8 @@ class Product(Struct, frozen=True, gc=False):
 _CDNA2 = ("fp64", "fp32", "fp16", "bf16", "int8")
 _CDNA3 = ("fp64", "fp32", "tf32", "fp16", "bf16", "int8", "fp8")
 _CDNA4 = ("fp64", "fp32", "fp16", "bf16", "int8", "fp8", "fp4")
+# Export versions of Hopper compute fp64 at a fraction of the H100's rate.
+_HOPPER_CUT = ("fp32", "tf32", "fp16", "bf16", "int8", "fp8")
 _GAUDI = ("fp32", "tf32", "fp16", "bf16", "fp8")
 
 # Of several rows that match a spelling, the one nearest to the labelled memory is taken, else the first.
@@ -85,19 +87,19 @@ PRODUCTS: tuple[Product, ...] = (
     Product("L40-48GB", r"l40g?", 48, (8, 9), PCIE, 0.6),
     Product("L40S-48GB", r"l40s", 48, (8, 9), PCIE, 0.75),
     # Hopper
-    Product("H20-96GB", r"h20(-96gb)?(-hbm3)?", 96, (9, 0), NVLINK, 0.9),
-    Product("H20-141GB", r"h20-3e|h20(-141gb)?(-hbm3e)?", 141, (9, 0), NVLINK, 1.0),
-    Product("H100-80GB", r"h100(-sxm5?|-nvlink)?(-80gb)?(-hbm[23]e?)?", 80, (9, 0), NVLINK, 2.0),
+    Product("H20-96GB", r"h20(-96gb)?(-hbm3)?", 96, (9, 0), NVLINK, 0.9, NVIDIA, _HOPPER_CUT),
+    Product("H20-141GB", r"h20-3e|h20(-141gb)?(-hbm3e)?", 141, (9, 0), NVLINK, 1.0, NVIDIA, _HOPPER_CUT),
+    Product("H100-80GB", r"h100(-sxm5?|-nvlink)?(-80gb)?(-hbm3)?", 80, (9, 0), NVLINK, 2.0),
     Product("H100-64GB", r"h100(-sxm5?)?-64gb(-hbm[23])?", 64, (9, 0), NVLINK, 1.8),
     Product("H100-96GB", r"h100(-sxm5?)?-9[46]gb(-hbm[23]e?)?", 96, (9, 0), NVLINK, 2.1),
-    Product("H100-PCIe-80GB", r"h100-pcie(-80gb)?|h100-80gb-pcie", 80, (9, 0), PCIE, 1.6),
+    Product("H100-PCIe-80GB", r"h100-pcie(-80gb)?|h100-80gb-(pcie|hbm2e)", 80, (9, 0), PCIE, 1.6),
     Product("H100-NVL-94GB", r"h100-nvl(-94gb)?", 94, (9, 0), PCIE, 1.8),
-    Product("H800-80GB", r"h800(-sxm5?)?(-80gb)?(-hbm3)?", 80, (9, 0), NVLINK, 1.9),
-    Product("H800-PCIe-80GB", r"h800-pcie(-80gb)?", 80, (9, 0), PCIE, 1.5),
-    Product("H800-NVL-94GB", r"h800-nvl(-94gb)?", 94, (9, 0), PCIE, 1.7),
+    Product("H800-80GB", r"h800(-sxm5?)?(-80gb)?(-hbm3)?", 80, (9, 0), NVLINK, 1.9, NVIDIA, _HOPPER_CUT),
+    Product("H800-PCIe-80GB", r"h800-pcie(-80gb)?", 80, (9, 0), PCIE, 1.5, NVIDIA, _HOPPER_CUT),
+    Product("H800-NVL-94GB", r"h800-nvl(-94gb)?", 94, (9, 0), PCIE, 1.7, NVIDIA, _HOPPER_CUT),
     Product("H200-141GB", r"h200(-sxm5?)?(-141gb)?(-hbm3e)?", 141, (9, 0), NVLINK, 2.4),
     Product("H200-NVL-141GB", r"h200-nvl(-141gb)?", 141, (9, 0), PCIE, 2.2),
-    Product("GH200-96GB", r"gh200(-480gb)?(-96gb)?(-hbm3)?", 96, (9, 0), NVLINK, 2.2),
+    Product("GH200-96GB", r"gh200(-(120|480)gb)?(-96gb)?(-hbm3)?", 96, (9, 0), NVLINK, 2.2),
     Product("GH200-144GB", r"gh200(-480gb)?(-14[14]gb?)?(-hbm3e)?", 144, (9, 0), NVLINK, 2.5),
     # Blackwell
     Product("B100-180GB", r"b100(-1[89][02]gb)?(-hbm3e)?", 180, (10, 0), NVLINK, 3.4),
