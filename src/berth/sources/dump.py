@@ -6,6 +6,7 @@ broken ends in `BadInput` (exit code 3); what is absent, passed over or doubtful
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -15,7 +16,7 @@ import msgspec
 from berth.base.errors import UNREADABLE, BadInput
 from berth.base.units import counted
 from berth.sources import dump_json, dump_yaml
-from berth.sources.dump_files import Content, DumpFile, files_of
+from berth.sources.dump_files import PROBE_BYTES, Content, DumpFile, files_of, looks_like_objects
 from berth.sources.dump_kinds import type_of
 from berth.sources.dump_refusals import not_an_object, object_name
 
@@ -52,6 +53,8 @@ class Dump:
         self._close(files)
 
     def _file(self, file: DumpFile) -> Iterator[Found]:
+        if refusal := _no_objects(file):
+            raise refusal
         before = self._objects + sum(self.passed_over.values()) + len(self.notes)
         read = self._json if _is_json(file.content) else self._yaml
         for api_version, kind, value in read(file):
@@ -102,6 +105,28 @@ class Dump:
 
 def _is_json(content: Content) -> bool:
     return content[:4096].lstrip()[:1] in (b"{", b"[")
+
+
+_COMMENTS = re.compile(rb"(?:\s*(?:#[^\n]*)?(?:\n|\Z))*")
+_TABLE = re.compile(rb"(?:NAME|NAMESPACE)\s+[A-Z]")
+_KUBECTL_ERROR = re.compile(rb"(?:Error from server|error:|The connection to the server|Unable to connect)[^\n]*", re.I)
+
+
+def _no_objects(file: DumpFile) -> BadInput | None:
+    """What is plainly no dump is told for what it is, before a parser stumbles over it."""
+    head = file.content[:PROBE_BYTES]
+    if _is_json(head) or looks_like_objects(head):
+        return None
+    start = head.lstrip()
+    if _COMMENTS.fullmatch(head):
+        problem = "the file is empty."
+    elif _TABLE.match(start):
+        problem = "a table for people, from which the fields that decide are missing."
+    elif said := _KUBECTL_ERROR.match(start):
+        problem = f"an error message of kubectl: {said[0].decode('utf-8', 'replace').strip()}"
+    else:
+        problem = "not YAML or JSON that holds Kubernetes objects."
+    return BadInput(file.name, problem, _HOW, UNREADABLE)
 
 
 def _no_kind(value: Any, name: str, which: str) -> BadInput:
