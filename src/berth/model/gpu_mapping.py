@@ -75,9 +75,7 @@ def _rule(entry: object, where: str, path: str) -> MappingRule:
     patterns = []
     for key, pattern in match.items():
         if not isinstance(key, str) or not isinstance(pattern, str):
-            raise BadInput(
-                f"{where}: {path}.match", f"{key!r} has {_said(pattern)}; labels are text.", "Quote it."
-            )
+            raise BadInput(f"{where}: {path}.match", f"{key!r} has {_said(pattern)}; labels are text.", "Quote it.")
         patterns.append((key, pattern))
     name = _text(keys, "class", where, path)
     if not name:
@@ -96,9 +94,7 @@ def _class(name: str, keys: Mapping[str, object], where: str, path: str) -> GpuC
         try:
             memory = quantity.whole(str(said))
         except quantity.QuantityError:
-            raise BadInput(
-                f"{where}: {path}.memory", f"{_said(said)} is not a quantity.", "Write 80Gi."
-            ) from None
+            raise BadInput(f"{where}: {path}.memory", f"{_said(said)} is not a quantity.", "Write 80Gi.") from None
     link = _text(keys, "link", where, path) or (known.link if known else "")
     if link not in ("", NVLINK, PCIE):
         raise BadInput(f"{where}: {path}.link", f"{link!r} is not a link.", "Write nvlink or pcie.")

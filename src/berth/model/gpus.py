@@ -267,11 +267,7 @@ def _partition(whole: GpuClass, profile: str, labelled_bytes: int) -> GpuClass:
     value = whole.value_per_hour
     if known_product and value == known_product.value:
         # One name, one value: a 1g of an A100-40GB and of an A100-80GB are the same seventh of one chip.
-        alike = [
-            p.value
-            for p in PRODUCTS
-            if p.base == base and profile in (q.name for q in PROFILES.get(p.name, ()))
-        ]
+        alike = [p.value for p in PRODUCTS if p.base == base and profile in (q.name for q in PROFILES.get(p.name, ()))]
         value = max(alike, default=value)
     memory_bytes = shape.memory_gib * GIB if shape else labelled_bytes
     return replace(
