@@ -227,7 +227,8 @@ _ONE = re.compile(
     r"|(pod|node|GPU) (need|are|have|hold|lack|ask|carry|would be are)\b)"
 )
 _MANY = re.compile(
-    r"\b([2-9]|\d\d+|[2-9]\.\d+) ((more |such |free )*(GPU|pod|node|CPU)\b|(pods|nodes|GPUs) (needs|is|has|holds|lacks|asks)\b)"
+    _NOT_BEFORE + r"([2-9]|\d\d+) ((more |such |free )*(GPU|pod|node|CPU)\b"
+    r"|(pods|nodes|GPUs) (needs|is|has|holds|lacks|asks)\b)"
 )
 _NOISE = (
     (re.compile(r"(?<![\d.,])0 (more|GPUs released|GPUs frees)"), "speaks of releasing nothing"),
