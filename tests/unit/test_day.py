@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from itertools import count
-from pathlib import Path
 from types import SimpleNamespace
 
 import msgspec
 import numpy as np
 import pytest
+from first_fit import first_fit
 
 from berth.base.units import GIB
 from berth.model.cluster import Device, GpuClass, Health, Node
@@ -22,9 +21,6 @@ from berth.scheduling.tables import Tables
 from berth.simulation.day import replay
 from berth.simulation.occupancy import Occupancy, Overcommitted
 from berth.simulation.workday import Day, builtin_day, popularity
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-from first_fit import first_fit
 
 HOUR = 3600.0
 

@@ -54,6 +54,8 @@ def _head(outcome: Outcome, screen: Console, draw: Signs) -> None:
     )
     _title(screen, "A simulated day", f" {draw.dot} ".join(facts))
     screen.print()
+    gangs = f", {outcome.gangs_started} of {counted(outcome.gangs_arrived, 'gang')} among them"
+    gangs = gangs if outcome.gangs_arrived else ""
     everyone = outcome.carried_over + outcome.arrived
     _say(
         screen,
@@ -62,8 +64,7 @@ def _head(outcome: Outcome, screen: Console, draw: Signs) -> None:
     )
     _say(
         screen,
-        f"{outcome.started:,} of {counted(everyone, 'workload')} started, {outcome.gangs_started} of",
-        f"{counted(outcome.gangs_arrived, 'gang')} among them.",
+        f"{outcome.started:,} of {counted(everyone, 'workload')} started{gangs}.",
         f"{counted(outcome.waiting, 'workload')} still wait{'s' if outcome.waiting == 1 else ''}.",
     )
     lowest = min(outcome.hourly_pct) // 10 * 10
@@ -169,8 +170,12 @@ def _verdict(one: LeftWaiting, others: int, screen: Console, draw: Signs) -> Non
     head = Text(" " * INDENT)
     head.append(f"{word:<{UNDER_VERDICT - INDENT}}", style=style)
     head.append(_name_of(one), style="bold")
-    head.append("  " + f" {draw.dot} ".join(facts), style=QUIET_STYLE)
-    screen.print(head)
+    told = f" {draw.dot} ".join(facts)
+    if head.cell_len + 2 + len(told) <= screen.width:
+        head.append("  " + told, style=QUIET_STYLE)
+        told = ""
+    screen.print(head, soft_wrap=True)
+    say(screen, told, UNDER_VERDICT, QUIET_STYLE)
     if verdict.causes:
         cause = verdict.causes[0]
         _say(screen, _sentence(cause.sentence), indent=UNDER_VERDICT)
