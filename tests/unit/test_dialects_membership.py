@@ -303,6 +303,15 @@ def test_a_volcano_group_with_tasks_and_owner() -> None:
     assert m.contradictions == ()
 
 
+def test_a_minimum_above_the_sum_of_its_tasks() -> None:
+    group = thing("PodGroup", "g", {"minMember": 4, "minTaskMember": {"ps": 1}}, "scheduling.volcano.sh/v1beta1")
+    keys = {"scheduling.k8s.io/group-name": "@g", "volcano.sh/task-spec": "@worker"}
+    m = of(pod(**keys), group)
+    assert (m.minimum, needs(m)) == (4, [("ps", 1, 1), ("worker", 0, 0)])
+    pods = [(pod("p"), "ps"), *((pod(f"w{i}"), "worker") for i in range(5))]
+    assert progress(m, *pods) == [("ps", 1, 0, 0, 1), ("worker", 5, 0, 0, 3)]
+
+
 def test_a_scheduler_plugins_group_shares_its_minimum_among_roles() -> None:
     replicas = {"Master": {"template": TEMPLATE}, "Worker": {"replicas": 7, "template": TEMPLATE}}
     job = thing("PyTorchJob", "llm", {"pytorchReplicaSpecs": replicas}, "kubeflow.org/v1")
@@ -317,7 +326,7 @@ def test_a_scheduler_plugins_group_shares_its_minimum_among_roles() -> None:
 def test_a_kueue_group_of_plain_pods() -> None:
     keys = {"kueue.x-k8s.io/pod-group-name": "g", "kueue.x-k8s.io/pod-group-total-count": "@3"}
     m = of(pod(**keys))
-    assert (m.key, needs(m), m.minimum) == ("ml/g", [("pods", 3, 3)], 3)
+    assert (m.key, needs(m), m.minimum) == ("ml/g", [("pods", 3, 0)], 3)
     workload = thing("Workload", "g", {"podSets": [{"count": 2}, {"count": 3}]}, "kueue.x-k8s.io/v1beta2")
     assert of(pod(**{"kueue.x-k8s.io/pod-group-name": "g"}), workload).minimum == 5
 
@@ -348,7 +357,7 @@ def test_a_group_that_its_owner_can_never_fill() -> None:
     group = thing("PodGroup", "pg", {"minMember": 8}, "scheduling.x-k8s.io/v1alpha1")
     keys = {"scheduling.x-k8s.io/pod-group": "pg"}
     m = of(pod(owner=ref("Job", "j", "batch/v1"), **keys), job, group)
-    assert (m.pod_set, needs(m)) == ("j", [("j", 2, 2)])
+    assert (m.pod_set, needs(m)) == ("j", [("j", 2, 0)])
     assert "asks for 8 pods, but Job j makes 2" in m.contradictions[0]
 
 
@@ -371,7 +380,7 @@ def test_two_jobs_in_one_gang_are_two_sets() -> None:
     one = read.of(pod("a-0", owner=ref("Job", "a", "batch/v1"), **keys))
     two = read.of(pod("b-0", owner=ref("Job", "b", "batch/v1"), **keys))
     both = merged([one, two, one])
-    assert (both.key, needs(both)) == ("ml/g", [("a", 2, 2), ("b", 3, 3)])
+    assert (both.key, needs(both)) == ("ml/g", [("a", 2, 0), ("b", 3, 0)])
     assert progress(both, (pod("a-0"), one.pod_set), (pod("b-0"), two.pod_set)) == [
         ("a", 1, 0, 1, 2),
         ("b", 1, 0, 2, 3),

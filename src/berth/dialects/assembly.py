@@ -186,10 +186,10 @@ def least_shared(sets: Sequence[tuple[str, int, int]], minimum: int) -> dict[str
     given = {name: 0 for name, _, _ in sets}
     left = minimum
     for name, room, waiting in sorted(sets, key=lambda s: s[1] > 1):
-        given[name] = min(room, waiting, left)
+        given[name] = max(0, min(room, waiting, left))
         left -= given[name]
     for name, room, _ in sorted(sets, key=lambda s: s[1] > 1):
-        more = min(room - given[name], left)
+        more = max(0, min(room - given[name], left))
         given[name] += more
         left -= more
     return given

@@ -78,23 +78,19 @@ def _join(members: Sequence[tuple[Shape, Membership]]) -> Shape:
     total = sum(s.count for s in sets)
     parts = {need.name: need for need in membership.sets if need.count or need.topology}
     sets = [replace(s, topology=parts[s.name].topology) if s.name in parts and not s.topology else s for s in sets]
-    least = membership.minimum if membership.least >= 0 else total
+    least = total if membership.least < 0 else membership.minimum
     missing = max(0, least - total)
     if missing and sets:
         largest = max(range(len(sets)), key=lambda i: (sets[i].count, -i))
         sets[largest] = replace(sets[largest], count=sets[largest].count + missing)
-    own = {need.name: need.min_count for need in membership.sets}
-    if membership.least > 0 and sum(own.values()) == membership.least and all(s.name in own for s in sets):
-        shared = tuple(replace(s, min_count=min(s.count, own[s.name])) for s in sets)
-    else:
-        shared = share_minimum(sets, least)
+    shared = _with_minimums(sets, membership, least)
     notes = [note for shape, _ in members for note in shape.notes]
     if membership.waits_for:
         notes.append(f"{membership.waits_for} among the manifests, so all {total} pods are taken as the gang.")
     if missing:
         notes.append(
-            f"{membership.kind} {membership.name} asks for {least} pods and the manifests hold {total}: the "
-            f"other {missing} are taken to be like these."
+            f"{membership.kind} {membership.name} asks for {least} pods and the manifests hold {total}: what is "
+            "missing is taken to be like these."
         )
     told = [c for shape, one in members for c in (*shape.contradictions, *one.contradictions)]
     return replace(
@@ -111,6 +107,17 @@ def _join(members: Sequence[tuple[Shape, Membership]]) -> Shape:
         provenance=membership.provenance,
         notes=tuple(dict.fromkeys((*notes, *membership.notes))),
         contradictions=tuple(dict.fromkeys(told)),
+    )
+
+
+def _with_minimums(sets: Sequence[SetShape], membership: Membership, least: int) -> tuple[SetShape, ...]:
+    """A part's own minimum first, then the share of the whole's, leaders first."""
+    parts = {need.name: need.min_count for need in membership.sets}
+    own = [min(s.count, parts.get(s.name, 0)) for s in sets]
+    rest = [replace(s, count=s.count - least_own, min_count=0) for s, least_own in zip(sets, own, strict=True)]
+    more = share_minimum(rest, max(0, least - sum(own)))
+    return tuple(
+        replace(s, min_count=least_own + extra.min_count) for s, least_own, extra in zip(sets, own, more, strict=True)
     )
 
 

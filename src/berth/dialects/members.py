@@ -50,8 +50,8 @@ class Membership(Struct, frozen=True):
     """Where one pod belongs. Pods with the same `key` are one workload.
 
     `sets` are all sets of the workload, also those without a pod yet; `pod_set` names the pod's own.
-    `least` is the minimum of the whole workload where it is not the sum of the sets' own, and -1 where
-    nobody says: then all its pods are waited for.
+    `least` is the minimum of the whole workload, beside those of its sets: -1 where nobody says, then all its
+    pods are waited for; 0 where the sets' own are all that counts.
     `inherited` are Berth's annotations that the pod has from its owners (`berth.dev/gpu-memory` on a Job).
     """
 
@@ -82,9 +82,9 @@ class Membership(Struct, frozen=True):
     @property
     def minimum(self) -> int:
         """Pods that must start together; 0 where it is all that there are."""
-        if self.least:
-            return max(self.least, 0)
-        return sum(s.min_count for s in self.sets if not s.follows)
+        if self.least < 0:
+            return 0
+        return max(self.least, sum(s.min_count for s in self.sets if not s.follows))
 
 
 class Standing(Struct, frozen=True):

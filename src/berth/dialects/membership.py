@@ -125,12 +125,10 @@ def _claimed(
         if role not in {s.name for s in sets}:
             sets = (*sets, SetNeed(role, 0, 0))
     else:
-        sets = tuple(
-            SetNeed(s.name, _in_group(s.count, minimum, claim, owned), s.count, s.follows, s.topology, s.template)
-            for s in owned.sets_in_group(pod.annotations)
-        )
+        known = [(s, _in_group(s.count, minimum, claim, owned)) for s in owned.sets_in_group(pod.annotations)]
+        sets = tuple(SetNeed(s.name, count, 0, s.follows, s.topology, s.template) for s, count in known)
         if role not in {s.name for s in sets}:
-            sets = (SetNeed(role, claim.total, claim.total),)
+            sets = (SetNeed(role, claim.total, 0),)
     total = sum(s.count for s in owned.sets_in_group(pod.annotations))
     if owned.sets and not claim.parts and minimum > total > 0 and claim.dialect != "Berth":
         troubles.append(

@@ -90,18 +90,15 @@ def _minimums(
     waiting: Mapping[str, int],
     bound: Mapping[str, int],
 ) -> dict[str, int]:
-    """By set, how many more must be placed together.
-
-    A minimum of the whole counts any pods: those of the sets that wait, leaders first.
-    """
+    """By set, how many more must be placed together: its own minimum, then its share of the whole's."""
     started = {name: bool(waiting.get(name, 0) + bound.get(name, 0)) for name in needs}
     counted_sets = [n for n in needs if started[n] or not needs[n].follows]
     if membership.least < 0:
         return {n: max(0, counts[n] - bound.get(n, 0)) if n in counted_sets else 0 for n in needs}
-    own_parts = sum(needs[n].min_count for n in needs)
-    if membership.least == 0 or own_parts == membership.least:
-        return {n: max(0, (needs[n].min_count or 0) - bound.get(n, 0)) if n in counted_sets else 0 for n in needs}
-    left = max(0, membership.least - sum(bound.values()))
-    room = [(n, counts[n] - bound.get(n, 0), waiting.get(n, 0)) for n in counted_sets]
-    shared = least_shared(room, left)
-    return {n: shared.get(n, 0) for n in needs}
+    given = {n: max(0, needs[n].min_count - bound.get(n, 0)) if n in counted_sets else 0 for n in needs}
+    left = membership.least - sum(bound.values()) - sum(given.values())
+    if left > 0:
+        room = [(n, counts[n] - bound.get(n, 0) - given[n], waiting.get(n, 0) - given[n]) for n in counted_sets]
+        for name, more in least_shared(room, left).items():
+            given[name] += more
+    return given
