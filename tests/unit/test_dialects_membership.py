@@ -428,3 +428,8 @@ def test_a_label_that_kai_does_not_read_is_told() -> None:
     assert "KAI joins pods by the annotation pod-group-name" in m.contradictions[0]
     both = of(pod(**{"pod-group.scheduling.run.ai/name": "g", "pod-group-name": "@g"}))
     assert both.contradictions == ()
+
+
+def test_a_share_of_a_gpu_that_is_not_read_is_told() -> None:
+    m = of(pod(**{"gpu-fraction": "@0.5"}))
+    assert "annotation gpu-fraction of the pod (0.5), which is not read" in m.contradictions[0]

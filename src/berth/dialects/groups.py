@@ -75,14 +75,20 @@ def claims_of(
 
 
 def doubts_of(carriers: Sequence[Carrier]) -> tuple[str, ...]:
-    """Keys that look like membership of a group and are not read by the scheduler that they are meant for."""
+    """Keys that mean something to another scheduler and not what they seem to, or nothing, here."""
+    told = []
     said, read = label(carriers, KAI_LOOKALIKE), annotation(carriers, "pod-group-name")
-    if said is None or (read is not None and read.value == said.value):
-        return ()
-    return (
-        f"Label {KAI_LOOKALIKE} names the group {said.value}, but KAI joins pods by the annotation "
-        "pod-group-name: they are not a gang by it.",
-    )
+    if said is not None and (read is None or read.value != said.value):
+        told.append(
+            f"Label {KAI_LOOKALIKE} names the group {said.value}, but KAI joins pods by the annotation "
+            "pod-group-name: they are not a gang by it."
+        )
+    if share := annotation(carriers[:1], "gpu-fraction", "gpu-memory"):
+        told.append(
+            f"A share of a GPU is asked for by KAI's {share.by} ({share.value}), which is not read: the pod is "
+            "counted without a GPU."
+        )
+    return tuple(told)
 
 
 def _upstream(name: str, namespace: str, objects: Objects) -> Claim | None:
