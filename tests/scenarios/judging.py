@@ -236,6 +236,7 @@ _NOISE = (
     (re.compile(r"(?<![\w.-])-\d"), "has a negative number"),
     (re.compile(r" {2}|\s[,;.:)]|\(\s"), "has stray space"),
     (re.compile(r"\b(None|nan|inf|True|False)\b"), "has a word of the code"),
+    (re.compile(r"[,;.:]{2}|,$"), "has a stray comma or stop"),
     (re.compile(r"[{}]|<\w+\.|\(\)"), "has a leftover of formatting"),
     (re.compile(r"\b([a-z]\w+) \1\b(?!-)", re.I), "repeats a word"),
     (re.compile(r"46\d{16}|92\d{17}|9,223|4,611|4611686018427"), "has a number that stands for no bound"),
