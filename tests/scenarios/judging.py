@@ -144,7 +144,7 @@ def _waiting(name: str, wish: Mapping[str, Any], verdict: Verdict) -> list[str]:
 
 
 def _each(written: Any) -> list[str]:
-    return [written] if isinstance(written, str) else list(written or ())
+    return [str(text) for text in (written if isinstance(written, list) else [written])] if written is not None else []
 
 
 def _in_full(verdict: Verdict) -> str:
