@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import count
 from types import SimpleNamespace
 
@@ -142,6 +143,7 @@ def test_books_return_to_empty():
         assert (getattr(books, name) == getattr(empty, name)).all()
 
 
+@lru_cache
 def part_of_the_day(seed: int = 42) -> Day:
     """A fifteenth of the built-in cluster for six hours, with as large a part of its arrivals."""
     day = builtin_day(seed)
@@ -177,7 +179,7 @@ def test_snapshots_never_hold_a_device_twice(decide):
     assert outcome.started + outcome.waiting == len(day.workloads)
 
 
-def test_the_same_day_twice_gives_the_same_record(decide):
+def test_the_same_day_twice_gives_the_same_record():
     day, still = part_of_the_day(), (lambda: 0.0)
     assert replay(day, berth(), timer=still) == replay(day, berth(), timer=still)
 
