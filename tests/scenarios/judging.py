@@ -236,7 +236,8 @@ _NOISE = (
     (re.compile(r"(?<![\w.-])-\d"), "has a negative number"),
     (re.compile(r" {2}|\s[,;.:)]|\(\s"), "has stray space"),
     (re.compile(r"\b(None|nan|inf|True|False)\b"), "has a word of the code"),
-    (re.compile(r"[,;.:]{2}|,$"), "has a stray comma or stop"),
+    (re.compile(r"\b(GPU|pod|node) are\b|1 node of [\w ]* lack\b|GPUs could start"), "is no English"),
+    (re.compile(r"[,;.:]{2}|[,:]$|: *$"), "has a stray comma or stop"),
     (re.compile(r"[{}]|<\w+\.|\(\)"), "has a leftover of formatting"),
     (re.compile(r"\b([a-z]\w+) \1\b(?!-)", re.I), "repeats a word"),
     (re.compile(r"46\d{16}|92\d{17}|9,223|4,611|4611686018427"), "has a number that stands for no bound"),
@@ -251,7 +252,8 @@ def _against_plain_english(verdict: Verdict) -> list[str]:
     if verdict.causes and (verdict.answer is Answer.Never) != nevers:
         found.append(f"{verdict.workload}: the answer is {verdict.answer.value}, its reasons say otherwise")
     for cause in verdict.causes:
-        for text in (cause.sentence, *cause.unlock):
+        near = [f"{node} {lack}" for node, lack in cause.nearest]
+        for text in (cause.sentence, *cause.unlock, *near):
             found += [f"{text!r} {fault}" for fault in sentence_faults(text)]
         if not cause.sentence:
             found.append(f"{verdict.workload}: {cause.reason.name} has no sentence")
@@ -265,8 +267,14 @@ def sentence_faults(text: str) -> list[str]:
     return found + [fault for pattern, fault in _NOISE if pattern.search(text)]
 
 
+_OF = re.compile(r"(?P<free>[\d.]+) of (?P<asked>[\d.]+) GPUs? free")
+
+
 def _number_faults(cause: Cause) -> list[str]:
     found = []
+    for node, lack in cause.nearest:
+        if (m := _OF.search(lack)) and float(m["free"]) >= float(m["asked"]):
+            found.append(f"{node} is said to lack something with {lack}")
     if cause.need < 0 or cause.have < 0:
         found.append(f"{cause.reason.name} has need {cause.need} and have {cause.have}: {cause.sentence}")
     if cause.need and cause.have >= cause.need:
