@@ -60,7 +60,8 @@ def _unallocated(summaries: Sequence[Summary], load: str, draw: Signs):
         rows.append((trace.removeprefix(source), *_cells(values, spreads, draw)))
     if len(traces) > 1:
         means = [_mean([_at(of.get((t, p)), "mean", load) for t in traces]) for p in policies]
-        rows.append((f"mean of {len(traces)}", *_cells(means, [None] * len(means), draw)))
+        blank = " " * len(f"{draw.plus_minus}0.00") if any(s.n > 1 for s in summaries) else ""
+        rows.append((f"mean of {len(traces)}", *_cells(means, [None] * len(means), draw, blank)))
     name = Column(f"{source} trace" if source else "trace", folds=True)
     columns = [name, *(Column(policy, number=True) for policy in policies)]
     return table(columns, rows, indent=2, gap=1)
@@ -72,7 +73,8 @@ def _source(traces: Sequence[str]) -> str:
     return heads.pop() if len(heads) == 1 else ""
 
 
-def _cells(values: Sequence[float | None], spreads: Sequence[float | None], draw: Signs) -> list[Text]:
+def _cells(values: Sequence[float | None], spreads: Sequence[float | None], draw: Signs, blank: str = "") -> list[Text]:
+    """`blank` stands where a row has no deviations and those above it have."""
     known = [v for v in values if v is not None]
     best = min(known) if len(known) > 1 else None
     cells = []
@@ -83,6 +85,7 @@ def _cells(values: Sequence[float | None], spreads: Sequence[float | None], draw
         cell = Text(f"{value:.2f}", style="bold" if value == best else "")
         if spread is not None:
             cell.append(f"{draw.plus_minus}{spread:.2f}", style="not bold dim")
+        cell.append(blank)
         if best is not None:
             cell.append("*" if value == best else " ")
         cells.append(cell)
