@@ -51,7 +51,8 @@ FORMS = {
     "mixed.yaml": "---\n" + json.dumps(OBJECTS[0]) + "\n---\n" + yaml.safe_dump(as_list(OBJECTS[1:])),
     "windows.yaml": PLAIN_YAML.replace("\n", "\r\n"),
     "bom.yaml": b"\xef\xbb\xbf" + PLAIN_YAML.encode(),
-    "commented.yaml": "# a dump\n" + PLAIN_YAML.replace("\n- apiVersion", "\n# next\n- apiVersion").replace("\n  spec:", "\n# x\n\n  spec:"),
+    "commented.yaml": "# a dump\n" + PLAIN_YAML.replace("\n- apiVersion", "\n# next\n- apiVersion")
+    .replace("\n  spec:", "\n# x\n\n  spec:"),
     "packed.yaml.gz": gzip.compress(PLAIN_YAML.encode()),
     "typed.yaml": yaml.safe_dump_all(TYPED),
     "typed.json": "\n".join(map(json.dumps, TYPED)),

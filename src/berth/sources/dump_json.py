@@ -177,16 +177,24 @@ def _read(value: memoryview, where: str) -> Many | list[Raw]:
 def _objects(value: memoryview, read: Many | list[Raw], where: str, name: str) -> Iterator[Found]:
     if isinstance(read, list):
         for number, item in enumerate(read):
-            yield _object(item, f"{where}: [{number}]", name)
+            yield _sound(item, f"{where}: [{number}]", name)
         return
     kind = read.kind or ""
     if kind.endswith("List") or (read.items is not None and not kind):
         item_kind = "" if kind == "List" else kind.removesuffix("List")
         version = (read.api_version or "") if item_kind else ""
         for number, item in enumerate(read.items or ()):
-            yield _object(item, f"{where}: items[{number}]", name, version, item_kind)
+            yield _sound(item, f"{where}: items[{number}]", name, version, item_kind)
         return
-    yield _object(value, where, name)
+    yield _sound(value, where, name)
+
+
+def _sound(text: Bytes, where: str, name: str, version: str = "", kind: str = "") -> Found:
+    """An object that the pass over the whole has found to be JSON, though not yet to be text."""
+    try:
+        return _object(text, where, name, version, kind)
+    except msgspec.DecodeError as error:
+        raise malformed(error, where) from None
 
 
 # ---- one object

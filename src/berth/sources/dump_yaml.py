@@ -10,7 +10,7 @@ anchors or odd keys, is parsed whole.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
 
@@ -155,7 +155,10 @@ class _Reader:
         if end - start > WHOLE_AT_MOST:
             problem = "anchors are shared between items, and the list is too large to be read at once."
             raise BadInput(self.name, problem, "Dump it with kubectl, which writes none.", UNREADABLE)
-        tree = self._parse(self.content[start:end], start)
+        try:
+            tree = self._parse(self.content[start:end], start)
+        except AliasUnknown as error:
+            raise self._not_yaml(error, start) from None
         items = tree.get("items") if isinstance(tree, dict) else None
         for item in (items if isinstance(items, list) else [])[skip:]:
             yield self._typed(item, start, kind, api_version)
@@ -164,7 +167,10 @@ class _Reader:
         text = self.content[start:end]
         if _NOTHING.fullmatch(text):
             return
-        found = self._object(text, start, "", "")
+        try:
+            found = self._object(text, start, "", "")
+        except AliasUnknown as error:
+            raise self._not_yaml(error, start) from None
         tree = found[2]
         if found[1].endswith("List") and isinstance(tree, dict) and isinstance(tree.get("items"), list):
             kind = "" if found[1] == "List" else found[1].removesuffix("List")
@@ -191,15 +197,10 @@ class _Reader:
         if wanted is None or wanted is PLAIN:
             tree = self._parse(without(text, b"managedFields"), offset)
             return self._typed(tree, offset, own_kind, own_version)
-        kept = fields_read(wanted)
-        tree = {
-            name: self._part(key, block, kept[name], offset)
-            for key, block in blocks.items()
-            if (name := key.decode()) in kept
-        }
         try:
+            tree = self._parts(blocks, fields_read(wanted), offset)
             return own_version, own_kind, convert(tree, wanted), offset
-        except ValidationError:  # perhaps only because of what was left out: the whole text decides
+        except (ValidationError, AliasUnknown):  # perhaps because of what was left out: the whole text decides
             return self._typed(self._parse(text, offset), offset, own_kind, own_version)
 
     def _typed(self, tree: Any, offset: int, kind: str, api_version: str) -> Found:
@@ -216,6 +217,13 @@ class _Reader:
             return own_version, own_kind, convert(tree, wanted), offset
         except ValidationError as error:
             raise wrong_type(error, self.name, own_kind, tree.get("metadata")) from None
+
+    def _parts(self, blocks: Blocks, kept: Mapping[str, frozenset[str] | None], offset: int) -> dict[str, Any]:
+        return {
+            name: self._part(key, block, kept[name], offset)
+            for key, block in blocks.items()
+            if (name := key.decode()) in kept
+        }
 
     def _part(self, key: bytes, block: bytes, inside: frozenset[str] | None, offset: int) -> Any:
         """The value of a key of the object: of `metadata`, `spec` and `status` only the fields that are read."""
