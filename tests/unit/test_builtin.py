@@ -78,6 +78,21 @@ def test_every_kind_occurs(day):
     assert {16, 32, 64} <= set(sizes)
 
 
+def test_kinds_of_pods_are_as_frequent_as_in_openb(day):
+    pods: Counter[str] = Counter()
+    for workload in day.workloads:
+        for pod_set in workload.pod_sets if workload.created_s >= 0 else ():
+            gpus, milli = get(pod_set.pod_class.requests, NVIDIA_GPU), pod_set.pod_class.gpu_milli
+            pods["none" if not gpus else "share" if milli < 1000 else "one" if gpus == 1 else "several"] += (
+                pod_set.count
+            )
+    shares = {kind: n / pods.total() for kind, n in pods.items()}
+    assert shares["none"] == pytest.approx(figures.CPU_ONLY_SHARE, abs=0.03)
+    assert shares["share"] == pytest.approx(figures.FRACTION_SHARE, abs=0.03)
+    assert shares["one"] == pytest.approx(figures.ONE_GPU_SHARE, abs=0.03)
+    assert figures.SEVERAL_GPUS_SHARE < shares["several"] < 1 - figures.GPUS_ITP[1]
+
+
 def test_demand_is_yesterdays_share(day):
     demand = day.cluster.demand
     assert len(demand.classes) == len(demand.shares)

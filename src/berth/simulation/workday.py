@@ -2,6 +2,10 @@
 
 The cluster does not start empty: the same arrivals are drawn for the days before, and what would still run at
 midnight comes first, with the time that is left to it.
+
+Of the pods that arrive within the day (seed 42), 12.6 % ask for no GPU, 35.5 % for a share of one, 46.7 %
+for one and 5.3 % for several; in openb it is 13.3, 37.8, 48.0 and 0.9 %. Those for several are more
+because large jobs follow Philly and ITP, where 6.8 and 16.8 % of the jobs ask for more than one GPU.
 """
 
 from __future__ import annotations

@@ -85,9 +85,9 @@ def _cells(values: Sequence[float | None], spreads: Sequence[float | None], draw
         cell = Text(f"{value:.2f}", style="bold" if value == best else "")
         if spread is not None:
             cell.append(f"{draw.plus_minus}{spread:.2f}", style="not bold dim")
-        cell.append(blank)
         if best is not None:
             cell.append("*" if value == best else " ")
+        cell.append(blank)
         cells.append(cell)
     return cells
 
