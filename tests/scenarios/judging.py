@@ -26,9 +26,9 @@ _WAITS = {
 
 def faults(scenario: Scenario, plan: Plan) -> list[str]:
     """What is wrong with a plan, a sentence each; none where it is as it should be."""
-    found = list(_against_reality(scenario.snapshot, plan))
+    found = list(against_reality(scenario.snapshot, plan))
     for verdict in plan.verdicts.values():
-        found += _against_plain_english(verdict)
+        found += against_plain_english(verdict)
     return found + _against_expectation(scenario, plan)
 
 
@@ -155,7 +155,7 @@ def _in_full(verdict: Verdict) -> str:
 # ---- what holds for every plan
 
 
-def _against_reality(snapshot: Snapshot, plan: Plan) -> list[str]:
+def against_reality(snapshot: Snapshot, plan: Plan) -> list[str]:
     """Every workload is placed with its minimum or waits with a verdict, and no node or device is given twice."""
     found = []
     by_workload: dict[int, list[Bind]] = defaultdict(list)
@@ -244,7 +244,7 @@ _NOISE = (
 )
 
 
-def _against_plain_english(verdict: Verdict) -> list[str]:
+def against_plain_english(verdict: Verdict) -> list[str]:
     found = []
     if not verdict.causes:
         found.append(f"{verdict.workload}: a verdict without a cause")

@@ -70,9 +70,13 @@ def scenario_files() -> list[Path]:
 
 
 def read(path: Path) -> Scenario:
-    written = yaml.load(path.read_text(), _Loader)
+    return scenario_of(yaml.load(path.read_text(), _Loader), path.name)
+
+
+def scenario_of(written: Mapping[str, Any], where: str) -> Scenario:
+    """The scenario that a file's content says; `where` is told in errors."""
     keys = {"name", "why", "complaint", "topology", "cluster", "running", "queues", "submit", "expect"}
-    only(written, keys, path.name)
+    only(written, keys, where)
     levels = tuple(level_named(name) for name in written.get("topology", ()))
     nodes, classes = _cluster(written["cluster"], levels)
     queues = tuple(_queue(q) for q in written.get("queues", ()))

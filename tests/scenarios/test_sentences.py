@@ -1,0 +1,128 @@
+"""Of scenarios drawn at random: plans hold against reality, sentences read well, and *never* means never."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from berth.model.cluster import Health
+from berth.model.reasons import Answer, Reason
+from berth.model.snapshot import Snapshot
+from berth.scheduling.cycle import cycle
+
+from .judging import against_plain_english, against_reality
+from .reading import scenario_of
+
+RACKS = ("r0", "r1", "r2")
+# Rules about other pods are told as they are now: whether they could ever be kept is not asked.
+ABOUT_PODS = {Reason.PodsInTheWay}
+
+
+@st.composite
+def groups(draw: st.DrawFn) -> dict[str, Any]:
+    gpus = draw(st.sampled_from([0, 1, 2, 4, 8]))
+    nodes = draw(st.integers(1, 3))
+    group: dict[str, Any] = {
+        "nodes": nodes,
+        "gpus": gpus,
+        "class": draw(st.sampled_from(["H100-80GB", "A100-80GB", "T4-16GB"])),
+        "cpu": draw(st.sampled_from([8, 64])),
+        "rack": draw(st.sampled_from(RACKS)),
+    }
+    cut = draw(st.sampled_from(["whole", "whole", "whole", "mig", "shared"]))
+    if gpus and cut == "mig" and group["class"] != "T4-16GB":
+        group["mig"] = {"1g.10gb": 7}
+    elif gpus and cut == "shared":
+        group["shared"] = 4
+    elif gpus:
+        group["used"] = [draw(st.integers(0, gpus)) for _ in range(nodes)]
+        group["islands"] = draw(st.sampled_from([1, 1, 2])) if gpus > 1 else 1
+    held = draw(st.sampled_from(["", "", "", "cordoned", "notReady", "unfit"]))
+    if held:
+        group[held] = [draw(st.integers(0, nodes - 1))]
+    if draw(st.integers(0, 5)) == 0:
+        group["taints"] = ["dedicated=ml:NoSchedule"]
+    return group
+
+
+@st.composite
+def pods(draw: st.DrawFn) -> dict[str, Any]:
+    kind = draw(st.sampled_from(["gpus", "gpus", "gpus", "gpus", "fraction", "cpu", "mig", "shared"]))
+    pod: dict[str, Any] = {}
+    if kind == "gpus":
+        pod["gpus"] = draw(st.sampled_from([1, 2, 3, 4, 8]))
+    elif kind == "fraction":
+        pod["fraction"] = draw(st.sampled_from([0.25, 0.5, 0.7]))
+    elif kind == "mig":
+        pod["ask"] = {"nvidia.com/mig-1g.10gb": draw(st.integers(1, 8))}
+    elif kind == "shared":
+        pod["ask"] = {"nvidia.com/gpu.shared": draw(st.integers(1, 4))}
+    if kind == "cpu" or draw(st.booleans()):
+        pod["cpu"] = draw(st.sampled_from([1, 4, 16, 100]))
+    if kind == "gpus" and draw(st.integers(0, 3)) == 0:
+        pod["needs"] = draw(st.sampled_from([{"memory": "40Gi"}, {"product": "H100"}, {"link": "nvlink"}]))
+    return pod
+
+
+@st.composite
+def workloads(draw: st.DrawFn, name: str) -> dict[str, Any]:
+    workload: dict[str, Any] = {"name": name, "waiting": draw(st.integers(0, 3)), "priority": draw(st.integers(0, 1))}
+    if draw(st.integers(0, 3)) == 0:
+        workload["sets"] = [
+            {**draw(pods()), "name": f"set-{s}", "pods": draw(st.integers(1, 3))}
+            for s in range(draw(st.integers(2, 3)))
+        ]
+    else:
+        workload |= draw(pods())
+        workload["pods"] = draw(st.integers(1, 5))
+        if draw(st.booleans()):
+            workload["minimum"] = draw(st.integers(1, workload["pods"]))
+        if draw(st.integers(0, 4)) == 0:
+            workload["slices"] = {"pods": draw(st.integers(1, 2)), "inOne": "rack"}
+    if draw(st.integers(0, 2)) == 0 and "slices" not in workload:
+        workload[draw(st.sampled_from(["inOne", "ratherInOne"]))] = draw(st.sampled_from(["rack", "rack", "node"]))
+    if draw(st.integers(0, 3)) == 0:
+        workload["queue"] = "team"
+    return workload
+
+
+@st.composite
+def scenarios(draw: st.DrawFn) -> dict[str, Any]:
+    return {
+        "name": "drawn",
+        "topology": ["rack"],
+        "cluster": draw(st.lists(groups(), min_size=1, max_size=3)),
+        "queues": [{"name": "team", **draw(st.sampled_from([{}, {"limit": 4}, {"limit": {"H100-80GB": 2}}]))}],
+        "submit": [draw(workloads(f"job-{w}")) for w in range(draw(st.integers(1, 4)))],
+        "expect": {},
+    }
+
+
+def as_built(snapshot: Snapshot, w: int) -> Snapshot:
+    """The cluster with nothing running, all nodes in service, and one workload that is ready."""
+    nodes = tuple(replace(n, cordoned=False, ready=True, health=Health.Fit) for n in snapshot.nodes)
+    ready = replace(snapshot.workloads[w], gates=(), missing_pods=0)
+    return replace(snapshot, nodes=nodes, allocations=(), workloads=(ready,))
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+@given(scenarios())
+def test_drawn(written: dict[str, Any]) -> None:
+    snapshot = scenario_of(written, "drawn").snapshot
+    plan = cycle(snapshot)
+    found = against_reality(snapshot, plan)
+    for w, verdict in plan.verdicts.items():
+        found += against_plain_english(verdict)
+        if any(c.reason in ABOUT_PODS or not c.proven for c in verdict.causes):
+            continue
+        ever = len(cycle(as_built(snapshot, w)).placed) > 0
+        if ever and verdict.answer is Answer.Never:
+            found.append(f"{verdict.workload} is told it never fits, and the empty cluster holds it: {verdict.message}")
+        if not ever and verdict.answer is Answer.NotYet:
+            found.append(
+                f"{verdict.workload} is told it waits, and even the empty cluster has no place: {verdict.message}"
+            )
+    assert not found, "\n".join(found)
