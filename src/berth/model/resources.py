@@ -7,6 +7,7 @@ Units: `cpu` in milli-cores; `memory`, `ephemeral-storage` and `hugepages-*` in 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 from berth.base import quantity
 
@@ -48,6 +49,7 @@ def is_extended(resource: str) -> bool:
     return bool(slash) and domain != "kubernetes.io" and not domain.endswith(".kubernetes.io")
 
 
+@lru_cache(maxsize=4096)
 def is_accelerator(resource: str) -> bool:
     """Reads like a GPU or another accelerator, whoever sells it."""
     if resource in DEVICE_RESOURCES:

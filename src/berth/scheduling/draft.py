@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from berth.model.reasons import HELD_BACK
 from berth.model.workload import WHOLE
 from berth.scheduling import kernels
 from berth.scheduling.columns import Columns
+from berth.scheduling.feasibility import is_held
 from berth.scheduling.neighbours import Neighbours, Who
 from berth.scheduling.tables import Tables
 
@@ -49,8 +49,10 @@ class Draft:
     device_free: I32
     copies: I32
     block: NDArray[np.uint8]
+    alike: I32
     neighbours: Neighbours | None = None
     puts: list[Put] = field(default_factory=list)
+    _idle: dict[tuple[int, bool], I64] = field(default_factory=dict)
     _before: dict[int, tuple[I64, I32]] = field(default_factory=dict)
     on_change: list[Callable[[I64], None]] = field(default_factory=list)
 
@@ -60,23 +62,50 @@ class Draft:
         assert columns is not None, "the tables are brought up to a snapshot first"
         return cls(
             columns, tables,
-            columns.free.copy(), columns.device_free.copy(), tables.copies.copy(), tables.block.copy(), neighbours,
+            columns.free.copy(), columns.device_free.copy(), tables.copies.copy(), tables.block.copy(), tables.alike.copy(), neighbours,
         )  # fmt: skip
 
     def imagined(self, empty: bool) -> Draft:
         """The same cluster with held-back nodes in service; and, if `empty`, with nothing but DaemonSets on it."""
         columns, tables = self.columns, copy(self.tables)
-        held = np.isin(tables.static, np.array(HELD_BACK, np.uint8))
+        held = is_held(tables.static)
         tables.static = np.where(held, 0, tables.static).astype(np.uint8)
         whole = np.where(columns.device_free >= 0, WHOLE, columns.device_free).astype(np.int32)
         other = Draft(
             columns, tables,
             (columns.empty if empty else self.free).copy(), whole if empty else self.device_free.copy(),
-            np.zeros_like(self.copies), np.zeros_like(self.block),
+            np.zeros_like(self.copies), np.zeros_like(self.block), self.alike,
             None if empty else self.neighbours,
         )  # fmt: skip
         other.recount(np.arange(columns.size))
         return other
+
+    def count_on(self, row: int, nodes: I64) -> I32:
+        """(K,) pods of a class that would fit on some nodes if nothing but what is used up kept them off."""
+        tables, columns = self.tables, self.columns
+        copies, block = np.zeros((1, columns.size), np.int32), np.zeros((1, columns.size), np.uint8)
+        kernels.refresh_nodes(
+            nodes, np.zeros(1, np.int64), tables.need[row : row + 1], tables.ask[row : row + 1],
+            np.zeros((1, columns.size), np.uint8),
+            self.free, self.device_free, columns.island, columns.pool, copies, block,
+        )  # fmt: skip
+        found: I32 = copies[0, nodes]
+        return found
+
+    def idle(self, resource: int, whole: bool) -> I64:
+        """(N,) free milli of a device resource (-1: none); with `whole` of devices that nobody shares only."""
+        known = self._idle.get((resource, whole))
+        if known is None:
+            columns = self.columns
+            if resource < 0:
+                known = np.zeros(columns.size, np.int64)
+            else:
+                left = self.device_free
+                devices = (left == WHOLE).sum(axis=1) * WHOLE if whole else np.where(left > 0, left, 0).sum(axis=1)
+                counted = np.maximum(self.free[:, resource], 0) * WHOLE
+                known = np.where(columns.pool == resource, devices, counted)
+            self._idle[resource, whole] = known
+        return known
 
     def put(self, row: int, node: int, count: int = 1, who: Who | None = None) -> None:
         """Put pods on a node that has room for them, choosing their devices."""
@@ -115,6 +144,8 @@ class Draft:
 
     def recount(self, nodes: I64) -> None:
         """Count again what fits on these nodes."""
+        self._idle.clear()
+        self.alike[nodes] = self.columns.size + nodes  # like no other from now on
         tables, columns = self.tables, self.columns
         kernels.refresh_nodes(
             nodes, np.arange(len(tables.rows)), tables.need, tables.ask, tables.static,

@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from berth.base.units import counted
-from berth.model.reasons import HELD_BACK, Answer, Cause, Reason, Verdict
+from berth.model.reasons import Answer, Cause, Reason, Verdict
 from berth.model.workload import Workload
 from berth.scheduling.draft import Draft
+from berth.scheduling.feasibility import is_held
 from berth.scheduling.never import (
     larger_than_cluster,
     nowhere_by_itself,
@@ -101,7 +102,7 @@ def _held_back_together(questions: Sequence[Question], rows: Sequence[int], foun
     if any(c.reason is Reason.NodesHeldBack for c in found):
         return None
     static = np.stack([q.draft.tables.static[q.row] for q in questions])
-    held = np.isin(static, HELD_BACK).any(axis=0)
+    held = is_held(static).any(axis=0)
     if not held.any() or not _imagine(questions, rows, empty=False).placed:
         return None
     names = [questions[0].draft.columns.nodes[n].name for n in np.flatnonzero(held)[:3].tolist()]

@@ -59,6 +59,12 @@ def blocks_of(pod_class: PodClass, columns: Columns) -> Blocks:
     return blocks
 
 
+def is_held(static: Blocks) -> Mask:
+    """Where a node is held back: not ready, unfit or cordoned, and nothing else is against it."""
+    mask: Mask = (static > Block.Nothing) & (static <= Block.Cordoned)
+    return mask
+
+
 def device_count(columns: Columns) -> NDArray[np.int64]:
     """(N,) devices that may be given out, free or not."""
     present: NDArray[np.int64] = (columns.device_free >= 0).sum(axis=1)

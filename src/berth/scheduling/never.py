@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from berth.base.units import counted
-from berth.model.reasons import HELD_BACK, Block, Cause, Reason
+from berth.model.reasons import Block, Cause, Reason
 from berth.model.resources import CPU, MEMORY, STORAGE, is_extended
+from berth.scheduling.feasibility import is_held
 from berth.scheduling.placement import level_of
 from berth.scheduling.question import Question, largest_domain, narrowest_level, slice_room
 from berth.scheduling.wording import (
@@ -68,7 +69,7 @@ def unknown_resource(q: Question) -> Cause | None:
 def nowhere_by_itself(q: Question) -> Cause | None:
     """No node would do, whatever ran: the check that the nodes which came furthest failed."""
     static = q.draft.tables.static[q.row]
-    if (static == Block.Nothing).any() or np.isin(static, HELD_BACK).any():
+    if (static == Block.Nothing).any() or is_held(static).any():
         return None
     counts = np.bincount(static, minlength=len(Block))
     furthest = next(b for b in _STATIC_ORDER if counts[b])

@@ -11,6 +11,7 @@ from berth.base.units import counted, from_milli
 from berth.model.reasons import BLOCK_WORDS, HELD_BACK, Block, Cause, Reason
 from berth.model.resources import CPU, MEMORY, is_accelerator
 from berth.model.workload import WHOLE
+from berth.scheduling.feasibility import is_held
 from berth.scheduling.neighbours import Who
 from berth.scheduling.question import (
     Question,
@@ -33,7 +34,7 @@ def held_back(q: Question) -> Cause | None:
     if fits(q.copies, q) or not fits(q.mended, q):
         return None
     static = q.draft.tables.static[q.row]
-    helpful = np.flatnonzero((q.mended > q.copies) & np.isin(static, HELD_BACK))
+    helpful = np.flatnonzero((q.mended > q.copies) & is_held(static))
     names = [q.draft.columns.nodes[n].name for n in helpful[:3].tolist()]
     kinds = ", ".join(
         f"{int((static[helpful] == b).sum())} {BLOCK_WORDS[b]}" for b in HELD_BACK if (static[helpful] == b).any()
@@ -155,7 +156,7 @@ def topology_fragmented(q: Question) -> Cause | None:
     wish, level = narrow
     largest, where = largest_domain(q.copies, level, q, wish.slice_size)
     need = wish.slice_size or q.need
-    held = int(np.isin(q.draft.tables.static[q.row], HELD_BACK).sum())
+    held = int(is_held(q.draft.tables.static[q.row]).sum())
     unlock = [f"largest free block in one {level_name(level, q)} is {in_gpus(q, largest)}"]
     if held:
         unlock.append(f"{counted(held, 'node')} held back")

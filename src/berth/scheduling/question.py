@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from berth.base.units import from_milli
-from berth.model.reasons import BLOCK_WORDS, HELD_BACK, Block, Cause
+from berth.model.reasons import BLOCK_WORDS, Block, Cause
 from berth.model.resources import is_accelerator
 from berth.model.workload import WHOLE, PodSet, TopologyWish, Workload
 from berth.scheduling import kernels
 from berth.scheduling.draft import Draft
+from berth.scheduling.feasibility import is_held
 from berth.scheduling.placement import level_of
 from berth.scheduling.quota import gpu_milli
 from berth.scheduling.topology import room_by_domain
@@ -47,27 +48,17 @@ class Question:
 
 
 def question_on(workload: Workload, pod_set: PodSet, row: int, draft: Draft, allowed: Mask) -> Question:
-    columns, tables = draft.columns, draft.tables
-    static = tables.static[row]
-    kept = np.isin(static, np.array([int(b) for b in HELD_BACK], np.uint8))
-    open_static = np.where(kept, 0, static).astype(np.uint8)[None, :]
-    all_devices = np.where(columns.device_free >= 0, WHOLE, columns.device_free).astype(np.int32)
-    mended = _count(row, open_static, draft, draft.free, draft.device_free)
-    empty = _count(row, open_static, draft, columns.empty, all_devices)
-    copies = np.where(allowed, draft.copies[row], 0)
+    """The question with its answers from the tables. `allowed` (N,) are the nodes that the workload may use."""
+    copies = draft.copies[row]
+    held = np.flatnonzero(is_held(draft.tables.static[row]))
+    mended = copies.copy()
+    if len(held):
+        mended[held] = draft.count_on(row, held)
     per_pod = gpu_milli(pod_set.pod_class.requests, pod_set.pod_class.gpu_milli)
-    return Question(workload, pod_set, row, draft, copies, empty, np.where(allowed, mended, 0), per_pod)
-
-
-def _count(row: int, static: NDArray[np.uint8], draft: Draft, free: NDArray[np.int64], devices: I32) -> I32:
-    tables, columns = draft.tables, draft.columns
-    copies, block = np.zeros((1, columns.size), np.int32), np.zeros((1, columns.size), np.uint8)
-    kernels.refresh_nodes(
-        np.arange(columns.size), np.array([0]), tables.need[row : row + 1], tables.ask[row : row + 1], static,
-        free, devices, columns.island, columns.pool, copies, block,
+    return Question(
+        workload, pod_set, row, draft, np.where(allowed, copies, 0), draft.tables.copies_when_empty(row),
+        np.where(allowed, mended, 0), per_pod,
     )  # fmt: skip
-    counted_copies: I32 = copies[0]
-    return counted_copies
 
 
 def with_nodes(cause: Cause, q: Question) -> Cause:
@@ -156,18 +147,9 @@ def copies_by_gpus(q: Question, would_do: Mask) -> int:
 
 
 def node_idle(q: Question) -> NDArray[np.int64]:
-    """(N,) free GPU milli of the kind that the pod asks for."""
-    draft, columns = q.draft, q.draft.columns
+    """(N,) free GPU milli of the kind that the pod asks for; of whole GPUs only, where it asks for whole ones."""
     name = next((n for n, _ in q.pod_set.pod_class.requests if is_accelerator(n)), "")
-    column = columns.column(name)
-    if column < 0:
-        return np.zeros(columns.size, np.int64)
-    devices = np.where(draft.device_free > 0, draft.device_free, 0).sum(axis=1)
-    if q.pod_set.pod_class.gpu_milli == WHOLE:
-        # A pod that asks for whole GPUs can use nothing of one that is shared.
-        devices = (draft.device_free == WHOLE).sum(axis=1) * WHOLE
-    idle: NDArray[np.int64] = np.where(columns.pool == column, devices, np.maximum(draft.free[:, column], 0) * WHOLE)
-    return idle
+    return q.draft.idle(q.draft.columns.column(name), q.pod_set.pod_class.gpu_milli == WHOLE)
 
 
 def idle_milli(q: Question, would_do: Mask) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -116,6 +117,7 @@ def ledger_of(queues: Sequence[Queue], classes: Sequence[str], namespaces: Seque
     )
 
 
+@lru_cache(maxsize=65536)
 def gpu_milli(requests: Resources, milli: int) -> int:
     """GPU milli of one pod: a device, a partition and a replica each count as one GPU's worth of `milli`."""
     return sum(amount * milli for name, amount in requests if is_accelerator(name))

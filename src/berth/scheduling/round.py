@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import msgspec
 import numpy as np
@@ -90,7 +91,7 @@ class Round:
         """Hand a run of single pods to the kernel. `closed` (C + 1,) are GPU classes kept for others."""
         draft, tables, columns = self.draft, self.draft.tables, self.draft.columns
         rows = np.fromiter((self.rows[w][0] for w in run), np.int64, len(run))
-        milli = self._milli_of_rows()
+        milli = self._milli_of_rows
         node, devices = np.full(len(run), -1, np.int32), np.zeros(len(run), np.int64)
         limit = self.ledger.limit
         if closed is not None and closed.any():
@@ -99,7 +100,7 @@ class Round:
         gpu_class = np.where(columns.gpu_class < 0, limit.shape[1] - 1, columns.gpu_class)
         losses = self.losses
         scoring.place_run(
-            rows, self.arrivals, self.policy.refresh, losses.quantum, self._alike(),
+            rows, self.arrivals, self.policy.refresh, losses.quantum, draft.alike,
             losses.rows, losses.demand, losses.columns, losses.needs, losses.many, losses.unit, losses.mix,
             losses.weight, losses.usable_at, losses.units_at,
             losses.usable, losses.units, losses.supply, losses.value, losses.supply_sum,
@@ -194,16 +195,6 @@ class Round:
             seconds,
         )
 
-    def _alike(self) -> I32:
-        """(N,) the same number for nodes that are equal in everything that a decision looks at."""
-        draft, columns = self.draft, self.draft.columns
-        parts = (draft.free, draft.device_free, columns.island, columns.pool[:, None], columns.gpu_class[:, None])
-        bytes_of = np.concatenate(
-            [p.astype(np.int64) for p in parts] + [draft.tables.static.T.astype(np.int64)], axis=1
-        )
-        groups: dict[bytes, int] = {}
-        return np.array([groups.setdefault(row.tobytes(), len(groups)) for row in bytes_of], np.int32)
-
     def _shape(self, w: int) -> object:
         """Workloads with the same shape wait for the same reason."""
         workload = self.workloads[w]
@@ -211,7 +202,9 @@ class Round:
             (row, s.count, s.min_count, s.topology) for row, s in zip(self.rows[w], workload.pod_sets, strict=True)
         )
         limits = int(self.queue[w]) if self.ledger.has_limits else -1
-        return (sets, workload.topology, limits, w in self.unproven)
+        # Pods that look at each other's labels are alike only where their labels are.
+        labels = self.draft.neighbours and (workload.namespace, tuple(s.labels for s in workload.pod_sets))
+        return (sets, workload.topology, limits, labels, w in self.unproven)
 
     def _limited(self, w: int) -> Verdict | None:
         """The limit of a GPU class is what keeps a workload, where without it there would be room."""
@@ -262,6 +255,7 @@ class Round:
                 for c, count in zip(classes.tolist(), counts.tolist(), strict=True):
                     self.ledger.take(int(self.queue[w]), c, milli * count)
 
+    @cached_property
     def _milli_of_rows(self) -> I64:
         """(M,) GPU milli of one pod of each class row in use."""
         milli = np.zeros(len(self.draft.tables.rows), np.int64)
@@ -279,10 +273,21 @@ def _ledger(snapshot: Snapshot) -> Ledger:
     if len(ledger.names) < 2 and not ledger.has_limits and not ledger.has_quotas:
         return ledger
     class_of = {n.name: classes.index(n.gpu_class) if n.gpu_class in classes else -1 for n in snapshot.nodes}
+    payers: dict[tuple[str, str], int | None] = {}
+    held: dict[tuple[int, int], int] = {}
     for a in snapshot.allocations:
         milli = gpu_milli(a.pod_class.requests, a.pod_class.gpu_milli)
-        if milli and (a.queue in ledger.index or a.namespace in ledger.index or a.namespace in ledger.of_namespace):
-            ledger.take(ledger.queue_of(a.queue, a.namespace), class_of.get(a.node, -1), milli)
+        if milli:
+            who = (a.queue, a.namespace)
+            if who not in payers:
+                known = a.queue in ledger.index or a.namespace in ledger.index or a.namespace in ledger.of_namespace
+                payers[who] = ledger.queue_of(*who) if known else None
+            q = payers[who]
+            if q is not None:
+                key = (q, class_of.get(a.node, -1))
+                held[key] = held.get(key, 0) + milli
+    for (q, c), milli in held.items():
+        ledger.take(q, c, milli)
     return ledger
 
 

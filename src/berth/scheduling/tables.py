@@ -17,7 +17,7 @@ from berth.model.snapshot import Snapshot
 from berth.model.workload import WHOLE, PodClass
 from berth.scheduling import kernels
 from berth.scheduling.columns import Columns, by_node, columns_of, refill
-from berth.scheduling.feasibility import blocks_of
+from berth.scheduling.feasibility import blocks_of, is_held
 
 I64 = NDArray[np.int64]
 I32 = NDArray[np.int32]
@@ -39,6 +39,8 @@ class Tables:
         self._by_identity: dict[int, int] = {}
         self.classes: list[PodClass] = []
         self._held_on: dict[int, list[Allocation]] = {}
+        self._moved = 0
+        self.alike: I32 = np.zeros(0, np.int32)
         self._nodes: tuple[Node, ...] = ()
 
     def sync(self, snapshot: Snapshot, pod_classes: Sequence[PodClass]) -> Columns:
@@ -59,7 +61,25 @@ class Tables:
         else:
             self._follow(columns, snapshot)
         self._add([c for c in dict.fromkeys(pod_classes) if c not in self.rows])
+        if not len(self.alike) or self._moved > columns.size // 2:
+            self._group()
         return columns
+
+    def apart(self, nodes: I64) -> None:
+        """Nodes have changed: each is like no other until the groups are made anew."""
+        if len(self.alike):
+            self.alike[nodes] = len(self.alike) + nodes
+            self._moved += len(nodes)
+
+    def _group(self) -> None:
+        """alike (N,): the same number for nodes that are equal in everything that a decision looks at."""
+        columns = self.columns
+        assert columns is not None
+        parts = (columns.free, columns.device_free, columns.island, columns.pool[:, None], columns.gpu_class[:, None])
+        bytes_of = np.concatenate([p.astype(np.int64) for p in parts] + [self.static.T.astype(np.int64)], axis=1)
+        groups: dict[bytes, int] = {}
+        self.alike = np.array([groups.setdefault(row.tobytes(), n) for n, row in enumerate(bytes_of)], np.int32)
+        self._moved = 0
 
     def row(self, pod_class: PodClass) -> int:
         """The row of a class. Looked up by identity first: equal classes are nearly always one object."""
@@ -68,6 +88,22 @@ class Tables:
             row = self._by_identity[id(pod_class)] = self.rows[pod_class]
             self.classes.append(pod_class)  # keeps the object alive, and with it its identity
         return row
+
+    def copies_when_empty(self, row: int) -> I32:
+        """(N,) pods of a class that fit where only DaemonSets run, held-back nodes included."""
+        known = self._when_empty.get(row)
+        if known is None:
+            columns = self.columns
+            assert columns is not None
+            static = np.where(is_held(self.static[row]), 0, self.static[row]).astype(np.uint8)
+            whole = np.where(columns.device_free >= 0, WHOLE, columns.device_free).astype(np.int32)
+            copies, block = np.zeros((1, columns.size), np.int32), np.zeros((1, columns.size), np.uint8)
+            kernels.refresh_nodes(
+                np.arange(columns.size), np.zeros(1, np.int64), self.need[row : row + 1], self.ask[row : row + 1],
+                static[None, :], columns.empty, whole, columns.island, columns.pool, copies, block,
+            )  # fmt: skip
+            known = self._when_empty[row] = copies[0]
+        return known
 
     def refresh(self, nodes: I64) -> None:
         """Count again what fits on these nodes."""
@@ -82,6 +118,8 @@ class Tables:
         assert self.columns is not None
         size, width = self.columns.size, len(self.columns.resources)
         self.rows, self._by_identity, self.classes = {}, {}, []
+        self._when_empty: dict[int, I32] = {}
+        self.alike = np.zeros(0, np.int32)
         self.need: I64 = np.zeros((0, width), np.int64)
         self.ask: I32 = np.zeros((0, 4), np.int32)
         self.static: U8 = np.zeros((0, size), np.uint8)
@@ -102,10 +140,13 @@ class Tables:
             refill(columns, n, held_on.get(n, ()))
             if (before != columns.empty[n]).any():
                 self._refuse_again(columns)
-        self.refresh(np.array(sorted(changed), np.int64))
+        nodes = np.array(sorted(changed), np.int64)
+        self.refresh(nodes)
+        self.apart(nodes)
 
     def _refuse_again(self, columns: Columns) -> None:
         """A DaemonSet came or went: what is too small even when empty may differ."""
+        self._when_empty.clear()
         for pod_class, row in self.rows.items():
             self.static[row] = blocks_of(pod_class, columns)
 
@@ -125,6 +166,7 @@ class Tables:
         self.need = np.concatenate([self.need, need])
         self.ask = np.concatenate([self.ask, ask])
         self.static = np.concatenate([self.static, static])
+        self.alike = np.zeros(0, np.int32)  # nodes that were alike may differ for a new class
         grown = (len(pod_classes), size)
         self.copies = np.concatenate([self.copies, np.zeros(grown, np.int32)])
         self.block = np.concatenate([self.block, np.zeros(grown, np.uint8)])

@@ -56,7 +56,7 @@ def each_pod(q: Question) -> str:
 
 def gpus(milli: int, word: str = "") -> str:
     """`1 GPU`, `0.5 GPU`, `3 GPUs`; with a word `3 more GPUs`."""
-    return f"{from_milli(milli)} {word + ' ' if word else ''}GPU{'s' if milli > WHOLE else ''}"
+    return f"{from_milli(milli)} {word + ' ' if word else ''}GPU{'s' if milli > WHOLE or not milli else ''}"
 
 
 def in_gpus(q: Question, pods: int) -> str:
