@@ -10,6 +10,7 @@ from berth.model.gpus import GpuMapping, read_mapping
 from berth.model.queue import Queue
 from berth.model.snapshot import Snapshot
 from berth.model.topology import Level, discover
+from berth.sources.domains import Domains
 from berth.sources.dump import Dump
 from berth.sources.inventory import Inventory
 from berth.sources.nodes import read_node
@@ -49,7 +50,8 @@ def snapshot_of(
         for gpu_class in reading.gpu_classes:
             classes.setdefault(gpu_class.name, gpu_class)
         told.extend(f"node {name}: {problem}" for problem in reading.problems)
-    pods = Pods(inventory, held_devices(inventory.claims, named))
+    topology = discover([n.labels for n in nodes], _levels(inventory))
+    pods = Pods(inventory, held_devices(inventory.claims, named), Domains(topology, nodes))
     allocations, workloads = pods.held(), pods.waiting()
     return Snapshot(
         nodes=tuple(nodes),
@@ -57,7 +59,7 @@ def snapshot_of(
         workloads=workloads,
         gpu_classes=tuple(classes[name] for name in sorted(classes)),
         queues=_queues(inventory),
-        topology=discover([n.labels for n in nodes], _levels(inventory)),
+        topology=topology,
         now_s=now_s,
         notes=(*told, *pods.notes(frozenset(inventory.nodes))),
     )

@@ -64,7 +64,10 @@ def objects(content: Content, name: str) -> Iterator[Found]:
     """Each object of the file. Raises BadInput with the line where the text is not YAML."""
     reader = _Reader(content, name)
     for start, end in _documents(content):
-        yield from reader.document(start, end)
+        try:
+            yield from reader.document(start, end)
+        except AliasUnknown as error:
+            raise reader.not_yaml(error, start) from None
 
 
 def line_of(content: Content, offset: int) -> int:
@@ -155,10 +158,7 @@ class _Reader:
         if end - start > WHOLE_AT_MOST:
             problem = "anchors are shared between items, and the list is too large to be read at once."
             raise BadInput(self.name, problem, "Dump it with kubectl, which writes none.", UNREADABLE)
-        try:
-            tree = self._parse(self.content[start:end], start)
-        except AliasUnknown as error:
-            raise self._not_yaml(error, start) from None
+        tree = self._parse(self.content[start:end], start)
         items = tree.get("items") if isinstance(tree, dict) else None
         for item in (items if isinstance(items, list) else [])[skip:]:
             yield self._typed(item, start, kind, api_version)
@@ -167,10 +167,7 @@ class _Reader:
         text = self.content[start:end]
         if _NOTHING.fullmatch(text):
             return
-        try:
-            found = self._object(text, start, "", "")
-        except AliasUnknown as error:
-            raise self._not_yaml(error, start) from None
+        found = self._object(text, start, "", "")
         tree = found[2]
         if found[1].endswith("List") and isinstance(tree, dict) and isinstance(tree.get("items"), list):
             kind = "" if found[1] == "List" else found[1].removesuffix("List")
@@ -266,12 +263,12 @@ class _Reader:
         except AliasUnknown:
             raise
         except (YAMLError, UnicodeDecodeError) as error:
-            raise self._not_yaml(error, offset) from None
+            raise self.not_yaml(error, offset) from None
         except RecursionError:
             where = f"{self.name}: line {line_of(self.content, offset)}"
             raise BadInput(where, "YAML nested too deeply.", RETRY, UNREADABLE) from None
 
-    def _not_yaml(self, error: Exception, offset: int) -> BadInput:
+    def not_yaml(self, error: Exception, offset: int) -> BadInput:
         line = line_of(self.content, offset)
         problem = getattr(error, "problem", None) or str(error).splitlines()[0]
         return BadInput(f"{self.name}: object at line {line}", f"not YAML: {problem}.", RETRY, UNREADABLE)

@@ -59,7 +59,8 @@ def read_node(
     gpu_class = gpu_class_of(told, allocatable, mapping)
     parts = partition_classes(labels, gpu_class) if gpu_class else ()
     resource, devices = _devices(labels, allocatable, capacity, gpu_class, problems)
-    named_only = bool(named) and not any(get(capacity, r) for r in (NVIDIA_GPU, NVIDIA_SHARED))
+    is_counted = any(get(has, r) for has in (capacity, allocatable) for r in (NVIDIA_GPU, NVIDIA_SHARED))
+    named_only = bool(named) and not is_counted
     if named and (named_only or len(named) == len(devices)):
         island = 0 if gpu_class and gpu_class.link == "nvlink" else NO_ISLAND
         devices = tuple(d.device(i, island, devices) for i, d in enumerate(named))

@@ -9,10 +9,12 @@ from msgspec.structs import replace
 
 from berth.dialects.membership import Membership, Memberships, PodFacts, index, merged, standings
 from berth.model.cluster import Allocation
-from berth.model.workload import PodClass, PodSet, Workload
+from berth.model.workload import NodeTerm, PodClass, PodSet, TopologyWish, Workload
+from berth.sources.domains import Domains
 from berth.sources.inventory import Inventory, Key, Pairs, PodRecord
 from berth.sources.pod_class import with_inherited
 from berth.sources.pods_doubts import Doubts
+from berth.sources.selectors import both
 from berth.sources.volumes import volume_wishes
 
 # Owners whose pods come back on the same node: DaemonSets, and the node itself for static pods.
@@ -29,11 +31,15 @@ class _Group:
 
 
 class Pods:
-    """Both sides of the pods of an inventory. `devices` are the indexes that pods hold by name."""
+    """Both sides of the pods of an inventory.
 
-    def __init__(self, inventory: Inventory, devices: Mapping[Key, tuple[int, ...]]) -> None:
+    `devices` are the indexes that pods hold by name, `domains` where the nodes are.
+    """
+
+    def __init__(self, inventory: Inventory, devices: Mapping[Key, tuple[int, ...]], domains: Domains) -> None:
         self._inventory = inventory
         self._devices = devices
+        self._domains = domains
         self._mappings: dict[Pairs, dict[str, str]] = {}
         self._groups: dict[str, _Group] = {}
         self._held: list[Allocation] = []
@@ -137,6 +143,11 @@ class Pods:
         first = waiting[0][0]
         self.doubts.of_membership(membership)
         pod_sets = self._pod_sets(membership, members, waiting)
+        provenance = membership.provenance
+        if domain := self._begun(membership.topology, members, ""):
+            pod_sets = [(self._kept_in(s, domain), missing) for s, missing in pod_sets]
+            where = ", ".join(f"{r.key}={r.values[0]}" for r in domain.expressions)
+            provenance = (*provenance, ("domain", f"its running pods are in {where}"))
         gates = {gate for r, _ in waiting for gate in r.gates}
         if membership.suspended:
             gates.add(SUSPENDED)
@@ -154,13 +165,25 @@ class Pods:
             scheduler=first.scheduler,
             gates=tuple(sorted(gates)),
             missing_pods=sum(missing for _, missing in pod_sets),
-            provenance=membership.provenance,
+            provenance=provenance,
         )
+
+    def _begun(
+        self, wishes: Iterable[TopologyWish], members: Iterable[tuple[PodRecord, Membership]], pod_set: str
+    ) -> NodeTerm | None:
+        """The domain that running pods have already chosen for the rest; of one set, or of all where it is ""."""
+        running = [r.node for r, m in members if r.node and not r.has_ended and pod_set in ("", m.pod_set)]
+        return self._domains.of(wishes, running) if running else None
+
+    @staticmethod
+    def _kept_in(pod_set: PodSet, domain: NodeTerm) -> PodSet:
+        affinity = both(pod_set.pod_class.node_affinity, (domain,))
+        return replace(pod_set, pod_class=replace(pod_set.pod_class, node_affinity=affinity))
 
     def _pod_sets(
         self,
         membership: Membership,
-        members: Iterable[tuple[PodRecord, Membership]],
+        members: list[tuple[PodRecord, Membership]],
         waiting: list[tuple[PodRecord, Membership]],
     ) -> list[tuple[PodSet, int]]:
         """What is still to be placed: (set, how many of its pods nobody has created yet).
@@ -195,6 +218,8 @@ class Pods:
                 topology=standing[name].topology if name in standing else (),
                 labels=records[0].labels if records else waiting[0][0].labels,
             )
+            if domain := self._begun(made.topology, members, name):
+                made = self._kept_in(made, domain)
             sets.append((made, absent))
         if not any(s.min_count for s, _ in sets):
             # Enough of the gang runs already: each further pod is welcome by itself.
