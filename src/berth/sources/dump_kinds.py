@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import typing
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from msgspec import Struct
@@ -55,7 +55,7 @@ _PASSED_OVER = frozenset((("apps", "ControllerRevision"), ("apps", "DaemonSet"),
 PLAIN = dict
 
 
-@cache
+@lru_cache(maxsize=4096)
 def type_of(api_version: str, kind: str) -> type[Any] | None:
     """What to decode an object into: a Struct, `PLAIN`, or None where the kind is not read."""
     group = api_version.rpartition("/")[0]

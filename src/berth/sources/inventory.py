@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec import Struct
 
@@ -20,6 +20,7 @@ from berth.model.workload import PodClass
 from berth.sources.dump import Found
 from berth.sources.pod_class import PodReader, PodReading
 
+T = TypeVar("T")
 Pairs = tuple[tuple[str, str], ...]
 Key = tuple[str, str]  # (namespace, name)
 
@@ -87,9 +88,10 @@ class Inventory:
         self._repeated: list[str] = []
         self._conflicting: list[str] = []
 
-    def share(self, thing: Any) -> Any:
+    def share(self, thing: T) -> T:
         """The one object for all that equal this one."""
-        return self._shared.setdefault(thing, thing)
+        found: T = self._shared.setdefault(thing, thing)
+        return found
 
     def add(self, found: Found) -> None:
         """Raises BadInput for an object without a name."""

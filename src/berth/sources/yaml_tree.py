@@ -11,7 +11,7 @@ from typing import Any
 
 from yaml import MappingNode, ScalarNode, SequenceNode, YAMLError
 from yaml.composer import ComposerError
-from yaml.cyaml import CParser
+from yaml.cyaml import CParser  # type: ignore[attr-defined]
 
 __all__ = ["AliasUnknown", "YAMLError", "parse", "scalar"]
 
@@ -104,10 +104,16 @@ def _build(node: Any, seen: dict[int, Any] | None) -> Any:
 
 
 def _scalar(node: ScalarNode) -> Any:
-    tag, value = node.tag, node.value
+    tag: Any = node.tag  # what the resolver said, or a tag that the text spells out
+    value = node.value
     if tag is False or tag in _TEXT_TAGS:
         return value
     return scalar(value)
+
+
+def _is_plain(node: ScalarNode) -> bool:
+    tag: Any = node.tag
+    return tag is True
 
 
 def _sequence(node: SequenceNode, seen: dict[int, Any] | None) -> list[Any]:
@@ -121,7 +127,7 @@ def _mapping(node: MappingNode, seen: dict[int, Any] | None) -> dict[str, Any]:
         if type(key_node) is not ScalarNode:
             raise YAMLError("a key is a list or a mapping, where Kubernetes has text")
         key = key_node.value
-        if key == "<<" and key_node.tag is True:
+        if key == "<<" and _is_plain(key_node):
             merged.append(_build(value_node, seen))
             continue
         if key in found:
