@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hypothesis import strategies as st
 
@@ -45,9 +45,17 @@ class Size:
     gates: bool = True
     priorities: bool = True
     odd_nodes: bool = True  # taints, cordons, not ready, unfit
+    node_kinds: tuple[str, ...] = ("gpu", "gpu", "gpu", "counted", "mig", "cpu")
+    asks: tuple[str, ...] = ("none", "one", "one", "many", "many", "share", "share", "mig")
+    odd_asks: bool = True  # selectors, affinities, tolerations, capabilities, names of nodes
 
 
 SMALL_CLUSTER = Size()
+# Where plain pods and plain nodes meet, what decides is how they fit together.
+TIGHT = Size(
+    nodes=4, pods=3, queues=False, gates=False, priorities=False, odd_nodes=False, odd_asks=False,
+    node_kinds=("gpu", "gpu", "gpu", "gpu", "counted"), asks=("none", "one", "one", "many", "many", "share", "share"),
+)  # fmt: skip
 
 
 def mostly(usual, *others):
@@ -63,14 +71,14 @@ healths = mostly(Health.Fit, Health.Suspect, Health.Unfit, Health.Unknown)
 
 @st.composite
 def nodes(draw, name="n0", size=SMALL_CLUSTER):
-    kind = draw(st.sampled_from(["gpu", "gpu", "gpu", "counted", "mig", "cpu"]))
+    kind = draw(st.sampled_from(size.node_kinds))
     amounts = {
         "cpu": draw(st.sampled_from([2_000, 4_000, 8_000])),
         "memory": draw(st.sampled_from([4, 8, 16])) * GIB,
         "pods": draw(mostly(110, 2, 3)),
     }
     devices, resource, gpu_class = (), "", ""
-    number = draw(st.integers(1, size.devices))
+    number = draw(st.integers(1, size.devices) if size.odd_nodes else st.sampled_from([4, 2, 3, 4, 1]))
     if kind == "gpu":
         joined = draw(islands)
         devices = tuple(
@@ -78,7 +86,7 @@ def nodes(draw, name="n0", size=SMALL_CLUSTER):
             for g in range(number)
         )
         resource, amounts[GPU] = GPU, draw(mostly(number, max(number - 1, 1), number + 1)) if size.odd_nodes else number
-        gpu_class = draw(st.sampled_from([BIG.name, BIG.name, SMALL.name, ""]))
+        gpu_class = draw(mostly(BIG.name, SMALL.name, "")) if size.odd_nodes else BIG.name
     elif kind == "counted":
         amounts[GPU], gpu_class = number, draw(st.sampled_from([BIG.name, SMALL.name, ""]))
     elif kind == "mig":
@@ -135,8 +143,8 @@ capabilities = mostly(
 
 
 @st.composite
-def pod_classes(draw, is_plain=False):
-    kind = draw(st.sampled_from(["none", "one", "one", "many", "many", "share", "share", "mig"]))
+def pod_classes(draw, size=SMALL_CLUSTER):
+    kind = draw(st.sampled_from(size.asks))
     asked = {
         "cpu": draw(st.sampled_from([0, 500, 1_000, 3_000])),
         "memory": draw(st.sampled_from([0, 1, 5])) * GIB,
@@ -145,24 +153,26 @@ def pod_classes(draw, is_plain=False):
     if kind == "one":
         asked[GPU] = 1
     elif kind == "many":
-        asked[GPU] = draw(st.integers(2, 4))
+        asked[GPU] = draw(mostly(2, 3, 4))
     elif kind == "share":
         asked[GPU], milli = 1, draw(shares)
     elif kind == "mig":
         asked[MIG] = draw(st.integers(1, 2))
-    if draw(mostly(False, False, True)):
+    if not size.odd_asks:
+        joined = Capability(link="nvlink") if kind == "many" and draw(st.booleans()) else Capability()
+        return PodClass(resources(asked), milli, least=joined)
+    if draw(mostly(False, False, False, True)):
         asked[NIC] = 1
-    if is_plain:
-        return PodClass(resources(asked), milli)
-    least = draw(capabilities) if GPU in asked else Capability()
+    odd = st.sampled_from([0, 0, 0, 1, 2, 3, 4])
+    which = draw(odd), draw(odd)
     return PodClass(
         resources(asked),
         milli,
-        least=least,
-        node_selector=draw(selections),
-        node_affinity=draw(affinities),
-        tolerations=draw(tolerations),
-        node_name=draw(mostly("", "", "", "n0")),
+        least=draw(capabilities) if GPU in asked else Capability(),
+        node_selector=draw(selections) if 1 in which else (),
+        node_affinity=draw(affinities) if 2 in which else (),
+        tolerations=draw(tolerations) if 3 in which else (),
+        node_name=draw(mostly("", "n0")) if 4 in which else "",
     )
 
 
@@ -173,7 +183,7 @@ def pod_classes(draw, is_plain=False):
 def allocations(draw, cluster, name="a0", classes=None, queues=()):
     """A pod on one of the nodes, or on one that is gone; where devices are named, as many as it asks for."""
     node = draw(st.sampled_from([*cluster, None] if cluster else [None]))
-    pod_class = draw(st.sampled_from(classes) if classes else pod_classes(is_plain=True))
+    pod_class = draw(st.sampled_from(classes) if classes else pod_classes(replace(SMALL_CLUSTER, odd_asks=False)))
     asked = dict(pod_class.requests).get(GPU, 0)
     devices: tuple[int, ...] = ()
     if node is not None and len(node.devices) >= asked > 0 and draw(st.booleans()):
@@ -262,7 +272,7 @@ def queue_trees(draw):
 @st.composite
 def snapshots(draw, size=SMALL_CLUSTER):
     cluster = tuple(draw(nodes(f"n{i}", size)) for i in range(draw(st.integers(1, size.nodes))))
-    classes = draw(st.lists(pod_classes(), min_size=1, max_size=4))
+    classes = draw(st.lists(pod_classes(size), min_size=1, max_size=4))
     queues = draw(queue_trees()) if size.queues else ()
     names = tuple(q.name for q in queues)
     running = tuple(

@@ -10,41 +10,36 @@ from __future__ import annotations
 import oracle
 from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
-from strategies import BIG, SMALL, TOPOLOGY, Size, allocations, mostly, nodes, pod_classes, workloads
+from strategies import BIG, SMALL, TIGHT, TOPOLOGY, Size, allocations, mostly, nodes, pod_classes, workloads
 
 from berth.model.reasons import Answer
 from berth.model.snapshot import Snapshot
 from berth.model.topology import Topology
 from berth.scheduling.cycle import cycle
 
-SIZE = Size(nodes=5, devices=4, pods=4, gates=False, priorities=False)
+ODD = Size(nodes=5, pods=4, gates=False, priorities=False)
 MOST_PODS = 5
 
 exhaustively = settings(
-    max_examples=300, deadline=None, derandomize=True,
+    max_examples=400, deadline=None, derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],
 )  # fmt: skip
 
 
 @st.composite
-def lone_workloads(draw):
+def lone_workloads(draw, size=ODD, least_sets=1):
     """A small cluster in which one workload waits."""
-    cluster = tuple(draw(nodes(f"n{i}", SIZE)) for i in range(draw(st.integers(1, SIZE.nodes))))
-    classes = draw(st.lists(pod_classes(), min_size=1, max_size=3))
-    running = tuple(draw(allocations(cluster, f"a{i}")) for i in range(draw(st.integers(0, 5))))
-    workload = draw(workloads("w", classes, SIZE))
-    return Snapshot(cluster, running, (workload,), (BIG, SMALL), topology=draw(mostly(TOPOLOGY, Topology())))
-
-
-@st.composite
-def tight_gangs(draw):
-    """Plain nodes and several pod sets: what fits one by one and not together is frequent here."""
-    size = Size(nodes=3, devices=4, pods=3, gates=False, priorities=False, odd_nodes=False)
     cluster = tuple(draw(nodes(f"n{i}", size)) for i in range(draw(st.integers(1, size.nodes))))
-    classes = draw(st.lists(pod_classes(), min_size=1, max_size=3))
-    running = tuple(draw(allocations(cluster, f"a{i}", classes)) for i in range(draw(st.integers(0, 3))))
-    workload = draw(workloads("w", classes, size, least_sets=2))
-    return Snapshot(cluster, running, (workload,), (BIG, SMALL), topology=TOPOLOGY)
+    classes = draw(st.lists(pod_classes(size), min_size=1, max_size=3))
+    running = tuple(draw(allocations(cluster, f"a{i}")) for i in range(draw(st.integers(0, 5))))
+    workload = draw(workloads("w", classes, size, least_sets=least_sets))
+    topology = draw(mostly(TOPOLOGY, Topology())) if size.odd_nodes else TOPOLOGY
+    return Snapshot(cluster, running, (workload,), (BIG, SMALL), topology=topology)
+
+
+# What fits one by one and not together is frequent where everything is plain but the sets.
+tight_gangs = lone_workloads(TIGHT, least_sets=2)
+clusters = st.one_of(lone_workloads(), lone_workloads(TIGHT), tight_gangs)
 
 
 def is_placed(plan):
@@ -56,7 +51,7 @@ def is_small(workload):
 
 
 @exhaustively
-@given(snapshot=st.one_of(lone_workloads(), tight_gangs()))
+@given(snapshot=clusters)
 def test_a_workload_is_placed_exactly_where_it_fits(snapshot):
     assume(is_small(snapshot.workloads[0]))
     fits = oracle.fits(snapshot.workloads[0], snapshot)
@@ -68,7 +63,7 @@ def test_a_workload_is_placed_exactly_where_it_fits(snapshot):
 
 
 @exhaustively
-@given(snapshot=st.one_of(lone_workloads(), tight_gangs()))
+@given(snapshot=clusters)
 def test_never_is_said_exactly_where_the_cluster_as_built_is_too_small(snapshot):
     assume(is_small(snapshot.workloads[0]))
     plan = cycle(snapshot)
