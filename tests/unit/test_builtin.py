@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 
+import msgspec
 import numpy as np
 import pytest
 
 from berth.model.gpus import gpu_class_of
+from berth.model.reasons import Reason
 from berth.model.resources import NVIDIA_GPU, get
+from berth.scheduling.cycle import cycle
 from berth.simulation import builtin, figures, jobs
 from berth.simulation.day import gpus_of, kind_of
+from berth.simulation.mistakes import mistakes
 from berth.simulation.workday import builtin_day
 
 
@@ -123,3 +127,31 @@ def test_sizes_are_between_the_two_published_ones():
     whole = [gpus_of(w) for w in drawn if w.pod_sets[0].name in ("main", "worker") and gpus_of(w) >= 1]
     share = sum(g == 1 for g in whole) / len(whole)
     assert figures.GPUS_ITP[1] < share < figures.GPUS_PHILLY[1]
+
+
+SAID = {
+    "pretrain-one-rack": Reason.TopologyTooSmall,
+    "pretrain-superpod": Reason.UnknownTopologyLevel,
+    "train-16-in-one": Reason.LargerThanNode,
+    "train-eight-t4": Reason.LargerThanNode,
+    "pretrain-b200": Reason.ClassUnavailable,
+    "notebook-180g": Reason.ClassUnavailable,
+    "eval-zone-3": Reason.NoNodeMatches,
+    "finetune-typo": Reason.MisspeltResource,
+    "debug-rack-5": Reason.NodesHeldBack,
+    "eval-h200": Reason.NotTolerated,
+    "sweep-96": Reason.LargerThanLimit,
+    "waits-for-approval": Reason.Gated,
+    "pretrain-missing-pod": Reason.WaitingForGang,
+    "preprocess-62-cores": None,
+    "render-one-rack": None,
+    "sweep-60": None,
+}
+
+
+def test_each_mistake_is_told_by_its_reason():
+    """On the empty cluster, so that nothing but the mistake keeps them waiting."""
+    workloads = tuple(a.workload for a in mistakes())
+    plan = cycle(msgspec.structs.replace(builtin.cluster(), workloads=workloads))
+    said = {w.name: plan.verdicts[i].reason if i in plan.verdicts else None for i, w in enumerate(workloads)}
+    assert said == SAID

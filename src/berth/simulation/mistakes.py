@@ -1,4 +1,4 @@
-"""Workloads of the built-in day that wait for a reason worth telling: the requests that people get wrong.
+"""Workloads of the built-in day that wait for a reason worth telling: mostly requests that people get wrong.
 
 None is drawn: they are the same whatever the seed, so that the day's report always shows what a verdict says.
 Each was seen in public issue trackers of schedulers in one form or another.
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from berth.base.units import GIB
 from berth.model.resources import CPU, MEMORY, resources
 from berth.model.workload import Capability, PodClass, PodSet, TopologyWish, Workload
-from berth.simulation.asks import ANY, HOPPER, pod_class
+from berth.simulation.asks import HOPPER, pod_class
 from berth.simulation.builtin import BLOCK_LABEL, DEDICATED, RACK_LABEL, ZONE_LABEL
 from berth.simulation.figures import SEVERAL
 from berth.simulation.jobs import JOB_PRIORITY, Arrival
@@ -29,15 +29,15 @@ def mistakes() -> Iterator[Arrival]:
     yield _one(2.0, "llm", "pretrain-one-rack", PodSet("worker", whole_node, 8, 8, rack), "PyTorchJob")
     # A level that no node is labelled with.
     pod = (TopologyWish("superpod"),)
-    yield _one(3.2, "vision", "pretrain-superpod", PodSet("worker", whole_node, 4, 4, pod), "PyTorchJob")
+    yield _one(3.2, "vision", "pretrain-superpod", PodSet("worker", whole_node, 2, 2, pod), "PyTorchJob")
     # 16 GPUs in one pod: two pods of eight were meant.
     yield _one(5.1, "speech", "train-16-in-one", PodSet("main", pod_class(cpu, memory, 16)))
     # Eight T4 in one pod; the largest T4 node has four.
     t4 = Capability(products=("T4",))
     yield _one(6.3, "ads", "train-eight-t4", PodSet("main", pod_class(32000, 131072, 8, least=t4)))
     # A product that the cluster does not have.
-    b200 = Capability(products=("B200",))
-    yield _one(8.4, "frontier", "try-b200", PodSet("main", pod_class(11400, 48128, 1, least=b200)))
+    b200 = pod_class(cpu, memory, 8, least=Capability(products=("B200",)))
+    yield _one(8.4, "frontier", "pretrain-b200", PodSet("worker", b200, 8, 8), "PyTorchJob")
     # More memory than any GPU has.
     vast = Capability(memory_bytes=180 * GIB)
     yield _one(9.0, "interns", "notebook-180g", PodSet("main", pod_class(8000, 30517, 1, least=vast)))
@@ -57,13 +57,19 @@ def mistakes() -> Iterator[Arrival]:
     # More than the queue may ever use at once.
     one = pod_class(8000, 30517, 1)
     yield _one(13.0, "interns", "sweep-96", PodSet("worker", one, 96, 96), "RayJob")
-    # One GPU with more CPU than a node with free GPUs has left.
-    yield _one(14.0, "speech", "preprocess-180-cores", PodSet("main", pod_class(180_000, 65536, 1, least=ANY)))
     # A gate that nobody opens, and a gang of which one pod was never created.
     gated = _one(15.0, "batch", "waits-for-approval", PodSet("main", one))
     yield Arrival(_with(gated.workload, gates=("example.com/approval",)), gated.runs_s)
     partial = _one(16.0, "vision", "pretrain-missing-pod", PodSet("worker", whole_node, 4, 4), "MPIJob")
     yield Arrival(_with(partial.workload, missing_pods=1), partial.runs_s)
+
+    # Three that are in order, and that only an empty cluster has room for: nodes whose GPUs and CPU are
+    # free at once, a rack with room for nearly a rack, a queue that uses nothing else.
+    greedy = pod_class(62_000, 65536, 1, least=Capability(products=("V100",)))
+    yield _one(14.0, "speech", "preprocess-62-cores", PodSet("main", greedy, 4, 4), "MPIJob")
+    halves = pod_class(32000, 131072, 4, least=Capability(products=("L40S",)))
+    yield _one(17.0, "batch", "render-one-rack", PodSet("worker", halves, 13, 13, rack), "RayJob")
+    yield _one(20.0, "interns", "sweep-60", PodSet("worker", one, 60, 60), "RayJob")
 
 
 def _one(hour: float, team: str, name: str, pod_set: PodSet, kind: str = "Job") -> Arrival:

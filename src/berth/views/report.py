@@ -14,6 +14,7 @@ from berth.simulation.outcome import LeftWaiting, Outcome
 from berth.views.tables import BLOCKS, HEADER_STYLE, QUIET_STYLE, Column, Signs, bar, curve, pct, say, signs, table
 
 MOST_VERDICTS = 10
+FINAL_PLACES = 4  # of them, kept for what will never start
 BAR = 30
 INDENT = 2
 UNDER_VERDICT = INDENT + 9
@@ -202,8 +203,8 @@ def _speed(outcome: Outcome, screen: Console) -> None:
 def most_telling(left: Sequence[LeftWaiting], most: int = MOST_VERDICTS) -> list[LeftWaiting]:
     """One workload for each reason, the one that asks for most; reasons that hold up most GPUs come first.
 
-    What can start one day comes before what never will. Workloads without a verdict are left out. Ties go to
-    who waits longest, then by name.
+    What can start one day comes before what never will, which has FINAL_PLACES places of the `most` at least.
+    Workloads without a verdict are left out. Ties go to who waits longest, then by name.
     """
     by_reason: dict[Reason | None, list[LeftWaiting]] = {}
     for one in left:
@@ -211,9 +212,13 @@ def most_telling(left: Sequence[LeftWaiting], most: int = MOST_VERDICTS) -> list
             by_reason.setdefault(_reason(one), []).append(one)
     groups = sorted(
         by_reason.values(),
-        key=lambda group: (_is_final(group[0]), -sum(one.gpus for one in group), _name_of(group[0])),
+        key=lambda group: (-sum(one.gpus for one in group), _name_of(group[0])),
     )
-    return [min(group, key=lambda one: (-one.gpus, -one.waited_s, one.workload)) for group in groups[:most]]
+    final = [group for group in groups if _is_final(group[0])]
+    other = [group for group in groups if not _is_final(group[0])]
+    other = other[: most - min(len(final), FINAL_PLACES)] if most > FINAL_PLACES else other
+    chosen = (other + final)[:most]
+    return [min(group, key=lambda one: (-one.gpus, -one.waited_s, one.workload)) for group in chosen]
 
 
 def _is_final(one: LeftWaiting) -> bool:
