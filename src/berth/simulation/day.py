@@ -24,7 +24,7 @@ from berth.model.snapshot import Snapshot
 from berth.model.workload import Workload
 from berth.scheduling.plan import devices_of
 from berth.simulation.idle import open_nodes, room_by_shape, stranded_pct, typical_of
-from berth.simulation.occupancy import Occupancy
+from berth.simulation.occupancy import GIVEN_OUT, Occupancy
 from berth.simulation.outcome import KINDS, ClassUse, LeftWaiting, Outcome, Waits
 from berth.simulation.workday import Day
 
@@ -252,7 +252,7 @@ def _outcome(
 def _classes(state: Replay, allocated: np.ndarray, is_open: np.ndarray) -> tuple[ClassUse, ...]:
     now, room = state.now, room_by_shape(state.now, is_open)
     devices = np.array([len(n.devices) for n in now.nodes])
-    lost = np.array([sum(d.health >= 2 for d in n.devices) for n in now.nodes])
+    lost = np.array([sum(d.health not in GIVEN_OUT for d in n.devices) for n in now.nodes])
     held_back = np.where(is_open, lost, devices)
     found = []
     for c, gpu_class in enumerate(state.day.cluster.gpu_classes):

@@ -11,9 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from berth.model.resources import CPU, MEMORY, get
+from berth.model.cluster import Health
+from berth.model.resources import CPU, MEMORY, NVIDIA_GPU, get
 from berth.model.snapshot import Snapshot
-from berth.model.workload import WHOLE
+from berth.model.workload import WHOLE, PodClass
 from berth.scheduling.columns import columns_of
 from berth.scheduling.feasibility import blocks_of
 from berth.simulation.occupancy import Occupancy
@@ -56,8 +57,8 @@ def typical_of(cluster: Snapshot) -> Typical:
     )
 
 
-def _gpus(pod_class) -> int:
-    return get(pod_class.requests, "nvidia.com/gpu")
+def _gpus(pod_class: PodClass) -> int:
+    return get(pod_class.requests, NVIDIA_GPU)
 
 
 def stranded_pct(typical: Typical, now: Occupancy) -> float:
@@ -84,7 +85,7 @@ def stranded_pct(typical: Typical, now: Occupancy) -> float:
 
 def open_nodes(cluster: Snapshot) -> np.ndarray:
     """(N,) nodes that new pods may go to at all."""
-    return np.array([n.ready and not n.cordoned and n.health != 2 for n in cluster.nodes], bool)
+    return np.array([n.ready and not n.cordoned and n.health is not Health.Unfit for n in cluster.nodes], bool)
 
 
 def room_by_shape(now: Occupancy, is_open: np.ndarray) -> np.ndarray:

@@ -15,6 +15,9 @@ from berth.model.resources import CPU, MEMORY, PODS, get
 from berth.model.snapshot import Snapshot
 from berth.model.workload import WHOLE, PodClass
 
+# Devices in these states are given out; the scheduler has the same rule.
+GIVEN_OUT = (Health.Fit, Health.Suspect)
+
 
 class Overcommitted(Exception):
     """A plan put something where it does not fit: a fault of the scheduler, never of the input."""
@@ -38,7 +41,7 @@ class Occupancy:
         self.device = np.zeros((len(nodes), widest), np.int64)
         for n, node in enumerate(nodes):
             for g, device in enumerate(node.devices):
-                self.device[n, g] = WHOLE if device.health in (Health.Fit, Health.Suspect) else 0
+                self.device[n, g] = WHOLE if device.health in GIVEN_OUT else 0
         names = {c.name: i for i, c in enumerate(cluster.gpu_classes)}
         self.gpu_class = np.array([names.get(n.gpu_class, -1) for n in nodes], np.int64)
         self.allocated = np.zeros(len(names), np.int64)
