@@ -338,6 +338,14 @@ def test_annotations_that_mean_nothing_are_told(key, value):
     assert found.problems[0].startswith(f'metadata.annotations["berth.dev/{key}"] is "{value}": ')
 
 
+def test_shares_of_a_gpu_by_other_schedulers_rules_are_refused_not_overlooked():
+    by_annotation = pod_class({}, {"annotations": {"gpu-fraction": "0.5"}})
+    assert by_annotation.unsupported == ("a share of a GPU (gpu-fraction)",)
+    limits = {"nvidia.com/gpu": "1", "nvidia.com/gpumem": "3000"}
+    by_resource = pod_class({"containers": [{"resources": {"limits": limits}}]})
+    assert by_resource.unsupported == ("a share of a GPU (nvidia.com/gpumem)",)
+
+
 def test_a_pod_that_names_its_node_says_so():
     assert pod_class({"nodeName": "gpu-1"}).node_name == "gpu-1"
 

@@ -81,12 +81,17 @@ def looks_like_objects(head: bytes) -> bool:
 
 
 def _walk(root: Path) -> Iterator[Path]:
-    for folder, folders, names in os.walk(root):
+    for folder, folders, names in os.walk(root, onerror=_raise):
         folders[:] = sorted(f for f in folders if not f.startswith("."))
         for name in names:
             file = Path(folder, name)
             if not name.startswith(".") and file.is_file():
                 yield file
+
+
+def _raise(error: OSError) -> None:
+    """A folder that cannot be listed would be missing from the picture without a word."""
+    raise error
 
 
 def _head(file: Path) -> bytes:

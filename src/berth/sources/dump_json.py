@@ -117,7 +117,7 @@ def _pieces(content: Content, start: int) -> Iterator[bytes]:
     """The rest of the content in pieces; what has been read of a mapping need not stay resident."""
     for begin in range(start, len(content), PIECE_BYTES):
         yield content[begin : begin + PIECE_BYTES]
-        if isinstance(content, mmap.mmap):
+        if isinstance(content, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
             page = begin // mmap.PAGESIZE * mmap.PAGESIZE
             content.madvise(mmap.MADV_DONTNEED, page, min(PIECE_BYTES, len(content) - page))
 

@@ -27,8 +27,13 @@ MEMORY, COMPUTE, PRODUCT = PREFIX + "gpu-memory", PREFIX + "gpu-compute", PREFIX
 PRECISION, LINK, RDMA = PREFIX + "gpu-precision", PREFIX + "gpu-link", PREFIX + "rdma"
 CAPABILITY_KEYS = (MEMORY, COMPUTE, PRODUCT, PRECISION, LINK, RDMA)
 
+# A share of a GPU by the rules of KAI (annotations) and HAMi (resources), whose accounts Berth does not keep.
+SHARE_KEYS = ("gpu-fraction", "gpu-memory")
+SHARE_RESOURCES = frozenset(f"nvidia.com/{name}" for name in ("gpumem", "gpumem-percentage", "gpucores"))
+
 _COMPUTE = re.compile(r"(\d{1,3})(?:\.(\d{1,3}))?", re.ASCII)
-_NO_CAPABILITY = (None,) * len(CAPABILITY_KEYS)
+_READ_KEYS = CAPABILITY_KEYS + SHARE_KEYS
+_NO_WISHES = (None,) * len(_READ_KEYS)
 _NO_LABELS: dict[str, str | None] = {}
 
 
@@ -64,8 +69,7 @@ class PodReader:
         path: str = "spec",
     ) -> PodReading:
         """The class of a pod. `volume_terms` are the nodes that its volumes allow (all of them must hold)."""
-        wishes = tuple(annotations.get(key) for key in CAPABILITY_KEYS) if annotations else _NO_CAPABILITY
-        key = self._encode(
+        wishes = tuple(annotations.get(key) for key in _READ_KEYS) if annotations else _NO_WISHESkey = self._encode(
             (
                 spec.containers,
                 spec.init_containers,
@@ -158,9 +162,13 @@ def _read(
     if spec.resource_claims:
         unsupported.append("resource claims (dynamic allocation of devices)")
     required = selectors.node_terms(nodes.required, f"{base}.nodeAffinity.required{during}", problems)
+    requests = requests_of(spec, path, problems)
+    shares = [key for key, wish in zip(_READ_KEYS, wishes, strict=True) if wish and key in SHARE_KEYS]
+    shares += [name for name, _ in requests if name in SHARE_RESOURCES]
+    unsupported += [f"a share of a GPU ({said})" for said in shares]
     return PodClass(
-        requests=requests_of(spec, path, problems),
-        least=capability(wishes, problems),
+        requests=requests,
+        least=capability(wishes[: len(CAPABILITY_KEYS)], problems),
         node_selector=selectors.pairs(spec.node_selector),
         node_affinity=selectors.both(required, volume_terms),
         preferred_nodes=selectors.preferred_terms(nodes.preferred, f"{base}.nodeAffinity.preferred{during}", problems),
