@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from hypothesis import HealthCheck, given, settings
@@ -11,6 +12,7 @@ from msgspec.structs import replace
 from berth.model.cluster import Health
 from berth.model.reasons import Answer, Reason
 from berth.model.snapshot import Snapshot
+from berth.model.workload import PodSet, Workload
 from berth.scheduling.cycle import cycle
 
 from .judging import against_plain_english, against_reality
@@ -126,3 +128,35 @@ def test_drawn(written: dict[str, Any]) -> None:
                 f"{verdict.workload} is told it waits, and even the empty cluster has no place: {verdict.message}"
             )
     assert not found, "\n".join(found)
+
+
+MOVING = re.compile(r"moving ([\d.]+) GPUs? frees (\S+)")
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+@given(scenarios())
+def test_what_would_help_helps(written: dict[str, Any]) -> None:
+    """A workload alone, that is told which nodes or which moves would help, is placed once that is done."""
+    drawn = scenario_of(written, "drawn").snapshot
+    snapshot = replace(drawn, workloads=drawn.workloads[:1])
+    plan = cycle(snapshot)
+    if 0 not in plan.verdicts:
+        return
+    verdict = plan.verdicts[0]
+    first = verdict.causes[0]
+    if len(verdict.causes) == 1 and first.reason is Reason.NodesHeldBack:
+        mended = tuple(replace(n, cordoned=False, ready=True, health=Health.Fit) for n in snapshot.nodes)
+        assert len(cycle(replace(snapshot, nodes=mended)).placed), verdict.message
+    for text in first.unlock:
+        if move := MOVING.search(text):
+            _assert_move_is_possible(snapshot, int(move[1]), move[2], f"{verdict.message}; {text}")
+
+
+def _assert_move_is_possible(snapshot: Snapshot, gpus: int, node: str, told: str) -> None:
+    """So many of the node's pods, which have a GPU each here, leave it, and everybody has a place."""
+    there = [a for a in snapshot.allocations if a.node == node][:gpus]
+    assert len(there) == gpus, f"{told}: there are {len(there)} pods to move"
+    kept = tuple(a for a in snapshot.allocations if a not in there)
+    moved = tuple(Workload(a.name, (PodSet("main", a.pod_class),), queue="moved", priority=-1) for a in there)
+    again = cycle(replace(snapshot, allocations=kept, workloads=snapshot.workloads + moved))
+    assert len(again.placed) == 1 + gpus, told
