@@ -69,7 +69,8 @@ class PodReader:
         path: str = "spec",
     ) -> PodReading:
         """The class of a pod. `volume_terms` are the nodes that its volumes allow (all of them must hold)."""
-        wishes = tuple(annotations.get(key) for key in _READ_KEYS) if annotations else _NO_WISHESkey = self._encode(
+        wishes = tuple(annotations.get(key) for key in _READ_KEYS) if annotations else _NO_WISHES
+        key = self._encode(
             (
                 spec.containers,
                 spec.init_containers,
