@@ -13,6 +13,9 @@ from berth.base.errors import BadInput
 
 COMPACT = json.dumps(as_list(OBJECTS), separators=(",", ":"))
 PRINTED = json.dumps(as_list(OBJECTS), indent=4) + "\n"
+LAUGHS = "apiVersion: batch/v1\nkind: Job\nspec:\n  a0: &a0 [x]\n" + "".join(
+    f"  a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]\n" for i in range(1, 12)
+)
 PLAIN_YAML = yaml.safe_dump(as_list(OBJECTS))
 
 
@@ -46,6 +49,7 @@ def refusal(file) -> BadInput:
         ("d.yaml", "apiVersion: v1\nkind: List\nitems:\n- text\n", ": line 4", "object, found text"),
         ("d.yaml", "apiVersion: v1\nkind: List\nitems:\n-\n", ": line 4", "object, found nothing"),
         ("d.yaml", "kind: Pod\nmetadata: &a {name: [*a]}\napiVersion: v1\n", "", "contains itself"),
+        ("d.yaml", LAUGHS, ": object at line 1", "its aliases stand for more than"),
         ("d.txt", "NAME   STATUS   ROLES\ngpu-1  Ready    worker\n", "", "a table for people"),
         ("d.txt", "Error from server (Forbidden): nodes is forbidden\n", "", "an error message of kubectl"),
         ("d.bin", b"\x00\x01\x02\xff" * 100, "", "binary data, not YAML or JSON."),

@@ -25,6 +25,8 @@ _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9][0-9_]*(?:\.[0-9]*)?)(?:[eE][-+]?[0-
 _NOT_FINITE = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
 _NUMBER_STARTS = frozenset("0123456789+-.")
 
+MOST_UNFOLDED = 1_000_000
+
 _TEXT_TAGS = ("!", "tag:yaml.org,2002:str", "tag:yaml.org,2002:binary", "tag:yaml.org,2002:timestamp")
 
 
@@ -59,8 +61,23 @@ def parse(text: bytes | str) -> Any:
     if node is None:
         return None
     # Only a text with aliases can repeat a node, or hold a node that contains itself.
-    has_alias = (b"*" if isinstance(text, bytes) else "*") in text  # type: ignore[operator]
-    return _build(node, {} if has_alias else None)
+    if (b"*" if isinstance(text, bytes) else "*") not in text:  # type: ignore[operator]
+        return _build(node, None)
+    tree = _build(node, {})
+    if _unfolded(node, {}) > MOST_UNFOLDED:
+        raise YAMLError(f"its aliases stand for more than {MOST_UNFOLDED:,} values")
+    return tree
+
+
+def _unfolded(node: Any, known: dict[int, int]) -> int:
+    """How many values a tree holds when each alias is written out: a few lines can stand for billions."""
+    if type(node) is ScalarNode:
+        return 1
+    found = known.get(id(node), 0)
+    if not found:
+        inside = node.value if type(node) is SequenceNode else (child for pair in node.value for child in pair)
+        found = known[id(node)] = 1 + sum(_unfolded(child, known) for child in inside)
+    return found
 
 
 def scalar(text: str) -> Any:
