@@ -35,8 +35,11 @@ class Left:
         return dict(self.amounts).get(name, 0)
 
 
-def left_on(node, allocations):
-    """What `allocations` leave of a node. Counted pods probably hold the fullest devices on which they fit."""
+def left_on(node, allocations, mended=False):
+    """What `allocations` leave of a node. Counted pods probably hold the fullest devices on which they fit.
+
+    `mended`: every device that is there may be given out, whatever its health and whatever the kubelet admits.
+    """
     amounts = Counter(dict(node.allocatable))
     if "pods" not in amounts:
         amounts["pods"] = 2**31
@@ -44,7 +47,8 @@ def left_on(node, allocations):
     if node.devices and get(node.allocatable, node.device_resource):
         admitted = get(node.allocatable, node.device_resource)
         for device in node.devices:
-            if device.health in (Health.Fit, Health.Suspect) and len(milli) < admitted:
+            is_given = device.health in (Health.Fit, Health.Suspect) and len(milli) < admitted
+            if is_given or mended:
                 milli[device.index] = WHOLE
     mine = [a for a in allocations if a.node == node.name]
     for a in mine:
@@ -242,11 +246,11 @@ def pods_of(workload):
 
 
 def fits(workload, snapshot, empty=False):
-    """Some placement of the workload's minimum keeps every rule. `empty`: only DaemonSets run, all in service."""
+    """Some placement of the workload's minimum keeps every rule. `empty`: only DaemonSets run, all is mended."""
     if any(s.pod_class.unsupported for s in workload.pod_sets):
         return False
     running = [a for a in snapshot.allocations if a.is_daemon] if empty else snapshot.allocations
-    left = tuple(left_on(node, running) for node in snapshot.nodes)
+    left = tuple(left_on(node, running, empty) for node in snapshot.nodes)
     return _Search(snapshot, pods_of(workload), empty).run(0, left, {})
 
 

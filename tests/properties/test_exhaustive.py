@@ -1,7 +1,7 @@
 """On small clusters a single workload is placed exactly where trying every placement finds one.
 
 The verdict is *never* exactly where no placement of the minimum exists in the cluster as it is built: only
-DaemonSets run, every cordoned, unready or unfit node is in service, devices that are broken stay broken, and
+DaemonSets run, every cordoned, unready or unfit node is in service, every device that is there is fit, and
 topology, taints, selectors and capabilities are asked for as before. A gate or pods not created are no *never*.
 """
 
