@@ -227,7 +227,7 @@ _ONE = re.compile(
     r"|(pod|node|GPU) (need|are|have|hold|lack|ask|carry|would be are)\b)"
 )
 _MANY = re.compile(
-    _NOT_BEFORE + r"([2-9]|\d\d+) ((more |such |free )*(GPU|pod|node|CPU)\b"
+    _NOT_BEFORE + r"(?<!none of )([2-9]|\d\d+) ((more |such |free )*(GPU|pod|node|CPU)\b"
     r"|(pods|nodes|GPUs) (needs|is|has|holds|lacks|asks)\b)"
 )
 _NOISE = (
