@@ -92,7 +92,10 @@ class Replay:
 def replay(
     day: Day, decide: Decide, progress: Progress | None = None, timer: Callable[[], float] = perf_counter
 ) -> Outcome:
-    """Run the day through a scheduler. Raises Overcommitted where a plan cannot be."""
+    """Run the day through a scheduler. Raises Overcommitted where a plan cannot be.
+
+    A gang that starts with fewer pods than it wants, but with its minimum, stays as it started.
+    """
     began = timer()
     state = Replay(day, Occupancy(day.cluster))
     typical, is_open = typical_of(day.cluster), open_nodes(day.cluster)
