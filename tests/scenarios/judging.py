@@ -232,6 +232,7 @@ _MANY = re.compile(
 )
 _NOISE = (
     (re.compile(r"(?<![\d.,])0 (more|GPUs released|GPUs frees)"), "speaks of releasing nothing"),
+    (re.compile(r"asks for 0\b|(lacks?|for \d+) another resource"), "does not say what lacks"),
     (re.compile(r"moving 0\b"), "speaks of moving nothing"),
     (re.compile(r"(?<![\w.-])-\d"), "has a negative number"),
     (re.compile(r" {2}|\s[,;.:)]|\(\s"), "has stray space"),
