@@ -22,6 +22,7 @@ class Reason(Enum):
     """Code = (answer, what it says in one line). The name is the code."""
 
     # the request itself
+    InvalidRequest = (Answer.Never, "the request breaks a rule of Kubernetes")
     Unsupported = (Answer.Never, "the pod asks for something that Berth does not place")
     MisspeltResource = (Answer.Never, "no node advertises the resource, and its name resembles one that is")
     UnknownResource = (Answer.Never, "no node advertises the resource")
@@ -88,6 +89,7 @@ class Block(IntEnum):
     Resource = 15  # another counted resource is used up
     OtherPods = 16  # anti-affinity, spread, host ports
     Queue = 17  # the queue's limit for the node's GPU class
+    Rdma = 18
 
 
 # What each block says of a node, after a count: "3 cordoned".
@@ -100,6 +102,7 @@ BLOCK_WORDS: dict[Block, str] = {
     Block.Taint: "with a taint that is not tolerated",
     Block.NoResource: "without the resource",
     Block.GpuClass: "with another GPU class",
+    Block.Rdma: "without RDMA",
     Block.TooSmall: "too small",
     Block.Gpus: "with too few free GPUs",
     Block.GpuShare: "with free GPU shares on no single GPU",

@@ -9,16 +9,29 @@ from berth.base.units import counted, from_milli
 from berth.model.reasons import Cause, Reason
 from berth.model.workload import Workload
 from berth.scheduling.quota import Ledger, milli_of
+from berth.scheduling.wording import gpus
 
 Mask = NDArray[np.bool_]
 
 
 def not_ready(workload: Workload) -> Cause | None:
-    """The workload's own state keeps it: a closed gate, pods that nobody has created."""
+    """The workload itself keeps it: what Berth does not place, a closed gate, pods that nobody has created."""
+    for pod_set in workload.pod_sets:
+        for refused in pod_set.pod_class.unsupported:
+            return Cause(
+                Reason.Unsupported, f"the pod asks for {refused}, which Berth does not place", where=refused,
+                unlock=(f"the pod without {refused}, or another scheduler for it",),
+            )  # fmt: skip
+        for problem in pod_set.pod_class.problems:
+            return Cause(
+                Reason.InvalidRequest, problem.rstrip("."), where=problem.partition(" ")[0],
+                unlock=("a request that Kubernetes allows",),
+            )  # fmt: skip
     if workload.gates:
         gates = ", ".join(workload.gates)
+        closed = f"gate {gates} is" if len(workload.gates) == 1 else f"gates {gates} are"
         return Cause(
-            Reason.Gated, f"the scheduling gate {gates} is closed", need=len(workload.gates), unit="gates",
+            Reason.Gated, f"the scheduling {closed} closed", need=len(workload.gates), unit="gates",
             where=workload.gates[0], unlock=(f"whoever set {workload.gates[0]} removes it",),
         )  # fmt: skip
     minimum = sum(s.min_count for s in workload.pod_sets)
@@ -39,23 +52,30 @@ def over_limit(workload: Workload, queue: int, ledger: Ledger) -> Cause | None:
     bound = int(ledger.bound(queue)[-1])
     tightest = ledger.names[ledger.tightest(queue, -1)]
     if need > bound:
-        return Cause(
-            Reason.LargerThanLimit,
-            f"{from_milli(need)} GPUs are asked for; the limit of queue {tightest} is {from_milli(bound)}",
-            need=-(-need // 1000), have=bound // 1000, where=tightest, unlock=(f"a higher limit of {tightest}",),
-        )  # fmt: skip
+        return larger_than_limit(need, bound, tightest)
     room = int(ledger.room(queue)[-1])
     return limit_reached(need, room, bound, tightest) if need > room else None
 
 
-def limit_reached(need: int, room: int, bound: int, where: str) -> Cause:
-    """The sentence on a limit that is used up; amounts in milli, `where` a queue, or a queue and a GPU class."""
+def larger_than_limit(need: int, bound: int, queue: str, gpu_class: str = "") -> Cause:
+    """A limit that is too low whatever runs, over all GPUs or of one class; amounts in milli."""
+    of_class = f" of {gpu_class}" if gpu_class else ""
+    return Cause(
+        Reason.LargerThanLimit,
+        f"{gpus(need)} asked for; the limit of queue {queue} is {from_milli(bound)}{of_class}",
+        need=-(-need // 1000), have=bound // 1000, where=queue, unlock=(f"a higher limit of {queue}",),
+    )  # fmt: skip
+
+
+def limit_reached(need: int, room: int, bound: int, queue: str, gpu_class: str = "") -> Cause:
+    """A limit that is used up, over all GPUs or of one class; amounts in milli."""
+    of_class = f" of {gpu_class}" if gpu_class else ""
     return Cause(
         Reason.LimitExceeded,
-        f"{from_milli(need)} GPUs are asked for; {where} has {from_milli(max(room, 0))} left "
-        f"of its limit of {from_milli(bound)}",
-        need=-(-need // 1000), have=max(room, 0) // 1000, where=where,
-        unlock=(f"{from_milli(need - room)} GPUs released in {where}, or a higher limit",),
+        f"{gpus(need)} asked for; queue {queue} has {from_milli(max(room, 0))} left of its limit of "
+        f"{from_milli(bound)}{of_class}",
+        need=-(-need // 1000), have=max(room, 0) // 1000, where=queue,
+        unlock=(f"{gpus(need - room)}{of_class} released in queue {queue}, or a higher limit",),
     )  # fmt: skip
 
 
@@ -77,7 +97,7 @@ def over_quota(workload: Workload, queue: int, ledger: Ledger, waiting: str) -> 
     bound = f"quota {from_milli(quota)}, " if quota < 2**62 else ""
     return Cause(
         Reason.QuotaExceeded,
-        f"{from_milli(need)} GPUs would take queue {name} above its quota ({bound}{from_milli(held)} held), while "
+        f"{gpus(need)} would take queue {name} above its quota ({bound}{from_milli(held)} held), while "
         f"{waiting} waits within its own",
         need=-(-need // 1000), have=max(quota - held, 0) // 1000 if quota < 2**62 else 0, where=name,
         unlock=(f"{waiting} placed, or a higher quota of {name}",),

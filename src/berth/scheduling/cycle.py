@@ -102,7 +102,7 @@ def _tell_of_quota(order: NDArray[np.int64], now: Round, kept: _Kept) -> None:
     assert kept.closed is not None
     for w in now.waiting:
         if w in mine and w not in now.refused and now.milli[w] and (now.wanted(w) & kept.closed).any():
-            now.refused[w] = admission.over_quota(now.workloads[w], int(now.queue[w]), now.ledger, kept.waiting)
+            now.kept_off[w] = admission.over_quota(now.workloads[w], int(now.queue[w]), now.ledger, kept.waiting)
 
 
 @dataclass

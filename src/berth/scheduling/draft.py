@@ -62,7 +62,8 @@ class Draft:
         assert columns is not None, "the tables are brought up to a snapshot first"
         return cls(
             columns, tables,
-            columns.free.copy(), columns.device_free.copy(), tables.copies.copy(), tables.block.copy(), tables.alike.copy(), neighbours,
+            columns.free.copy(), columns.device_free.copy(), tables.copies.copy(), tables.block.copy(),
+            tables.alike.copy(), neighbours,
         )  # fmt: skip
 
     def imagined(self, empty: bool) -> Draft:
@@ -70,24 +71,30 @@ class Draft:
         columns, tables = self.columns, copy(self.tables)
         held = is_held(tables.static)
         tables.static = np.where(held, 0, tables.static).astype(np.uint8)
-        whole = np.where(columns.device_free >= 0, WHOLE, columns.device_free).astype(np.int32)
+        mended = columns.mended_devices(self.device_free)
+        whole = np.where(mended >= 0, WHOLE, mended).astype(np.int32)
         other = Draft(
             columns, tables,
-            (columns.empty if empty else self.free).copy(), whole if empty else self.device_free.copy(),
+            (columns.empty if empty else self.free).copy(), whole if empty else mended,
             np.zeros_like(self.copies), np.zeros_like(self.block), self.alike,
             None if empty else self.neighbours,
         )  # fmt: skip
+        pooled = columns.pool >= 0
+        other.free[pooled, columns.pool[pooled]] = (other.device_free[pooled] == WHOLE).sum(axis=1)
         other.recount(np.arange(columns.size))
         return other
 
     def count_on(self, row: int, nodes: I64) -> I32:
-        """(K,) pods of a class that would fit on some nodes if nothing but what is used up kept them off."""
+        """(K,) pods of a class that would fit on some nodes, were they in service and their devices fit."""
         tables, columns = self.tables, self.columns
+        devices, free = columns.mended_devices(self.device_free), self.free.copy()
+        pooled = columns.pool >= 0
+        free[pooled, columns.pool[pooled]] = (devices[pooled] == WHOLE).sum(axis=1)
         copies, block = np.zeros((1, columns.size), np.int32), np.zeros((1, columns.size), np.uint8)
         kernels.refresh_nodes(
             nodes, np.zeros(1, np.int64), tables.need[row : row + 1], tables.ask[row : row + 1],
             np.zeros((1, columns.size), np.uint8),
-            self.free, self.device_free, columns.island, columns.pool, copies, block,
+            free, devices, columns.island, columns.pool, copies, block,
         )  # fmt: skip
         found: I32 = copies[0, nodes]
         return found

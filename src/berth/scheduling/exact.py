@@ -13,7 +13,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from berth.scheduling import kernels
 from berth.scheduling.draft import Draft
 from berth.scheduling.neighbours import Who
 
@@ -127,7 +126,30 @@ class _Search:
                     tried.add(kind)
                     yield 1 << g
         else:
-            yield int(kernels.choose_devices(left, islands, devices, milli, one_island))
+            yield from _choices(left.tolist(), islands.tolist(), devices, milli, bool(one_island))
+
+
+def _choices(left: list[int], islands: list[int], devices: int, milli: int, one_island: bool) -> Iterator[int]:
+    """Masks of `devices` devices, one for each way to take so many of every kind (milli left, island)."""
+    kinds: dict[tuple[int, int], list[int]] = {}
+    for g, milli_left in enumerate(left):
+        if milli_left >= milli and not (one_island and islands[g] < 0):
+            kinds.setdefault((milli_left, islands[g]), []).append(g)
+    groups = list(kinds.items())
+
+    def deal(i: int, need: int, mask: int, island: int | None) -> Iterator[int]:
+        if need == 0:
+            yield mask
+            return
+        if i == len(groups):
+            return
+        (_, of), members = groups[i]
+        most = 0 if one_island and island is not None and of != island else min(need, len(members))
+        for taken in range(most, -1, -1):
+            bits = sum(1 << g for g in members[:taken])
+            yield from deal(i + 1, need - taken, mask | bits, of if taken and one_island else island)
+
+    yield from deal(0, devices, 0, None)
 
 
 def search(parts: Sequence[Part], draft: Draft, scope: Mask, steps: int) -> Found:

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from berth.base.units import counted
+from berth.base.units import counted, from_milli
 from berth.model.reasons import Answer, Cause, Reason, Verdict
-from berth.model.workload import Workload
+from berth.model.workload import WHOLE, Workload
 from berth.scheduling.draft import Draft
 from berth.scheduling.feasibility import is_held
 from berth.scheduling.never import (
@@ -22,13 +23,14 @@ from berth.scheduling.never import (
     topology_too_small,
     unknown_level,
     unknown_resource,
-    unsupported,
 )
 from berth.scheduling.not_yet import gpus_in_all, held_back, pods_in_the_way, topology_fragmented, used_up
 from berth.scheduling.placement import AsListed, Tried, place_gang, whole_level
-from berth.scheduling.question import Question, question_on, with_nodes
-from berth.scheduling.wording import each_pod, level_name
+from berth.scheduling.question import Question, idle_milli, question_on, with_nodes
+from berth.scheduling.topology import room_by_domain
+from berth.scheduling.wording import each_pod, gpus, in_one, is_or_are
 
+I32 = NDArray[np.int32]
 Mask = NDArray[np.bool_]
 
 
@@ -52,8 +54,7 @@ def causes_of(workload: Workload, rows: Sequence[int], draft: Draft, allowed: Ma
     ]
     for question in questions:
         cause = (
-            unsupported(question)
-            or unknown_resource(question)
+            unknown_resource(question)
             or nowhere_by_itself(question)
             or unknown_level(question)
             or larger_than_cluster(question)
@@ -61,7 +62,7 @@ def causes_of(workload: Workload, rows: Sequence[int], draft: Draft, allowed: Ma
             or held_back(question)
             or used_up(question)
             or topology_fragmented(question)
-            or pods_in_the_way(question)
+            or pods_in_the_way(question, _placed_alone(question))
         )
         if cause:
             found.append(with_nodes(cause, question))
@@ -77,23 +78,46 @@ def causes_of(workload: Workload, rows: Sequence[int], draft: Draft, allowed: Ma
     return found
 
 
+def _placed_alone(q: Question) -> int:
+    """How many pods of a set could start, each looking at those before it."""
+    if q.draft.neighbours is None:
+        return q.need
+    most = 0
+    for pods in range(q.need, 0, -1):
+        one_set = replace(q.pod_set, count=pods, min_count=pods)
+        tried = place_gang(
+            replace(q.workload, pod_sets=(one_set,)), [q.row], q.draft, np.ones(q.draft.columns.size, bool), AsListed()
+        )
+        q.draft.drop()
+        if tried.placed:
+            most = pods
+            break
+    return most
+
+
 def _never_together(questions: Sequence[Question], rows: Sequence[int]) -> Cause | None:
     """The sets do not fit together even on the empty cluster."""
     tried = _imagine(questions, rows, empty=True)
     if tried.placed or not tried.proven:
         return None
-    need, have = _gpus_needed(questions), _gpus_there(questions)
+    need = _gpus_needed(questions)
     workload, draft = questions[0].workload, questions[0].draft
     level = whole_level(workload, draft)
     if level is not None and level >= 0:
-        name = level_name(level, questions[0])
+        have, where = _largest_together(questions, level, [q.empty for q in questions])
         return Cause(
-            Reason.TopologyTooSmall, f"{_sets(questions)} are asked for in one {name}; none holds them, even empty",
-            need=need, where=name, unlock=("a smaller gang, or a wider level",),
+            Reason.TopologyTooSmall,
+            f"{gpus(need)} ({_sets(questions)}) asked for {in_one(level, questions[0])}; the largest, {where}, has "
+            f"{from_milli(have)}, even empty",
+            need=need // WHOLE, have=min(have, need) // WHOLE, where=where,
+            unlock=("a smaller gang, or a wider level",),
         )  # fmt: skip
+    have = _milli_together(questions, [q.empty for q in questions], np.ones(draft.columns.size, bool))
     return Cause(
-        Reason.LargerThanCluster, f"{_sets(questions)} do not fit into the nodes that would do, even empty",
-        need=need, have=min(have, need), unlock=("a smaller gang, or more nodes",),
+        Reason.LargerThanCluster,
+        f"{gpus(need)} asked for ({_sets(questions)}); the nodes that would do have {from_milli(have)}, even empty"
+        + ("" if have < need else ", and the sets do not fit together"),
+        need=need // WHOLE, have=have // WHOLE if have < need else 0, unlock=("a smaller gang, or more nodes",),
     )  # fmt: skip
 
 
@@ -111,7 +135,7 @@ def _held_back_together(questions: Sequence[Question], rows: Sequence[int], foun
         f"{_sets(questions)} would fit with {counted(int(held.sum()), 'node')} that are held back"
         if int(held.sum()) > 1
         else f"{_sets(questions)} would fit with one node that is held back",
-        need=_gpus_needed(questions), where=", ".join(names), unlock=(f"{', '.join(names)} back in service",),
+        need=_gpus_needed(questions) // WHOLE, where=", ".join(names), unlock=(f"{', '.join(names)} back in service",),
     )  # fmt: skip
 
 
@@ -126,13 +150,44 @@ def _imagine(questions: Sequence[Question], rows: Sequence[int], empty: bool) ->
 def _not_together(questions: Sequence[Question], proven: bool) -> Cause:
     """Each set would fit on its own, but not with the others."""
     level = whole_level(questions[0].workload, questions[0].draft)
-    where = f" in one {level_name(level, questions[0])}" if level is not None and level >= 0 else ""
-    reason = Reason.TopologyFragmented if where else Reason.Fragmented
+    need = _gpus_needed(questions)
     doubt = "" if proven else "; the search ended at its bound, so a placement may exist"
+    if level is not None and level >= 0:
+        have, where = _largest_together(questions, level, [q.copies for q in questions])
+        told = have // WHOLE if have < need else 0
+        return Cause(
+            Reason.TopologyFragmented,
+            f"{gpus(need)} ({_sets(questions)}) asked for {in_one(level, questions[0])}; at most {gpus(have)} "
+            f"{is_or_are(have)} free {in_one(level, questions[0])} ({where}){doubt}",
+            need=need // WHOLE, have=told, where=where, proven=proven,
+        )  # fmt: skip
+    idle = max(idle_milli(q, q.draft.tables.static[q.row] == 0) for q in questions)
     return Cause(
-        reason, f"{_sets(questions)} fit one by one, but not together{where}{doubt}", need=_gpus_needed(questions),
-        have=max(int(q.copies.sum()) * q.per_pod for q in questions) // 1000, proven=proven,
+        Reason.Fragmented,
+        f"{gpus(need)} asked for ({_sets(questions)}); {gpus(idle)} {is_or_are(idle)} free, but the sets fit only one "
+        f"by one, not together{doubt}",
+        need=need // WHOLE, proven=proven,
     )  # fmt: skip
+
+
+def _milli_together(questions: Sequence[Question], copies: Sequence[I32], mask: Mask) -> int:
+    """GPU milli that the sets could use on some nodes, each node by the set that uses most of it."""
+    per_node = np.stack([c.astype(np.int64) * q.per_pod for q, c in zip(questions, copies, strict=True)]).max(axis=0)
+    return int(per_node[mask].sum())
+
+
+def _largest_together(questions: Sequence[Question], level: int, copies: Sequence[I32]) -> tuple[int, str]:
+    """The same for the best domain of a level, with its name."""
+    per_node = np.stack([c.astype(np.int64) * q.per_pod for q, c in zip(questions, copies, strict=True)]).max(axis=0)
+    columns = questions[0].draft.columns
+    if level == len(columns.topology.levels):
+        n = int(np.argmax(per_node))
+        return int(per_node[n]), f"node {columns.nodes[n].name}"
+    room = room_by_domain(per_node, level, columns)
+    if not len(room):
+        return 0, f"no {columns.topology.levels[level].name}"
+    best = int(np.argmax(room))
+    return int(room[best]), f"{columns.topology.levels[level].name} {columns.domain_names[level][best]}"
 
 
 def _sets(questions: Sequence[Question]) -> str:
@@ -140,8 +195,5 @@ def _sets(questions: Sequence[Question]) -> str:
 
 
 def _gpus_needed(questions: Sequence[Question]) -> int:
-    return sum(q.need * q.per_pod for q in questions) // 1000
-
-
-def _gpus_there(questions: Sequence[Question]) -> int:
-    return max(int(q.empty.sum()) * q.per_pod for q in questions) // 1000
+    """GPU milli of all sets' minimum."""
+    return sum(q.need * q.per_pod for q in questions)

@@ -8,6 +8,7 @@ Source: the filters of kube-scheduler (docs/filters.md).
 from __future__ import annotations
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from berth.model.cluster import Health, Node, Taint
@@ -43,13 +44,15 @@ def blocks_of(pod_class: PodClass, columns: Columns) -> Blocks:
             refuse(lacks, Block.NoResource)
     if pod_class.least != Capability():
         refuse(~_capable(pod_class.least, columns), Block.GpuClass)
+    if pod_class.least.rdma:
+        refuse(~np.array([n.rdma for n in columns.nodes], bool), Block.Rdma)
     tainted, held = _taints(pod_class, columns)
     refuse(tainted, Block.Taint)
     for name, amount in pod_class.requests:
         column = columns.column(name)
         if pod_class.gpu_milli < WHOLE and is_accelerator(name):
             # A share is of a device: what is only counted (replicas, partitions) has none to share.
-            refuse((columns.pool != column) | (device_count(columns) < amount), Block.TooSmall)
+            refuse((columns.pool != column) | (columns.empty[:, column] < amount), Block.TooSmall)
         elif column >= 0:
             refuse(columns.empty[:, column] < amount, Block.TooSmall)
         else:
@@ -63,12 +66,6 @@ def is_held(static: Blocks) -> Mask:
     """Where a node is held back: not ready, unfit or cordoned, and nothing else is against it."""
     mask: Mask = (static > Block.Nothing) & (static <= Block.Cordoned)
     return mask
-
-
-def device_count(columns: Columns) -> NDArray[np.int64]:
-    """(N,) devices that may be given out, free or not."""
-    present: NDArray[np.int64] = (columns.device_free >= 0).sum(axis=1)
-    return present
 
 
 def selected(pod_class: PodClass, columns: Columns) -> Mask:
@@ -136,10 +133,11 @@ def _integer(text: str) -> int | None:
 
 
 def _capable(least: Capability, columns: Columns) -> Mask:
+    least = replace(least, rdma=False)  # of the node, not of its GPUs
+    if least == Capability():
+        return np.ones(columns.size, bool)
     able = np.array([satisfies(c, least) for c in columns.gpu_classes] + [False], bool)
     mask: Mask = able[columns.gpu_class]
-    if least.rdma:
-        mask = mask & np.array([n.rdma for n in columns.nodes], bool)
     return mask
 
 
@@ -176,6 +174,11 @@ def _held_by(node: Node, tolerations: tuple[Toleration, ...]) -> tuple[bool, Blo
     if not node.ready and not any(t.key in NOT_READY_TAINTS for t in node.taints):
         held = Block.NotReady
     return tainted, held
+
+
+def untolerated(node: Node, tolerations: tuple[Toleration, ...]) -> list[Taint]:
+    """The taints of a node that keep a pod with these tolerations away."""
+    return [t for t in node.taints if t.effect in _KEPT_AWAY and not _tolerates(tolerations, t)]
 
 
 def _tolerates(tolerations: tuple[Toleration, ...], taint: Taint) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from difflib import get_close_matches
 
 import numpy as np
@@ -10,40 +11,33 @@ from numpy.typing import NDArray
 from berth.base.units import counted
 from berth.model.reasons import Block, Cause, Reason
 from berth.model.resources import CPU, MEMORY, STORAGE, is_extended
-from berth.scheduling.feasibility import is_held
+from berth.scheduling.feasibility import is_held, untolerated
 from berth.scheduling.placement import level_of
-from berth.scheduling.question import Question, largest_domain, narrowest_level, slice_room
+from berth.scheduling.question import Question, fits, largest_domain, narrowest_level, slices_held
 from berth.scheduling.wording import (
     capability_words,
     each_pod,
-    in_gpus,
+    in_amount,
+    in_one,
     in_units,
-    level_name,
+    is_share,
+    needed,
     selector_words,
     spell,
     unit_in,
     unit_of,
 )
 
+_PROFILE = re.compile(r"nvidia\.com/mig-(\d+c\.)?\d+g\.\d+gb[\w.-]*")
+
+# The checks of a node, the last first: nodes that came furthest tell most.
 _STATIC_ORDER = (
-    Block.TooSmall,
-    Block.Taint,
-    Block.GpuClass,
-    Block.NoResource,
-    Block.Selector,
-    Block.NodeName,
-)
-
-
-def unsupported(q: Question) -> Cause | None:
-    refused = q.pod_set.pod_class.unsupported
-    if not refused:
-        return None
-    return Cause(Reason.Unsupported, f"the pod asks for {refused[0]}, which Berth does not place", where=refused[0])
+    Block.TooSmall, Block.Taint, Block.Rdma, Block.GpuClass, Block.NoResource, Block.Selector, Block.NodeName,
+)  # fmt: skip
 
 
 def unknown_resource(q: Question) -> Cause | None:
-    """A resource that no node advertises."""
+    """A resource that no node advertises. Another MIG profile is another thing, not a slip of the pen."""
     columns = q.draft.columns
     for name, amount in q.pod_set.pod_class.requests:
         if name in (CPU, MEMORY, STORAGE):
@@ -53,7 +47,7 @@ def unknown_resource(q: Question) -> Cause | None:
             continue
         advertised = sorted({n for node in columns.nodes for n, _ in node.allocatable if is_extended(n)})
         close = get_close_matches(name, advertised, 1, 0.75)
-        if close:
+        if close and not (_PROFILE.fullmatch(name) and _PROFILE.fullmatch(close[0])):
             return Cause(
                 Reason.MisspeltResource, f"no node advertises {name}; {close[0]} is advertised",
                 need=amount, unit=name, where=name, unlock=(f"ask for {close[0]}",),
@@ -73,62 +67,82 @@ def nowhere_by_itself(q: Question) -> Cause | None:
         return None
     counts = np.bincount(static, minlength=len(Block))
     furthest = next(b for b in _STATIC_ORDER if counts[b])
-    nodes = counted(int(counts[furthest]), "node")
-    pod_class = q.pod_set.pod_class
-    if furthest == Block.TooSmall:
-        return _too_small(q, static)
-    if furthest == Block.Taint:
-        keys = _taints_met(q, static)
+    match furthest:
+        case Block.TooSmall:
+            return _too_small(q, static)
+        case Block.Taint:
+            return _tainted(q, static)
+        case Block.Rdma:
+            return Cause(
+                Reason.ClassUnavailable, f"{counted(int(counts[furthest]), 'node')} would do but for RDMA",
+                need=q.need, unit="pods", where="RDMA", unlock=("nodes with RDMA",),
+            )  # fmt: skip
+        case Block.GpuClass | Block.NoResource:
+            asked = capability_words(q)
+            classes = sorted({c.name for c in q.draft.columns.gpu_classes})
+            having = f"the cluster has {', '.join(classes[:6])}" if classes else "no node tells its GPU class"
+            return Cause(
+                Reason.ClassUnavailable, f"no node that would do has {asked}; {having}",
+                need=q.need, unit="pods", where=asked, unlock=(f"nodes with {asked}",),
+            )  # fmt: skip
+    name = q.pod_set.pod_class.node_name
+    if furthest == Block.NodeName:
         return Cause(
-            Reason.NotTolerated, f"{nodes} would do but for a taint: {', '.join(keys[:3])}",
-            need=q.need, unit="pods", where=keys[0] if keys else "",
-            unlock=tuple(f"a toleration for {key}" for key in keys[:2]),
-        )  # fmt: skip
-    if furthest in (Block.GpuClass, Block.NoResource):
-        asked = capability_words(q)
-        classes = sorted({c.name for c in q.draft.columns.gpu_classes})
-        having = f"the cluster has {', '.join(classes[:6])}" if classes else "no node tells its GPU class"
-        return Cause(
-            Reason.ClassUnavailable, f"no node that would do has {asked}; {having}",
-            need=q.need, unit="pods", where=asked, unlock=(f"nodes with {asked}",),
+            Reason.NoNodeMatches, f"no node is called {name}", need=q.need, unit="pods", where=name,
+            unlock=("a node of that name, or no name asked for",),
         )  # fmt: skip
     wish = selector_words(q)
+    size = q.draft.columns.size
     return Cause(
-        Reason.NoNodeMatches, f"none of {counted(q.draft.columns.size, 'node')} matches {wish}",
-        need=q.need, unit="pods", where=wish, unlock=(f"a node with {wish}",) if pod_class.node_selector else (),
+        Reason.NoNodeMatches, f"of {size:,} nodes none has {wish}" if size > 1 else f"the only node does not have {wish}",
+        need=q.need, unit="pods", where=wish, unlock=(f"a node with {wish}",),
+    )  # fmt: skip
+
+
+def _tainted(q: Question, static: NDArray[np.uint8]) -> Cause:
+    taints: dict[str, int] = {}
+    for n in np.flatnonzero(static == Block.Taint).tolist():
+        for taint in untolerated(q.draft.columns.nodes[n], q.pod_set.pod_class.tolerations):
+            text = f"{taint.key}={taint.value}:{taint.effect}" if taint.value else f"{taint.key}:{taint.effect}"
+            taints[text] = taints.get(text, 0) + 1
+    met = sorted(taints, key=lambda k: (-taints[k], k))
+    nodes = counted(int((static == Block.Taint).sum()), "node")
+    return Cause(
+        Reason.NotTolerated, f"{nodes} would do but for a taint: {', '.join(met[:3])}",
+        need=q.need, unit="pods", where=met[0], unlock=tuple(f"a toleration for {key}" for key in met[:2]),
     )  # fmt: skip
 
 
 def _too_small(q: Question, static: NDArray[np.uint8]) -> Cause:
-    columns = q.draft.columns
+    columns, requests = q.draft.columns, q.pod_set.pod_class.requests
     nodes = np.flatnonzero(static == Block.TooSmall)
     worst: tuple[float, str, int, int] | None = None
-    for name, amount in q.pod_set.pod_class.requests:
+    for name, amount in requests:
         column = columns.column(name)
         largest = int(columns.empty[nodes, column].max()) if column >= 0 else 0
         if amount > largest and (worst is None or amount / max(largest, 1) > worst[0]):
             worst = (amount / max(largest, 1), name, amount, largest)
     if worst is None:
+        asked = " and ".join(spell(n, a) for n, a in requests if (columns.empty[nodes, columns.column(n)] < a).any())
         return Cause(
-            Reason.LargerThanNode, "no single node has all that one pod asks for, though each amount exists somewhere",
-            need=1, unit="pods",
+            Reason.LargerThanNode,
+            f"one pod asks for {asked}; there are nodes with each, but none that would do has all",
+            need=1, unit="pods", unlock=("a smaller pod, or larger nodes",),
         )  # fmt: skip
     _, name, amount, largest = worst
     return Cause(
         Reason.LargerThanNode,
-        f"one pod asks for {spell(name, amount)} and the largest node has {spell(name, largest)}",
+        f"one pod asks for {spell(name, amount)} and the largest node that would do has {spell(name, largest)}",
         need=amount, have=largest, unit=unit_of(name), where=name,
         unlock=(f"pods of at most {spell(name, largest)}, or larger nodes",),
     )  # fmt: skip
 
 
 def unknown_level(q: Question) -> Cause | None:
+    """A required level that the cluster does not have."""
+    levels = q.draft.columns.topology.levels
     for wish in (*q.workload.topology, *q.pod_set.topology):
-        if not wish.required:
-            continue
-        level = level_of(wish, q.draft)
-        levels = q.draft.columns.topology.levels
-        if level == -1:
+        if wish.required and level_of(wish, q.draft) == -1:
             known = ", ".join(f"{lv.name} ({lv.label})" for lv in levels) or "none"
             return Cause(
                 Reason.UnknownTopologyLevel, f"no node carries the level {wish.level}; levels known: {known}",
@@ -138,40 +152,40 @@ def unknown_level(q: Question) -> Cause | None:
 
 
 def larger_than_cluster(q: Question) -> Cause | None:
+    """More pods than all nodes that would do hold, even empty."""
     have = int(q.empty.sum())
     if have >= q.need:
         return None
     return Cause(
         Reason.LargerThanCluster,
-        f"{counted(q.need, 'pod')} of {each_pod(q)} are asked for; the nodes that would do hold {have:,}, even empty",
+        f"{needed(q)}; the nodes that would do hold {have:,}, even empty",
         need=q.need, have=have, unit="pods", unlock=(f"at most {counted(have, 'pod')}, or more nodes",),
     )  # fmt: skip
 
 
 def topology_too_small(q: Question) -> Cause | None:
+    """No domain of the required level is large enough, or too few for all slices, even empty."""
     narrow = narrowest_level(q)
-    if narrow is None:
+    if narrow is None or fits(q.empty, q):
         return None
     wish, level = narrow
-    largest, where = largest_domain(q.empty, level, q, wish.slice_size)
-    need = q.need if not wish.slice_size else wish.slice_size
-    if (not wish.slice_size and largest >= q.need) or (wish.slice_size and slice_room(q.empty, level, q) >= q.need):
-        return None
+    largest, where = largest_domain(q.empty, level, q)
+    if wish.slice_size:
+        have, need = slices_held(q.empty, level, wish.slice_size, q), -(-q.need // wish.slice_size)
+        return Cause(
+            Reason.TopologyTooSmall,
+            f"{counted(need, 'slice')} of {counted(wish.slice_size, 'pod')} of {each_pod(q)} asked for, each "
+            f"{in_one(level, q)}; {have} would fit, even empty",
+            need=need, have=have, unit="slices", where=where,
+            unlock=(f"at most {counted(have, 'slice')}, or smaller ones",),
+        )  # fmt: skip
+    if is_share(q) or not q.per_pod:
+        need_text, have_text = counted(q.need, "pod"), counted(largest, "pod")
+    else:
+        need_text, have_text = in_amount(q, q.need), in_amount(q, largest)
     return Cause(
         Reason.TopologyTooSmall,
-        f"{in_gpus(q, need)} are asked for in one {level_name(level, q)}; the largest, {where}, "
-        f"has room for {in_gpus(q, largest)} even empty",
-        need=in_units(q, need), have=in_units(q, largest), unit=unit_in(q), where=where,
+        f"{need_text} asked for {in_one(level, q)}; the largest, {where}, has room for {have_text}, even empty",
+        need=in_units(q, q.need), have=in_units(q, largest), unit=unit_in(q), where=where,
         unlock=(f"at most {counted(largest, 'pod')}, or a wider level",),
     )  # fmt: skip
-
-
-def _taints_met(q: Question, static: NDArray[np.uint8]) -> list[str]:
-    counts: dict[str, int] = {}
-    tolerated = {t.key for t in q.pod_set.pod_class.tolerations}
-    for n in np.flatnonzero(static == Block.Taint).tolist():
-        for taint in q.draft.columns.nodes[n].taints:
-            if taint.effect in ("NoSchedule", "NoExecute") and taint.key not in tolerated:
-                text = f"{taint.key}={taint.value}:{taint.effect}" if taint.value else f"{taint.key}:{taint.effect}"
-                counts[text] = counts.get(text, 0) + 1
-    return sorted(counts, key=lambda k: (-counts[k], k))

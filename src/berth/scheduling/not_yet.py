@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from berth.base.units import counted, from_milli
 from berth.model.reasons import BLOCK_WORDS, HELD_BACK, Block, Cause, Reason
-from berth.model.resources import CPU, MEMORY, is_accelerator
+from berth.model.resources import CPU, MEMORY
 from berth.model.workload import WHOLE
 from berth.scheduling.feasibility import is_held
+from berth.scheduling.moves import moves_that_free
 from berth.scheduling.neighbours import Who
 from berth.scheduling.question import (
     Question,
@@ -19,37 +20,71 @@ from berth.scheduling.question import (
     copies_by_gpus,
     fits,
     idle_milli,
+    island_idle,
     largest_domain,
     narrowest_level,
-    nearest_to_whole,
     node_idle,
+    slices_held,
 )
-from berth.scheduling.wording import each_pod, gpus, in_gpus, in_units, level_name, needed, spell, unit_in
+from berth.scheduling.wording import (
+    amount,
+    could_start,
+    each_pod,
+    gpus,
+    in_amount,
+    in_one,
+    in_units,
+    is_or_are,
+    is_share,
+    needed,
+    number,
+    resource_of,
+    spell,
+    unit_in,
+)
 
 Mask = NDArray[np.bool_]
 
 
 def held_back(q: Question) -> Cause | None:
-    """It would fit if nodes that are held back were in service."""
+    """It would fit if nodes that are held back were in service, or broken GPUs mended."""
     if fits(q.copies, q) or not fits(q.mended, q):
         return None
     static = q.draft.tables.static[q.row]
-    helpful = np.flatnonzero((q.mended > q.copies) & is_held(static))
+    helpful = np.flatnonzero(q.mended > q.copies)
+    held = is_held(static)[helpful]
     names = [q.draft.columns.nodes[n].name for n in helpful[:3].tolist()]
-    kinds = ", ".join(
-        f"{int((static[helpful] == b).sum())} {BLOCK_WORDS[b]}" for b in HELD_BACK if (static[helpful] == b).any()
-    )
+    kinds = [f"{int((static[helpful] == b).sum())} {BLOCK_WORDS[b]}" for b in HELD_BACK if (static[helpful] == b).any()]
+    broken = sum(int((q.draft.device_free[n] < 0).sum()) for n in helpful[~held].tolist())
+    parts = []
+    if kinds:
+        parts.append(
+            f"{counted(int(held.sum()), 'node')} with room {'is' if held.sum() == 1 else 'are'} held back "
+            f"({', '.join(kinds)})"
+        )
+    if broken:
+        parts.append(f"{counted(broken, 'unfit GPU')} {'is' if broken == 1 else 'are'} held back on {', '.join(names)}")
+    narrow = narrowest_level(q)
+    where, have = "", int(q.copies.sum())
+    if narrow is not None and not narrow[0].slice_size:
+        have, where = largest_domain(q.copies, narrow[1], q)
+        where = f" {in_one(narrow[1], q)} ({where})"
+    have = min(have, q.need - 1)
+    start = f"; at most {have:,} could start{where}" if have and q.need > 1 else could_start(q, 0)
+    mended = f"{', '.join(names)} back in service" if kinds else f"the GPU{'s' if broken > 1 else ''} mended"
+    have_units = in_units(q, have)
+    if q.need == 1 and q.per_pod >= WHOLE:
+        have_units = number(q, int(node_idle(q)[static == Block.Nothing].max(initial=0)))
+        have_units = min(have_units, in_units(q, 1) - 1)
     return Cause(
-        Reason.NodesHeldBack,
-        f"{needed(q)}; {in_gpus(q, int(q.copies.sum()))} could start, and {counted(len(helpful), 'node')} "
-        f"with room held back ({kinds})",
-        need=in_units(q, q.need), have=in_units(q, int(q.copies.sum())), unit=unit_in(q), where=", ".join(names),
-        unlock=(f"{', '.join(names)} back in service",),
+        Reason.NodesHeldBack, f"{needed(q)}{start}, and {' and '.join(parts)}",
+        need=in_units(q, q.need), have=have_units, unit=unit_in(q), where=", ".join(names), unlock=(mended,),
     )  # fmt: skip
 
 
 def used_up(q: Question) -> Cause | None:
-    have = int(q.copies.sum())
+    """Too little is free, or not together with the rest that a pod needs, or scattered."""
+    have = int(q.draft.copies[q.row].sum())
     if have >= q.need:
         return None
     would_do = q.draft.tables.static[q.row] == Block.Nothing
@@ -60,64 +95,69 @@ def used_up(q: Question) -> Cause | None:
         return _short_of(q, have, would_do)
     idle = idle_milli(q, would_do)
     need_milli = q.need * q.per_pod
-    if idle >= need_milli and by_gpus < q.need:
+    if idle >= need_milli:
         return _scattered(q, would_do, by_gpus, idle)
+    every = all_milli(q, would_do)
+    if unit_in(q) in ("GPUs", "milli-GPUs"):
+        of_all = f"{from_milli(idle)} of {gpus(every)} that would do {is_or_are(idle)} free"
+    else:
+        of_all = f"{idle // WHOLE:,} of {amount(q, every)} {is_or_are(idle)} free"
     return Cause(
-        Reason.NotEnoughGpus,
-        f"{needed(q)}; {from_milli(idle)} of {from_milli(all_milli(q, would_do))} GPUs that would do are free",
-        need=need_milli // 1000 or 1, have=idle // 1000, unit="GPUs",
-        unlock=(f"{gpus(need_milli - idle, 'more')} released",),
+        Reason.NotEnoughGpus, f"{needed(q)}; {of_all}",
+        need=number(q, need_milli), have=number(q, idle), unit=unit_in(q), where=resource_of(q),
+        unlock=(f"{amount(q, need_milli - idle, 'more')} released",),
     )  # fmt: skip
 
 
 def _scattered(q: Question, would_do: Mask, by_gpus: int, idle: int) -> Cause:
     """Enough is free in all, but not next to each other: `by_gpus` pods would find room."""
-    pod_class, columns, per_node = q.pod_set.pod_class, q.draft.columns, node_idle(q)
-    name = next(n for n, _ in pod_class.requests if is_accelerator(n))
-    together = "on one node" if pod_class.gpu_milli == WHOLE else "on one GPU"
-    moves = tuple(
-        f"moving {gpus(q.per_pod - milli)} frees {columns.nodes[n].name}"
-        for n, milli in nearest_to_whole(q, would_do)[:1]
-    )
-    nodes = counted(int((per_node > 0)[would_do].sum()), "node")
+    per_node, name = node_idle(q), resource_of(q)
+    count = int((per_node > 0)[would_do].sum())
+    on_nodes = f"scattered over {counted(count, 'node')}" if count > 1 else "on 1 node"
+    moves = moves_that_free(q, would_do)
+    joined = q.pod_set.pod_class.least.link.lower() == "nvlink" and q.per_pod > WHOLE
+    together = "on one GPU" if is_share(q) else "joined by NVLink" if joined else "on one node"
     if by_gpus:
         return Cause(
             Reason.Fragmented,
-            f"{counted(q.need, 'pod')} of {each_pod(q)} {together} asked for; {gpus(idle)} are free, scattered over "
-            f"{nodes}, with room for {counted(by_gpus, 'such pod')}",
+            f"{counted(q.need, 'pod')} of {each_pod(q)} {together} asked for; {gpus(idle)} {is_or_are(idle)} free, "
+            f"{on_nodes}, with room for {counted(by_gpus, 'such pod')}",
             need=in_units(q, q.need), have=in_units(q, by_gpus), unit=unit_in(q), where=name, unlock=moves,
         )  # fmt: skip
-    if pod_class.gpu_milli < WHOLE:
+    if is_share(q):
         left = q.draft.device_free[would_do]
-        most = int(left[left < pod_class.gpu_milli].max(initial=0))
+        most, at = int(left[left < q.per_pod].max(initial=0)), "on one GPU"
+    elif joined:
+        most, at = int(island_idle(q)[would_do].max(initial=0)), "in one NVLink island"
     else:
-        most = int(per_node[would_do].max(initial=0))
+        most, at = int(per_node[would_do].max(initial=0)), "on one node"
     return Cause(
         Reason.Fragmented,
-        f"one pod needs {each_pod(q)} {together}; {gpus(idle)} are free, scattered over {nodes}, "
-        f"at most {from_milli(most)} {together}",
-        need=q.per_pod // WHOLE or 1, have=most // WHOLE, unit="GPUs", where=name, unlock=moves,
+        f"one pod needs {each_pod(q)} {together}; {gpus(idle)} {is_or_are(idle)} free, {on_nodes}, "
+        f"at most {from_milli(most)} {at}",
+        need=number(q, q.per_pod), have=number(q, most), unit=unit_in(q), where=name, unlock=moves,
     )  # fmt: skip
 
 
 def gpus_in_all(questions: Sequence[Question]) -> Cause | None:
     """The sets together ask for more GPUs than are free on all nodes that would do for any of them."""
-    would_do = np.zeros(questions[0].draft.columns.size, bool)
     idle = np.zeros(questions[0].draft.columns.size, np.int64)
     for q in questions:
         if q.per_pod:
             here = q.draft.tables.static[q.row] == Block.Nothing
-            would_do |= here
             idle = np.maximum(idle, np.where(here, node_idle(q), 0))
     need, have = sum(q.need * q.per_pod for q in questions), int(idle.sum())
     if need <= have:
         return None
     pods = sum(q.need for q in questions)
+    shares = any(is_share(q) for q in questions)
+    per = 1 if shares else WHOLE
     return Cause(
         Reason.NotEnoughGpus,
-        f"{counted(pods, 'pod')} with {from_milli(need)} GPUs in all asked for; "
-        f"{from_milli(have)} that would do are free",
-        need=need // 1000, have=have // 1000, unlock=(f"{gpus(need - have, 'more')} released",),
+        f"{counted(pods, 'pod')} with {gpus(need)} in all asked for; {from_milli(have)} that would do "
+        f"{is_or_are(have)} free",
+        need=need // per, have=have // per, unit="milli-GPUs" if shares else "GPUs",
+        unlock=(f"{gpus(need - have, 'more')} released",),
     )  # fmt: skip
 
 
@@ -128,74 +168,100 @@ def _short_of(q: Question, have: int, would_do: Mask) -> Cause:
     counts[Block.Nothing] = 0
     if counts.max(initial=0) == 0:
         return Cause(
-            Reason.NotEnoughResources, f"{needed(q)}; {counted(have, 'pod')} could start",
-            need=q.need, have=have, unit="pods",
-        )  # fmt: skip
+            Reason.NotEnoughResources, f"{needed(q)}{could_start(q, have)}", need=q.need, have=have, unit="pods"
+        )
     worst = Block(int(counts.argmax()))
-    what = {Block.Cpu: "CPU", Block.Memory: "memory", Block.Pods: "room for pods"}.get(worst, "another resource")
-    gpus = f"{from_milli(idle_milli(q, would_do))} GPUs are free, but " if q.per_pod else ""
-    name = {Block.Cpu: CPU, Block.Memory: MEMORY}.get(worst, "")
-    ask = next((a for n, a in q.pod_set.pod_class.requests if n == name), 0)
-    most = int(q.draft.free[would_do, q.draft.columns.column(name)].max(initial=0)) if name else 0
-    numbers = (
-        f" (each pod asks for {spell(name, ask)}; most left on one is {spell(name, max(most, 0))})" if name else ""
-    )
+    name = {Block.Cpu: CPU, Block.Memory: MEMORY, Block.Pods: "pods"}.get(worst) or _used_resource(q, would_do)
+    what = {CPU: "CPU", "pods": "room for pods"}.get(name, name)
+    idle = idle_milli(q, would_do) if q.per_pod else 0
+    free = f"{amount(q, idle)} {is_or_are(idle)} free, but " if idle else ""
+    nodes = int(counts[worst])
+    numbers = ""
+    if name != "pods":
+        ask = next((a for n, a in q.pod_set.pod_class.requests if n == name), 0)
+        most = int(q.draft.free[would_do, q.draft.columns.column(name)].max(initial=0))
+        numbers = f" (each pod asks for {spell(name, ask)}; most left on one is {spell(name, max(most, 0))})"
+    beside = " next to free GPUs" if idle else ""
+    less = f"less {what} asked by each pod, or " if name in (CPU, MEMORY) else ""
     return Cause(
         Reason.NotEnoughResources,
-        f"{needed(q)}; {gpus}{counted(int(counts[worst]), 'node')} of those that would do "
-        f"lack {what}{numbers}; {counted(have, 'pod')} could start",
-        need=q.need, have=have, unit="pods", where=what,
-        unlock=(f"less {what} asked by each pod, or {what} released next to free GPUs",) if q.per_pod else (),
+        f"{needed(q)}; {free}{counted(nodes, 'node')} of those that would do {'lacks' if nodes == 1 else 'lack'} "
+        f"{what}{numbers}{could_start(q, have)}",
+        need=q.need, have=have, unit="pods", where=name, unlock=(f"{less}{what} released{beside}",),
     )  # fmt: skip
 
 
+def _used_resource(q: Question, would_do: Mask) -> str:
+    """The resource, beside GPUs, CPU and memory, of which most nodes have too little left."""
+    columns, free = q.draft.columns, q.draft.free[would_do]
+    lacking = {
+        n: int((free[:, columns.column(n)] < a).sum())
+        for n, a in q.pod_set.pod_class.requests
+        if n not in (CPU, MEMORY, resource_of(q))
+    }
+    return max(lacking, key=lambda n: lacking[n], default="another resource")
+
+
 def topology_fragmented(q: Question) -> Cause | None:
+    """Enough is free, but not in one domain of the required level, or in too few for all slices."""
     narrow = narrowest_level(q)
     if narrow is None or fits(q.copies, q):
         return None
     wish, level = narrow
-    largest, where = largest_domain(q.copies, level, q, wish.slice_size)
-    need = wish.slice_size or q.need
+    largest, where = largest_domain(q.copies, level, q)
     held = int(is_held(q.draft.tables.static[q.row]).sum())
-    unlock = [f"largest free block in one {level_name(level, q)} is {in_gpus(q, largest)}"]
-    if held:
-        unlock.append(f"{counted(held, 'node')} held back")
+    unlock = [f"{counted(held, 'node')} back in service"] if held else []
+    if wish.slice_size:
+        have, need = slices_held(q.copies, level, wish.slice_size, q), -(-q.need // wish.slice_size)
+        have = min(have, need - 1)
+        return Cause(
+            Reason.TopologyFragmented,
+            f"{counted(need, 'slice')} of {counted(wish.slice_size, 'pod')} of {each_pod(q)} asked for, each "
+            f"{in_one(level, q)}; {have} {'fits' if have == 1 else 'fit'}",
+            need=need, have=have, unit="slices", where=where,
+            unlock=(f"room for {counted(need - have, 'more slice')}", *unlock),
+        )  # fmt: skip
+    lacking = q.need - largest
+    more = (
+        f"{amount(q, lacking * q.per_pod, 'more')} released"
+        if q.per_pod
+        else f"room for {counted(lacking, 'more pod')}"
+    )
+    in_all = int(q.copies.sum())
     return Cause(
         Reason.TopologyFragmented,
-        f"{in_gpus(q, need)} are asked for in one {level_name(level, q)}; {in_gpus(q, int(q.copies.sum()))} are free "
-        f"in all, at most {in_gpus(q, largest)} in one ({where})",
-        need=in_units(q, need), have=in_units(q, largest), unit=unit_in(q), where=where, unlock=tuple(unlock),
+        f"{in_amount(q, q.need)} asked for {in_one(level, q)}; there is room for {in_amount(q, in_all)} in all, "
+        f"for at most {in_amount(q, largest)} {in_one(level, q)} ({where})",
+        need=in_units(q, q.need), have=in_units(q, largest), unit=unit_in(q), where=where,
+        unlock=(f"{more} in {where}", *unlock),
     )  # fmt: skip
 
 
-def pods_in_the_way(q: Question) -> Cause | None:
-    """Nodes have room, but other pods keep this one off them."""
+def pods_in_the_way(q: Question, placed_alone: int) -> Cause | None:
+    """Nodes have room, but other pods, or the set's own, keep some off them. `placed_alone` could start."""
     neighbours = q.draft.neighbours
     who = Who(q.workload.namespace, q.pod_set.labels, q.pod_set.pod_class)
-    if neighbours is None or not neighbours.concern(who):
+    if neighbours is None or not neighbours.concern(who) or placed_alone >= q.need:
         return None
     room = q.copies > 0
-    open_ = room & neighbours.leave_open(who)
-    if int(q.copies[open_].sum()) >= q.need and not _keeps_apart(q):
-        return None
     kinds = [
-        word
-        for word, asked in (
-            ("anti-affinity", q.pod_set.pod_class.apart), ("affinity", q.pod_set.pod_class.near),
-            ("topology spread", q.pod_set.pod_class.spread), ("host ports", q.pod_set.pod_class.host_ports),
+        (word, unlock)
+        for word, unlock, asked in (
+            ("anti-affinity", "another node with room", q.pod_set.pod_class.apart),
+            ("affinity", "a pod that it wants to be near, on a node with room", q.pod_set.pod_class.near),
+            ("topology spread", "room in the domains that have fewer of these pods", q.pod_set.pod_class.spread),
+            ("host ports", "the port free on a node with room", q.pod_set.pod_class.host_ports),
         )
         if asked
-    ] or ["the anti-affinity of other pods"]  # fmt: skip
-    q.draft.block[q.row][room & ~open_] = int(Block.OtherPods)
-    have = int(open_.sum())
+    ] or [("the anti-affinity of other pods", "another node with room")]  # fmt: skip
+    q.draft.block[q.row][room & ~neighbours.leave_open(who)] = int(Block.OtherPods)
+    words = " and ".join(word for word, _ in kinds)
+    lets = f"lets {placed_alone:,} start" if placed_alone else "keeps them off" if q.need > 1 else "keeps it off"
+    plural = len(kinds) > 1 or kinds[0][0] == "host ports"
+    lets = lets.replace("lets", "let").replace("keeps", "keep") if plural else lets
     return Cause(
         Reason.PodsInTheWay,
-        f"{needed(q)}; of {counted(int(room.sum()), 'node')} with room {' and '.join(kinds)} leaves {have} open",
-        need=q.need, have=min(have, q.need - 1), unit="pods", where=kinds[0],
-        unlock=(f"fewer pods kept apart, or more nodes than {counted(int(room.sum()), 'node')} with room",),
+        f"{needed(q)}; {counted(int(room.sum()), 'node')} {'has' if room.sum() == 1 else 'have'} room, "
+        f"but {words} {lets}",
+        need=q.need, have=placed_alone, unit="pods", where=kinds[0][0], unlock=tuple(unlock for _, unlock in kinds),
     )  # fmt: skip
-
-
-def _keeps_apart(q: Question) -> bool:
-    """The pods of the set keep each other away."""
-    return q.need > 1 and q.pod_set.pod_class.depends_on_pods

@@ -22,7 +22,7 @@ from berth.scheduling.draft import Draft
 from berth.scheduling.exact import Part, search
 from berth.scheduling.neighbours import Who
 from berth.scheduling.quota import gpu_milli
-from berth.scheduling.topology import nodes_of, room_by_domain, smallest_first, spread_over
+from berth.scheduling.topology import deal_slices, nodes_of, room_by_domain, smallest_first, spread_over
 
 I64 = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -47,10 +47,13 @@ class Tried:
     set_of_put: list[int] = field(default_factory=list)  # pod set of each of the draft's puts
 
 
-def place_gang(workload: Workload, rows: Sequence[int], draft: Draft, allowed: Mask, rank: Rank) -> Tried:
+def place_gang(
+    workload: Workload, rows: Sequence[int], draft: Draft, allowed: Mask, rank: Rank, room: GrowthRoom | None = None
+) -> Tried:
     """Put a workload's pods into the draft, or leave the draft as it was.
 
-    `rows` are the class rows of its pod sets, `allowed` (N,) the nodes that its queue may use.
+    `rows` are the class rows of its pod sets, `allowed` (N,) the nodes that its queue may use for its minimum,
+    `room` bounds what it may take above the minimum.
     """
     hardest_first = sorted(
         (s for s, pod_set in enumerate(workload.pod_sets) if pod_set.count),
@@ -63,9 +66,22 @@ def place_gang(workload: Workload, rows: Sequence[int], draft: Draft, allowed: M
             found, set_of_put = _search(workload, rows, hardest_first, draft, scope)
             proven = proven and found
         if set_of_put is not None:
-            _grow(workload, rows, hardest_first, draft, scope, rank, set_of_put)
-            return Tried(True, True, name, set_of_put)
+            _grow(workload, rows, hardest_first, draft, scope, rank, set_of_put, room)
+            if draft.puts:
+                return Tried(True, True, name, set_of_put)
     return Tried(False, proven)
+
+
+class GrowthRoom(Protocol):
+    """What a queue may still take, told pod by pod."""
+
+    def open_nodes(self, milli: int) -> Mask:
+        """(N,) nodes on which the queue may take one more pod of so many GPU milli."""
+        ...
+
+    def take(self, node: int, milli: int) -> None:
+        """One more pod is on a node."""
+        ...
 
 
 class Rank(Protocol):
@@ -89,13 +105,22 @@ def whole_level(workload: Workload, draft: Draft) -> int | None:
     -1 stands for a level that the cluster does not know. A single pod set's own wish for all of its pods is the
     same as the workload's.
     """
-    wishes = list(workload.topology)
-    if len(workload.pod_sets) == 1:
-        wishes += [w for w in workload.pod_sets[0].topology if not w.slice_size]
-    levels = [level_of(w, draft) for w in wishes if w.required]
+    levels = [level_of(w, draft) for w in _whole_wishes(workload) if w.required]
     if not levels:
         return None
     return -1 if -1 in levels else max(levels)
+
+
+def _whole_wishes(workload: Workload) -> list[TopologyWish]:
+    """Wishes of all pods for one domain: the workload's, and those of a set that is the only one."""
+    own = workload.pod_sets[0].topology if len(workload.pod_sets) == 1 else ()
+    return [w for w in (*workload.topology, *own) if not w.slice_size]
+
+
+def set_wishes(workload: Workload, pod_set: PodSet) -> tuple[TopologyWish, ...]:
+    """Required wishes of one set: its own, and slices that the whole workload asks for, which every set is cut into."""
+    sliced = [w for w in workload.topology if w.slice_size]
+    return tuple(w for w in (*pod_set.topology, *sliced) if w.required)
 
 
 def level_of(wish: TopologyWish, draft: Draft) -> int:
@@ -115,18 +140,18 @@ def _scopes(workload: Workload, rows: Sequence[int], draft: Draft, allowed: Mask
     if not sets:
         sets = [(rows[s], 1) for s, p in enumerate(workload.pod_sets) if p.count][:1]
     if required is not None:
+        # A node that lacks the label of any required level is in no domain of it.
+        for wish in _whole_wishes(workload):
+            if wish.required and (level := level_of(wish, draft)) < levels:
+                allowed = allowed & (draft.columns.domain[level] >= 0)
         yield from _domains(sets, required, draft, allowed)
         return
-    near = [level_of(w, draft) for w in (*workload.topology, *_single(workload)) if not w.required]
+    near = [level_of(w, draft) for w in _whole_wishes(workload) if not w.required]
     asks_gpus = any(_weight(s) for s in workload.pod_sets)
     if workload.is_gang and (asks_gpus or near):
         for level in range(levels - 1, -1, -1):
             yield from _domains(sets, level, draft, allowed, most=1)
     yield allowed, ""
-
-
-def _single(workload: Workload) -> tuple[TopologyWish, ...]:
-    return workload.pod_sets[0].topology if len(workload.pod_sets) == 1 else ()
 
 
 def _domains(
@@ -177,18 +202,20 @@ def _place_set(workload: Workload, pod_set: PodSet, need: int, row: int, draft: 
     """Put `need` pods of a set into the draft, within a scope."""
     who = Who(workload.namespace, pod_set.labels, pod_set.pod_class)
     if draft.neighbours is not None and draft.neighbours.concern(who):
-        return _one_by_one(pod_set, who, need, row, draft, scope, rank)
-    nodes = _nodes_for(pod_set, need, row, draft, scope, rank)
+        return _one_by_one(set_wishes(workload, pod_set), who, need, row, draft, scope, rank)
+    nodes = _nodes_for(set_wishes(workload, pod_set), need, row, draft, scope, rank)
     if nodes is None:
         return False
     _put_all(row, nodes, draft, who)
     return True
 
 
-def _one_by_one(pod_set: PodSet, who: Who, need: int, row: int, draft: Draft, scope: Mask, rank: Rank) -> bool:
+def _one_by_one(
+    wishes: Sequence[TopologyWish], who: Who, need: int, row: int, draft: Draft, scope: Mask, rank: Rank
+) -> bool:
     """Pods that other pods keep off nodes: each looks at those before it. Domains are tried the tightest first."""
     mark = draft.mark()
-    for inside in _set_domains(pod_set, need, row, draft, scope):
+    for inside in _set_domains(wishes, need, row, draft, scope):
         placed = 0
         while placed < need and _put_next(row, who, draft, inside, rank):
             placed += 1
@@ -198,22 +225,31 @@ def _one_by_one(pod_set: PodSet, who: Who, need: int, row: int, draft: Draft, sc
     return False
 
 
-def _put_next(row: int, who: Who, draft: Draft, inside: Mask, rank: Rank) -> bool:
-    assert draft.neighbours is not None
-    open_ = np.flatnonzero(inside & (draft.copies[row] > 0) & draft.neighbours.leave_open(who))
-    if not len(open_):
+def _put_next(row: int, who: Who, draft: Draft, inside: Mask, rank: Rank, room: GrowthRoom | None = None) -> bool:
+    """One more pod on the best node that other pods and the queue leave open; False where there is none."""
+    milli = gpu_milli(who.pod_class.requests, who.pod_class.gpu_milli)
+    open_ = inside & (draft.copies[row] > 0)
+    if draft.neighbours is not None:
+        open_ = open_ & draft.neighbours.leave_open(who)
+    if room is not None:
+        open_ = open_ & room.open_nodes(milli)
+    nodes = np.flatnonzero(open_)
+    if not len(nodes):
         return False
-    node = int(open_[np.argmin(rank.of_row(row, draft)[open_])])
+    node = int(nodes[np.argmin(rank.of_row(row, draft)[nodes])])
     draft.put(row, node, 1, who)
     draft.recount(np.array([node], np.int64))
+    if room is not None:
+        room.take(node, milli)
     return True
 
 
-def _set_domains(pod_set: PodSet, need: int, row: int, draft: Draft, scope: Mask) -> Iterator[Mask]:
+def _set_domains(wishes: Sequence[TopologyWish], need: int, row: int, draft: Draft, scope: Mask) -> Iterator[Mask]:
     """The domains of the level that all pods of the set must share, or the scope itself."""
-    levels = [level_of(w, draft) for w in pod_set.topology if w.required and not w.slice_size]
+    levels = [level_of(w, draft) for w in wishes if not w.slice_size]
     if -1 in levels:
         return
+    scope = _labelled(scope, levels, draft)
     if not levels:
         yield scope
         return
@@ -221,29 +257,43 @@ def _set_domains(pod_set: PodSet, need: int, row: int, draft: Draft, scope: Mask
         yield mask
 
 
+def _labelled(scope: Mask, levels: Sequence[int], draft: Draft) -> Mask:
+    """The nodes of a scope that are in some domain of each of these levels."""
+    for level in levels:
+        if level < len(draft.columns.topology.levels):
+            scope = scope & (draft.columns.domain[level] >= 0)
+    return scope
+
+
 def _nodes_for(
-    pod_set: PodSet, need: int, row: int, draft: Draft, scope: Mask, rank: Rank
+    wishes: Sequence[TopologyWish], need: int, row: int, draft: Draft, scope: Mask, rank: Rank
 ) -> list[tuple[int, int]] | None:
     """Nodes and pods on each for `need` pods of a set within a scope; None where they do not fit."""
     if need == 0:
         return []
     copies, columns = draft.copies[row], draft.columns
     order = rank.of_row(row, draft)
-    required = [w for w in pod_set.topology if w.required]
-    slices = next((w for w in required if w.slice_size), None)
-    whole = [level_of(w, draft) for w in required if not w.slice_size]
+    slices = next((w for w in wishes if w.slice_size), None)
+    whole = [level_of(w, draft) for w in wishes if not w.slice_size]
     if -1 in whole:
         return None
+    scope = _labelled(scope, whole, draft)
     if whole:
         level = max(whole)
         if level == len(columns.topology.levels):
             nodes = np.flatnonzero(scope & (copies >= need))
             return [(int(nodes[np.argmin(copies[nodes])]), need)] if len(nodes) else None
         room = room_by_domain(copies, level, columns, scope)
-        domain = next(smallest_first(room, need), None)
-        if domain is None:
-            return None
-        scope = scope & nodes_of(level, domain, columns)
+        domains = list(smallest_first(room, need))
+        if slices is None and domains:
+            return spread_over(copies, need, scope & nodes_of(level, domains[0], columns), 0, columns, order)
+        for domain in domains:
+            found = (
+                _slices(slices, need, row, draft, scope & nodes_of(level, domain, columns), order) if slices else None
+            )
+            if found is not None:
+                return found
+        return None
     if slices is not None:
         return _slices(slices, need, row, draft, scope, order)
     if int(copies[scope].sum()) < need:
@@ -254,29 +304,28 @@ def _nodes_for(
 def _slices(
     wish: TopologyWish, need: int, row: int, draft: Draft, scope: Mask, order: I64
 ) -> list[tuple[int, int]] | None:
-    """Whole slices, each within one domain: as many as fit into the largest domains, the rest into the tightest."""
-    level, size, columns = level_of(wish, draft), wish.slice_size, draft.columns
+    """Whole slices, each within one domain: the tightest domain that takes all, else the largest first.
+
+    Where the slices do not divide the pods, the last one is short, and goes where no whole slice would.
+    """
+    level, columns = level_of(wish, draft), draft.columns
     copies = draft.copies[row]
     if level == -1:
         return None
     if level == len(columns.topology.levels):
-        per_host = (copies // size * size).astype(np.int32)
-        if int(per_host[scope].sum()) < need:
-            return None
-        return spread_over(per_host, need, scope, 0, columns, order)
-    room = room_by_domain(copies, level, columns, scope, size)
-    whole = -(-need // size) * size
-    if int(room.sum()) < whole:
+        room = np.where(scope, copies, 0).astype(np.int64)
+    else:
+        room = room_by_domain(copies, level, columns, scope)
+    taken = deal_slices(room, need, wish.slice_size)
+    if taken is None:
         return None
     chosen: list[tuple[int, int]] = []
-    while need > 0:
-        tightest = next(smallest_first(room, -(-need // size) * size), None)
-        domain = int(np.argmax(room)) if tightest is None else tightest
-        part = min(need, int(room[domain]))
-        inside = scope & nodes_of(level, domain, columns)
-        chosen += spread_over(copies, part, inside, level + 1, columns, order)
-        need -= part
-        room[domain] = 0
+    for domain in np.flatnonzero(taken).tolist():
+        if level == len(columns.topology.levels):
+            chosen.append((domain, int(taken[domain])))
+        else:
+            inside = scope & nodes_of(level, domain, columns)
+            chosen += spread_over(copies, int(taken[domain]), inside, level + 1, columns, order)
     return chosen
 
 
@@ -293,12 +342,13 @@ def _search(
     parts = []
     for s in order:
         pod_set = workload.pod_sets[s]
-        required = [w for w in pod_set.topology if w.required]
+        required = set_wishes(workload, pod_set)
         if any(level_of(w, draft) == -1 for w in required):
             return True, None
         if any(w.slice_size for w in required):
             return False, None  # slices of mixed sets are placed greedily only
         levels = [level_of(w, draft) for w in required]
+        scope = _labelled(scope, levels, draft) if len(order) == 1 else scope
         who = Who(workload.namespace, pod_set.labels, pod_set.pod_class)
         parts.append(Part(s, rows[s], pod_set.min_count, max(levels) if levels else -1, who))
     found = search(parts, draft, scope, Bound().steps)
@@ -307,32 +357,62 @@ def _search(
 
 def _grow(
     workload: Workload, rows: Sequence[int], order: Sequence[int], draft: Draft, scope: Mask, rank: Rank,
-    set_of_put: list[int],
+    set_of_put: list[int], room: GrowthRoom | None,
 ) -> None:  # fmt: skip
-    """Pods above the minimum, as many as fit in the scope. A set that must share a domain grows inside it."""
+    """Pods above the minimum, as many as exist and fit in the scope, within the queue's limit.
+
+    A set that must share a domain grows inside it, one that is cut into slices by whole slices.
+    """
+    created = workload.pod_count - workload.missing_pods - sum(s.min_count for s in workload.pod_sets)
     for s in order:
         pod_set, row = workload.pod_sets[s], rows[s]
-        extra = pod_set.count - pod_set.min_count
+        extra = min(pod_set.count - pod_set.min_count, created)
         if extra <= 0:
             continue
-        inside = scope & _domain_of_set(pod_set, s, set_of_put, draft)
         before = draft.mark()
+        wishes = set_wishes(workload, pod_set)
+        inside = _labelled(scope, [level_of(w, draft) for w in wishes], draft)
+        inside = inside & _domain_of_set(wishes, s, set_of_put, draft)
+        slices = next((w for w in wishes if w.slice_size), None)
         who = Who(workload.namespace, pod_set.labels, pod_set.pod_class)
-        if draft.neighbours is not None and draft.neighbours.concern(who):
-            while extra and _put_next(row, who, draft, inside, rank):
+        if slices is not None:
+            _grow_by_slices(slices, pod_set, extra, row, draft, inside, rank, who, room)
+        elif room is not None or (draft.neighbours is not None and draft.neighbours.concern(who)):
+            while extra and _put_next(row, who, draft, inside, rank, room):
                 extra -= 1
         elif extra := min(extra, int(draft.copies[row][inside].sum())):
             nodes = spread_over(draft.copies[row], extra, inside, 0, draft.columns, rank.of_row(row, draft))
             _put_all(row, nodes, draft, who)
         set_of_put += [s] * (draft.mark() - before)
+        created -= sum(p.count for p in draft.puts[before:])
 
 
-def _domain_of_set(pod_set: PodSet, s: int, set_of_put: Sequence[int], draft: Draft) -> Mask:
+def _grow_by_slices(
+    wish: TopologyWish, pod_set: PodSet, extra: int, row: int, draft: Draft, inside: Mask, rank: Rank, who: Who,
+    room: GrowthRoom | None,
+) -> None:  # fmt: skip
+    """Whole slices above the minimum. A minimum that ends in a short slice does not grow: its domain is spoken for."""
+    if pod_set.min_count % wish.slice_size:
+        return
+    milli = _weight(pod_set)
+    while extra >= wish.slice_size:
+        open_ = inside if room is None else inside & room.open_nodes(milli * wish.slice_size)
+        nodes = _slices(wish, wish.slice_size, row, draft, open_, rank.of_row(row, draft))
+        if nodes is None:
+            return
+        _put_all(row, nodes, draft, who)
+        if room is not None:
+            for node, count in nodes:
+                room.take(node, milli * count)
+        extra -= wish.slice_size
+
+
+def _domain_of_set(wishes: Sequence[TopologyWish], s: int, set_of_put: Sequence[int], draft: Draft) -> Mask:
     columns = draft.columns
     inside = np.ones(columns.size, bool)
     first = next((p.node for p, of in zip(draft.puts, set_of_put, strict=True) if of == s), None)
-    for wish in pod_set.topology:
-        if wish.required and not wish.slice_size and first is not None:
+    for wish in wishes:
+        if not wish.slice_size and first is not None:
             level = level_of(wish, draft)
             if level == len(columns.topology.levels):
                 inside &= np.arange(columns.size) == first

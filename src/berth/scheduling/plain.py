@@ -99,12 +99,16 @@ def _copies(ask: Ask, devices: Iterable[int]) -> int:
 def choose_devices(ask: Ask, host: Host) -> tuple[int, ...]:
     """The devices for one pod, () where they do not fit.
 
-    One device: the fullest on which it fits. Several: the first ones of the island that has fewest and still
-    enough of them; where no island has enough, the first ones of all, or none for who must have one island.
+    One device: the fullest on which it fits. Shares of several: the emptiest, so that as many as can be stay open
+    to the next pod. Several whole ones: the first ones of the island that has fewest and still enough of them;
+    where no island has enough, the first ones of all, or none for who must have one island.
     """
     able = [g for g, left in enumerate(host.devices) if left >= ask.milli]
     if ask.devices == 1:
         return tuple(sorted(able, key=lambda g: (host.devices[g], g))[:1])
+    if ask.milli < WHOLE:
+        emptiest = sorted(able, key=lambda g: (-host.devices[g], g))[: ask.devices]
+        return tuple(emptiest) if len(able) >= ask.devices else ()
     by_island: dict[int, list[int]] = {}
     for g in able:
         if host.islands[g] >= 0:

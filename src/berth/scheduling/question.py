@@ -17,7 +17,7 @@ from berth.scheduling.draft import Draft
 from berth.scheduling.feasibility import is_held
 from berth.scheduling.placement import level_of
 from berth.scheduling.quota import gpu_milli
-from berth.scheduling.topology import room_by_domain
+from berth.scheduling.topology import deal_slices, room_by_domain
 
 I32 = NDArray[np.int32]
 Mask = NDArray[np.bool_]
@@ -50,13 +50,20 @@ class Question:
 def question_on(workload: Workload, pod_set: PodSet, row: int, draft: Draft, allowed: Mask) -> Question:
     """The question with its answers from the tables. `allowed` (N,) are the nodes that the workload may use."""
     copies = draft.copies[row]
-    held = np.flatnonzero(is_held(draft.tables.static[row]))
+    static = draft.tables.static[row]
+    held = np.flatnonzero(is_held(static) | (draft.columns.broken & (static == Block.Nothing)))
     mended = copies.copy()
     if len(held):
         mended[held] = draft.count_on(row, held)
+    allowed = allowed.copy()
+    for wish in (*workload.topology, *pod_set.topology):
+        level = level_of(wish, draft)
+        if wish.required and 0 <= level < len(draft.columns.topology.levels):
+            allowed &= draft.columns.domain[level] >= 0
     per_pod = gpu_milli(pod_set.pod_class.requests, pod_set.pod_class.gpu_milli)
     return Question(
-        workload, pod_set, row, draft, np.where(allowed, copies, 0), draft.tables.copies_when_empty(row),
+        workload, pod_set, row, draft, np.where(allowed, copies, 0),
+        np.where(allowed, draft.tables.copies_when_empty(row), 0),
         np.where(allowed, mended, 0), per_pod,
     )  # fmt: skip
 
@@ -79,16 +86,24 @@ def _nearest(q: Question) -> tuple[tuple[str, str], ...]:
     candidates = np.flatnonzero((static == Block.Nothing) & (q.copies == 0))
     missing = np.maximum(q.per_pod - idle[candidates], 0)
     found: list[tuple[str, str]] = []
+    share, link = q.pod_set.pod_class.gpu_milli < WHOLE, q.pod_set.pod_class.least.link.lower() == "nvlink"
+    in_island = island_idle(q) if link else idle
     for n in candidates[np.argsort(missing, kind="stable")[:NEAREST]].tolist():
         block = Block(int(draft.block[q.row, n]))
-        if block in (Block.Gpus, Block.GpuShare):
-            found.append((columns.nodes[n].name, f"{from_milli(int(idle[n]))} of {from_milli(q.per_pod)} GPUs free"))
-        else:
-            found.append((columns.nodes[n].name, BLOCK_WORDS[block]))
+        text = BLOCK_WORDS.get(block, "outside the domains of the level")
+        if share and block in (Block.Gpus, Block.GpuShare):
+            text = f"at most {from_milli(int(max(draft.device_free[n].max(), 0)))} free on one GPU"
+        elif link and block == Block.Gpus:
+            text = f"at most {from_milli(int(in_island[n]))} free in one NVLink island"
+        elif block == Block.Gpus:
+            one = "GPU" if q.per_pod == WHOLE else "GPUs"
+            text = f"{from_milli(int(idle[n]))} of {from_milli(q.per_pod)} {one} free"
+        found.append((columns.nodes[n].name, text))
     return tuple(found)
 
 
 def fits(copies: I32, q: Question) -> bool:
+    """Whether the set's minimum fits by these counts, its levels and slices kept."""
     if int(copies.sum()) < q.need:
         return False
     narrow = narrowest_level(q)
@@ -96,21 +111,29 @@ def fits(copies: I32, q: Question) -> bool:
         return True
     wish, level = narrow
     if wish.slice_size:
-        return slice_room(copies, level, q) >= q.need
+        columns = q.draft.columns
+        on_host = level == len(columns.topology.levels)
+        room = copies.astype(np.int64) if on_host else room_by_domain(copies, level, columns)
+        return deal_slices(room, q.need, wish.slice_size) is not None
     return largest_domain(copies, level, q)[0] >= q.need
+
+
+def required_levels(q: Question) -> list[tuple[int, TopologyWish]]:
+    """The levels that the set must keep to, with the wishes that say so."""
+    wishes = {w: None for w in (*q.workload.topology, *q.pod_set.topology) if w.required}
+    return [(level_of(w, q.draft), w) for w in wishes]
 
 
 def narrowest_level(q: Question) -> tuple[TopologyWish, int] | None:
     """The narrowest required level that all pods of the set share, or whose slices do."""
-    wishes = [w for w in (*q.workload.topology, *q.pod_set.topology) if w.required]
-    levels = [(level_of(w, q.draft), w) for w in wishes]
+    levels = required_levels(q)
     if not levels:
         return None
     level, wish = max(levels, key=lambda pair: pair[0])
     return (wish, level) if level >= 0 else None
 
 
-def largest_domain(copies: I32, level: int, q: Question, slice_size: int = 0) -> tuple[int, str]:
+def largest_domain(copies: I32, level: int, q: Question) -> tuple[int, str]:
     """Most pods in one domain of a level, and the domain's name."""
     columns = q.draft.columns
     if level == len(columns.topology.levels):
@@ -123,11 +146,11 @@ def largest_domain(copies: I32, level: int, q: Question, slice_size: int = 0) ->
     return int(room[domain]), f"{columns.topology.levels[level].name} {columns.domain_names[level][domain]}"
 
 
-def slice_room(copies: I32, level: int, q: Question) -> int:
-    size = next(w.slice_size for w in (*q.workload.topology, *q.pod_set.topology) if w.slice_size)
+def slices_held(copies: I32, level: int, size: int, q: Question) -> int:
+    """Whole slices that fit, each in one domain of a level."""
     if level == len(q.draft.columns.topology.levels):
-        return int((copies // size * size).sum())
-    return int(room_by_domain(copies, level, q.draft.columns, None, size).sum())
+        return int((copies // size).sum())
+    return int((room_by_domain(copies, level, q.draft.columns) // size).sum())
 
 
 def copies_by_gpus(q: Question, would_do: Mask) -> int:
@@ -163,9 +186,10 @@ def all_milli(q: Question, would_do: Mask) -> int:
     return int(np.maximum(columns.empty[would_do, column], 0).sum()) * WHOLE if column >= 0 else 0
 
 
-def nearest_to_whole(q: Question, would_do: Mask) -> list[tuple[int, int]]:
-    """Nodes with their free milli, the one that lacks least for one pod first."""
-    idle = node_idle(q)
-    large = np.flatnonzero(would_do & (q.empty > 0))
-    order = large[np.argsort(-idle[large], kind="stable")]
-    return [(int(n), int(idle[n])) for n in order[:NEAREST] if idle[n] < q.per_pod]
+def island_idle(q: Question) -> NDArray[np.int64]:
+    """(N,) milli of the wholly free GPUs in the best NVLink island of each node."""
+    columns, left = q.draft.columns, q.draft.device_free
+    best = np.zeros(columns.size, np.int64)
+    for island in range(int(columns.island.max(initial=-1)) + 1):
+        best = np.maximum(best, ((columns.island == island) & (left == WHOLE)).sum(axis=1) * WHOLE)
+    return best

@@ -104,12 +104,22 @@ def ledger_of(queues: Sequence[Queue], classes: Sequence[str], namespaces: Seque
                     table[i, -1] = gpus * 1000
                 elif name in column:
                     table[i, column[name]] = gpus * 1000
+    parent = [index.get(q.parent, -1) for q in everyone]
+    for q in range(len(parent)):
+        # Queues that are each other's parents have none: a tree has a top.
+        seen, above = {q}, q
+        while (up := parent[above]) >= 0:
+            if up in seen:
+                parent[above] = -1
+                break
+            seen.add(up)
+            above = up
     return Ledger(
         names=tuple(q.name for q in everyone),
         index=index,
         of_namespace={ns: index[name] for ns, name in listed.items()},
         classes=tuple(classes),
-        parent=np.array([index.get(q.parent, -1) for q in everyone], np.int32),
+        parent=np.array(parent, np.int32),
         weight=np.array([max(q.weight, 1) for q in everyone], np.int64),
         quota=quota,
         limit=limit,

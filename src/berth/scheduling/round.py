@@ -10,11 +10,11 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from berth.model.reasons import Answer, Block, Cause, Verdict
+from berth.model.reasons import Answer, Block, Cause, Reason, Verdict
 from berth.model.snapshot import Snapshot
 from berth.model.workload import Workload
 from berth.scheduling import scoring
-from berth.scheduling.admission import limit_reached, open_classes, over_limit
+from berth.scheduling.admission import larger_than_limit, limit_reached, open_classes, over_limit
 from berth.scheduling.draft import Draft
 from berth.scheduling.explain import verdict_of
 from berth.scheduling.neighbours import Neighbours, Who
@@ -51,6 +51,7 @@ class Round:
     binds: list[tuple[I32, I32, I32, I64]] = field(default_factory=list)
     scopes: dict[int, str] = field(default_factory=dict)
     refused: dict[int, Cause] = field(default_factory=dict)
+    kept_off: dict[int, Cause] = field(default_factory=dict)  # told unless the workload could never run
     unproven: set[int] = field(default_factory=set)
     waiting: list[int] = field(default_factory=list)
 
@@ -84,6 +85,8 @@ class Round:
         pod_set = workload.pod_sets[0]
         if pod_set.count != 1 or pod_set.min_count != 1 or pod_set.topology:
             return False
+        if pod_set.pod_class.unsupported or pod_set.pod_class.problems:
+            return False
         neighbours = self.draft.neighbours
         return neighbours is None or not neighbours.concern(Who(workload.namespace, pod_set.labels, pod_set.pod_class))
 
@@ -101,8 +104,8 @@ class Round:
         losses = self.losses
         scoring.place_run(
             rows, self.arrivals, self.policy.refresh, losses.quantum, draft.alike,
-            losses.rows, losses.demand, losses.columns, losses.needs, losses.many, losses.unit, losses.mix,
-            losses.weight, losses.usable_at, losses.units_at,
+            losses.rows, losses.demand, losses.columns, losses.needs, losses.spare, losses.many, losses.unit,
+            losses.mix, losses.weight, losses.usable_at, losses.units_at,
             losses.usable, losses.units, losses.supply, losses.value, losses.supply_sum,
             tables.need, tables.ask, tables.static, draft.free, draft.device_free, columns.island, columns.pool,
             self.queue[run], bool((limit < 2**62).any()), self.ledger.parent, limit, self.ledger.used,
@@ -127,7 +130,8 @@ class Round:
     def place_gang(self, w: int, closed: Mask | None = None) -> bool:
         """Place a workload whole, or leave the draft as it was."""
         workload, draft = self.workloads[w], self.draft
-        tried = place_gang(workload, self.rows[w], draft, self._allowed(w, closed), self.losses)
+        room = _Growth(self, w, closed) if self.ledger.has_limits else None
+        tried = place_gang(workload, self.rows[w], draft, self._allowed(w, closed), self.losses, room)
         if not tried.placed:
             draft.drop()
             if not tried.proven:
@@ -166,16 +170,17 @@ class Round:
         everywhere = np.ones(self.draft.columns.size, bool)
         for w in self.waiting:
             workload = self.workloads[w]
-            if w in self.refused:
+            if w in self.refused and self.refused[w].reason is not Reason.LimitExceeded:
                 cause = self.refused[w]
                 found[w] = Verdict(workload.key, cause.reason.answer, (cause,))
                 continue
             shape = self._shape(w)
             if shape not in shared:
-                shared[shape] = self._limited(w) or verdict_of(
-                    workload, self.rows[w], self.draft, everywhere, w not in self.unproven
-                )
+                said = verdict_of(workload, self.rows[w], self.draft, everywhere, w not in self.unproven)
+                shared[shape] = said if said.answer is Answer.Never else self._limited(w) or said
             verdict = shared[shape]
+            if w in self.kept_off and verdict.answer is not Answer.Never:
+                verdict = Verdict(workload.key, Answer.NotYet, (self.kept_off[w],))
             found[w] = Verdict(workload.key, verdict.answer, verdict.causes)
         return found
 
@@ -218,6 +223,13 @@ class Round:
         shut = np.flatnonzero(wanted & ~open_)
         if not len(shut):
             return None
+        bound = np.where(wanted, self.ledger.bound(q), -1)
+        if (need := milli_of(workload, minimum=True)) > bound.max():
+            c = int(bound.argmax())
+            cause = larger_than_limit(
+                need, int(bound[c]), self.ledger.names[self.ledger.tightest(q, c)], self._class(c)
+            )
+            return Verdict(workload.key, Answer.Never, (cause,))
         mark = self.draft.mark()
         fits = place_gang(
             workload, self.rows[w], self.draft, np.ones(self.draft.columns.size, bool), self.losses
@@ -227,14 +239,24 @@ class Round:
         if not fits:
             return None
         c = int(shut[0])
-        need = milli_of(workload, minimum=True)
-        room, bound = int(self.ledger.room(q)[c]), int(self.ledger.bound(q)[c])
-        name = self.ledger.classes[c] if c < len(self.ledger.classes) else "all GPUs"
-        cause = limit_reached(need, room, bound, f"queue {self.ledger.names[self.ledger.tightest(q, c)]}, {name},")
+        room = int(self.ledger.room(q)[c])
+        where = self.ledger.names[self.ledger.tightest(q, c)]
+        cause = limit_reached(need, room, int(bound[c]), where, self._class(c))
         kept = wanted & ~open_
         closed = kept[self.draft.columns.gpu_class] & (self.draft.tables.static[self.rows[w][0]] == Block.Nothing)
-        cause = msgspec.structs.replace(cause, blocks=((Block.Queue, int(closed.sum())),))
+        block = np.where(
+            closed & (self.draft.block[self.rows[w][0]] == Block.Nothing),
+            Block.Queue,
+            self.draft.block[self.rows[w][0]],
+        )
+        counts = np.bincount(block, minlength=len(Block))
+        told = [(Block(b), int(counts[b])) for b in np.argsort(-counts, kind="stable").tolist() if counts[b] and b]
+        cause = msgspec.structs.replace(cause, blocks=tuple(told))
         return Verdict(workload.key, Answer.NotYet, (cause,))
+
+    def _class(self, c: int) -> str:
+        """The name of a column of the ledger; "" for all classes together."""
+        return self.ledger.classes[c] if c < len(self.ledger.classes) else ""
 
     def _allowed(self, w: int, closed: Mask | None) -> Mask:
         """(N,) nodes whose GPU class the queue may still take, and that are not kept for others."""
@@ -262,6 +284,27 @@ class Round:
         for pod_class, row in self.draft.tables.rows.items():
             milli[row] = gpu_milli(pod_class.requests, pod_class.gpu_milli)
         return milli
+
+
+class _Growth:
+    """What the queue of a workload may take above the workload's minimum."""
+
+    def __init__(self, now: Round, w: int, closed: Mask | None) -> None:
+        self.gpu_class = now.draft.columns.gpu_class
+        self.room = now.ledger.room(int(now.queue[w]))
+        if closed is not None:
+            self.room = np.where(closed, 0, self.room)
+        self.left = int(self.room[-1]) - milli_of(now.workloads[w], minimum=True)
+        # The minimum is taken from every class: which one it went to is known only once it is placed.
+        self.room = self.room - milli_of(now.workloads[w], minimum=True)
+
+    def open_nodes(self, milli: int) -> Mask:
+        mask: Mask = (self.room >= milli)[self.gpu_class] & (self.left >= milli)
+        return mask
+
+    def take(self, node: int, milli: int) -> None:
+        self.left -= milli
+        self.room[self.gpu_class[node]] -= milli
 
 
 def _ledger(snapshot: Snapshot) -> Ledger:

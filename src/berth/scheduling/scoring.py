@@ -30,13 +30,13 @@ LEVELS = WHOLE + 1
 WEIGHT_ONE = 2**20
 # Twice the milli below which a supply counts as this much, so that a class without any does not rule all.
 LEAST_SUPPLY = 40
-# Stands for a need of nothing: no amount over it is ever the least.
-NOTHING = 2.0**-20
+# What stands for the pods that a resource allows which a class does not need.
+ANY_NUMBER = 2.0**62
 
 
 @compiled
-def measure(nodes, rows, columns, needs, many, unit, mix, usable_at, units_at, ask, static, free, device_free, pool,  # type: ignore[no-untyped-def]
-            usable, units, supply):  # fmt: skip
+def measure(nodes, rows, columns, needs, spare, many, unit, mix, usable_at, units_at, ask,  # type: ignore[no-untyped-def]
+            static, free, device_free, pool, usable, units, supply):  # fmt: skip
     """Work out usable (N, J), units (N, J) and supply (N, J) of some nodes from what is free on them."""
     size = rows.shape[0]
     cap = np.empty(size)
@@ -47,7 +47,7 @@ def measure(nodes, rows, columns, needs, many, unit, mix, usable_at, units_at, a
         for c in range(columns.shape[0]):
             left = float(free[n, columns[c]])
             for j in range(size):
-                most = left / needs[c, j]
+                most = left / needs[c, j] + spare[c, j]
                 if most < cap[j]:
                     cap[j] = most
         for j in range(size):
@@ -71,8 +71,8 @@ def measure(nodes, rows, columns, needs, many, unit, mix, usable_at, units_at, a
 
 
 @inlined
-def worth_after(n, m, level, cap, columns, needs, many, unit, mix, weight, usable_at, units_at, need, ask, free, pool,  # type: ignore[no-untyped-def]
-                usable, units, supply):  # fmt: skip
+def worth_after(n, m, level, cap, columns, needs, spare, many, unit, mix, weight, usable_at, units_at,  # type: ignore[no-untyped-def]
+                need, ask, free, pool, usable, units, supply):  # fmt: skip
     """Weighted supply of node n once a pod of class m is on it, a share of a device taken at `level`."""
     size = unit.shape[0]
     for j in range(size):
@@ -80,7 +80,7 @@ def worth_after(n, m, level, cap, columns, needs, many, unit, mix, weight, usabl
     for c in range(columns.shape[0]):
         left = float(free[n, columns[c]] - need[m, columns[c]])
         for j in range(size):
-            most = left / needs[c, j]
+            most = left / needs[c, j] + spare[c, j]
             cap[j] = most if most < cap[j] else cap[j]
     times, after = 0, level
     if ask[m, 1] > 0 and pool[n] == ask[m, 0]:
@@ -102,14 +102,14 @@ def worth_after(n, m, level, cap, columns, needs, many, unit, mix, weight, usabl
 
 
 @compiled
-def loss_on(n, m, quantum, cap, columns, needs, many, unit, mix, weight, usable_at, units_at, need, ask, free,  # type: ignore[no-untyped-def]
+def loss_on(n, m, quantum, cap, columns, needs, spare, many, unit, mix, weight, usable_at, units_at, need, ask, free,  # type: ignore[no-untyped-def]
             device_free, island, pool, usable, units, supply, value):  # fmt: skip
     """Quantised loss of a pod of class m on node n where it fits, and its devices.
 
     A share is tried at each level at which a device fits it; equal losses go to the lowest device.
     """
     if not (ask[m, 1] > 0 and pool[n] == ask[m, 0]):
-        after = worth_after(n, m, 0, cap, columns, needs, many, unit, mix, weight, usable_at, units_at,
+        after = worth_after(n, m, 0, cap, columns, needs, spare, many, unit, mix, weight, usable_at, units_at,
                             need, ask, free, pool, usable, units, supply)  # fmt: skip
         return (value[n] - after) // quantum, np.int64(0)
     left = device_free[n]
@@ -124,7 +124,7 @@ def loss_on(n, m, quantum, cap, columns, needs, many, unit, mix, weight, usable_
                     seen = True
             if seen:
                 continue
-            after = worth_after(n, m, left[g], cap, columns, needs, many, unit, mix, weight, usable_at, units_at,
+            after = worth_after(n, m, left[g], cap, columns, needs, spare, many, unit, mix, weight, usable_at, units_at,
                                 need, ask, free, pool, usable, units, supply)  # fmt: skip
             loss = (value[n] - after) // quantum
             if loss < least:
@@ -135,7 +135,7 @@ def loss_on(n, m, quantum, cap, columns, needs, many, unit, mix, weight, usable_
     for g in range(left.shape[0]):
         if (mask >> g) & 1:
             level = left[g]
-    after = worth_after(n, m, level, cap, columns, needs, many, unit, mix, weight, usable_at, units_at,
+    after = worth_after(n, m, level, cap, columns, needs, spare, many, unit, mix, weight, usable_at, units_at,
                         need, ask, free, pool, usable, units, supply)  # fmt: skip
     return (value[n] - after) // quantum, mask
 
@@ -153,13 +153,13 @@ def weigh(demand, supply_sum, idle, weight):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def loss_row(m, nodes, quantum, columns, needs, many, unit, mix, weight, usable_at, units_at, need, ask, free,  # type: ignore[no-untyped-def]
+def loss_row(m, nodes, quantum, columns, needs, spare, many, unit, mix, weight, usable_at, units_at, need, ask, free,  # type: ignore[no-untyped-def]
              device_free, island, pool, usable, units, supply, value, losses):  # fmt: skip
     """Losses of a pod of class m on some nodes on which it fits, into `losses` (N,)."""
     cap = np.empty(unit.shape[0])
     for i in range(nodes.shape[0]):
         n = nodes[i]
-        losses[n], _ = loss_on(n, m, quantum, cap, columns, needs, many, unit, mix, weight, usable_at, units_at,
+        losses[n], _ = loss_on(n, m, quantum, cap, columns, needs, spare, many, unit, mix, weight, usable_at, units_at,
                                need, ask, free, device_free, island, pool, usable, units, supply, value)  # fmt: skip
 
 
@@ -174,7 +174,7 @@ def revalue(weight, supply, value):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def place_run(run, learn, refresh, quantum, alike, rows, demand, columns, needs, many, unit, mix, weight,  # type: ignore[no-untyped-def]
+def place_run(run, learn, refresh, quantum, alike, rows, demand, columns, needs, spare, many, unit, mix, weight,  # type: ignore[no-untyped-def]
               usable_at, units_at, usable, units, supply, value, supply_sum,
               need, ask, static, free, device_free, island, pool,
               queue, has_limits, parent, limit, used, gpu_class, milli, node, devices):  # fmt: skip
@@ -244,7 +244,7 @@ def place_run(run, learn, refresh, quantum, alike, rows, demand, columns, needs,
                 if group_known[m, k] != epoch:
                     group_known[m, k] = epoch
                     group_loss[m, k], group_mask[m, k] = loss_on(
-                        n, m, quantum, cap, columns, needs, many, unit, mix, weight, usable_at, units_at,
+                        n, m, quantum, cap, columns, needs, spare, many, unit, mix, weight, usable_at, units_at,
                         need, ask, free, device_free, island, pool, usable, units, supply, value)  # fmt: skip
                 loss, mask = group_loss[m, k], group_mask[m, k]
             else:
@@ -252,7 +252,7 @@ def place_run(run, learn, refresh, quantum, alike, rows, demand, columns, needs,
                 if known[m, n] != stamp:
                     known[m, n] = stamp
                     losses[m, n], masks[m, n] = loss_on(
-                        n, m, quantum, cap, columns, needs, many, unit, mix, weight, usable_at, units_at,
+                        n, m, quantum, cap, columns, needs, spare, many, unit, mix, weight, usable_at, units_at,
                         need, ask, free, device_free, island, pool, usable, units, supply, value)  # fmt: skip
                 loss, mask = losses[m, n], masks[m, n]
             if loss < least and (not has_limits or milli[m] == 0 or open_[gpu_class[n]]):
@@ -268,7 +268,7 @@ def place_run(run, learn, refresh, quantum, alike, rows, demand, columns, needs,
         for j in range(rows.shape[0]):
             supply_sum[j] -= supply[best, j]
         here[0] = best
-        measure(here, rows, columns, needs, many, unit, mix, usable_at, units_at, ask, static, free, device_free,
+        measure(here, rows, columns, needs, spare, many, unit, mix, usable_at, units_at, ask, static, free, device_free,
                 pool, usable, units, supply)  # fmt: skip
         total = np.int64(0)
         for j in range(rows.shape[0]):
@@ -305,7 +305,7 @@ class Losses:
     """Supply of every node for every class with demand, kept in step with the draft; losses by class row.
 
     rows (J,) class rows with demand; demand (J,) their shares; weight (J,) their scarcity
-    columns (C,) resources that some of them need beside devices; needs (C, J) how much
+    columns (C,) resources that some of them need beside devices; needs (C, J) how much, spare (C, J) where nothing
     many, unit (J,) devices of a pod and its milli; mix (2, J) parts of usable milli and of whole copies, 2 in all
     usable_at, units_at (1001, J) what a device at a level is worth: milli that the class can use, pods or devices
     usable, units, supply (N, J), value (N,), supply_sum (J,)
@@ -316,6 +316,7 @@ class Losses:
     demand: F64
     columns: I64
     needs: F64
+    spare: F64
     many: F64
     unit: I64
     mix: I64
@@ -350,7 +351,8 @@ class Losses:
             rows=rows,
             demand=demand,
             columns=np.array(columns, np.int64),
-            needs=np.where(need[:, columns] > 0, need[:, columns], NOTHING).T.astype(np.float64).copy(),
+            needs=np.where(need[:, columns] > 0, need[:, columns], 1).T.astype(np.float64).copy(),
+            spare=np.where(need[:, columns] > 0, 0.0, ANY_NUMBER).T.copy(),
             many=devices.astype(np.float64),
             unit=devices * milli,
             mix=np.stack([2 - parts, parts]),
@@ -377,7 +379,8 @@ class Losses:
         tables, cluster = draft.tables, draft.columns
         self.supply_sum -= self.supply[nodes].sum(axis=0)
         measure(
-            nodes, self.rows, self.columns, self.needs, self.many, self.unit, self.mix, self.usable_at, self.units_at,
+            nodes, self.rows, self.columns, self.needs, self.spare, self.many, self.unit, self.mix,
+            self.usable_at, self.units_at,
             tables.ask, tables.static, draft.free, draft.device_free, cluster.pool,
             self.usable, self.units, self.supply,
         )  # fmt: skip
@@ -395,8 +398,8 @@ class Losses:
         tables, cluster = draft.tables, draft.columns
         losses = np.full(cluster.size, NO_ROOM, np.int64)
         loss_row(
-            row, np.flatnonzero(draft.copies[row] > 0), self.quantum, self.columns, self.needs, self.many, self.unit,
-            self.mix, self.weight, self.usable_at, self.units_at, tables.need, tables.ask,
+            row, np.flatnonzero(draft.copies[row] > 0), self.quantum, self.columns, self.needs, self.spare, self.many,
+            self.unit, self.mix, self.weight, self.usable_at, self.units_at, tables.need, tables.ask,
             draft.free, draft.device_free, cluster.island, cluster.pool,
             self.usable, self.units, self.supply, self.value, losses,
         )  # fmt: skip

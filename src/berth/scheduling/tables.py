@@ -89,6 +89,10 @@ class Tables:
             self.classes.append(pod_class)  # keeps the object alive, and with it its identity
         return row
 
+    def held_on(self, node: int) -> Sequence[Allocation]:
+        """The allocations of a node, as the snapshot had them."""
+        return self._held_on.get(node, ())
+
     def copies_when_empty(self, row: int) -> I32:
         """(N,) pods of a class that fit where only DaemonSets run, held-back nodes included."""
         known = self._when_empty.get(row)
@@ -96,7 +100,8 @@ class Tables:
             columns = self.columns
             assert columns is not None
             static = np.where(is_held(self.static[row]), 0, self.static[row]).astype(np.uint8)
-            whole = np.where(columns.device_free >= 0, WHOLE, columns.device_free).astype(np.int32)
+            there = columns.mended_devices(columns.device_free)
+            whole = np.where(there >= 0, WHOLE, there).astype(np.int32)
             copies, block = np.zeros((1, columns.size), np.int32), np.zeros((1, columns.size), np.uint8)
             kernels.refresh_nodes(
                 np.arange(columns.size), np.zeros(1, np.int64), self.need[row : row + 1], self.ask[row : row + 1],
@@ -184,7 +189,7 @@ def _numbers(pod_class: PodClass, columns: Columns) -> tuple[I64, I32]:
     for name, amount in pod_class.requests:
         column = columns.column(name)
         if is_accelerator(name) and (column in pools or pod_class.gpu_milli < WHOLE):
-            ask[:] = (column, amount, pod_class.gpu_milli, pod_class.least.link == "nvlink")
+            ask[:] = (column, amount, pod_class.gpu_milli, pod_class.least.link.lower() == "nvlink")
             if pod_class.gpu_milli < WHOLE:
                 continue
         need[column] = amount

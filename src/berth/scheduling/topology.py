@@ -17,16 +17,16 @@ I32 = NDArray[np.int32]
 Mask = NDArray[np.bool_]
 
 
-def room_by_domain(copies: I32, level: int, columns: Columns, within: Mask | None = None, slice_size: int = 1) -> I64:
-    """(D,) pods of a class that each domain of a level takes, in whole slices of `slice_size`.
+def room_by_domain(copies: I32 | I64, level: int, columns: Columns, within: Mask | None = None) -> I64:
+    """(D,) pods of a class that each domain of a level takes.
 
     `copies` is one row of the class table; `within` leaves out nodes.
     """
     domain = columns.domain[level]
     known = domain >= 0 if within is None else within & (domain >= 0)
     sums = np.bincount(domain[known], weights=copies[known], minlength=len(columns.domain_names[level]))
-    whole: I64 = sums.astype(np.int64)
-    return whole // slice_size * slice_size if slice_size > 1 else whole
+    room: I64 = sums.astype(np.int64)
+    return room
 
 
 def nodes_of(level: int, domain: int, columns: Columns) -> Mask:
@@ -81,4 +81,34 @@ def _hosts(copies: I32, need: int, within: Mask, rank: I64) -> list[tuple[int, i
     taken = [(int(n), int(c)) for n, c in zip(nodes[:last], capacity[:last], strict=True)]
     rest = need - (int(filled[last - 1]) if last else 0)
     taken.append((int(nodes[last]), rest))
+    return taken
+
+
+def deal_slices(room: I64, need: int, size: int) -> I64 | None:
+    """(D,) how many of `need` pods each domain takes, in slices of `size` that stay whole; None where they do not fit.
+
+    The last slice may be short. It goes to a domain whose room is no multiple of the size, if one has enough over.
+    """
+    taken = np.zeros(len(room), np.int64)
+    left = room.copy()
+    rest = need % size
+    if rest:
+        over = left % size
+        fit = np.flatnonzero(over >= rest)
+        if len(fit):
+            domain = int(fit[np.argmin(over[fit])])
+            taken[domain] += rest
+            left[domain] -= rest
+            need -= rest
+    whole = left // size * size
+    rounded = -(-need // size) * size
+    if int(whole.sum()) < rounded:
+        return None
+    while need > 0:
+        tightest = next(smallest_first(whole, -(-need // size) * size), None)
+        domain = int(np.argmax(whole)) if tightest is None else tightest
+        part = min(need, int(whole[domain]))
+        taken[domain] += part
+        need -= part
+        whole[domain] = 0
     return taken

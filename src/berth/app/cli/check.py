@@ -35,6 +35,10 @@ def check(filename: str, dump: str, namespace: str | None, gpu_mapping: str | No
         raise BadInput("check", "both the job and the dump are to come from standard input.", "Name a file for one.")
     shapes = read_jobs(filename)
     workloads = workloads_of(shapes)
+    for workload in workloads:
+        for pod_set in workload.pod_sets:
+            for problem in pod_set.pod_class.problems:
+                raise BadInput(filename, f"{workload.key}: {problem}")
     if namespace:
         workloads = [replace(w, namespace=namespace) for w in workloads]
     snapshot = read_snapshot(dump, now_s=time.time(), gpu_mapping=gpu_mapping)

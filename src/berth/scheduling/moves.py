@@ -1,0 +1,76 @@
+"""Which moves would make room: said only where the pods that would move fit elsewhere."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from berth.model.cluster import Allocation
+from berth.model.reasons import Block
+from berth.model.resources import get
+from berth.model.workload import WHOLE
+from berth.scheduling.question import Question, node_idle
+from berth.scheduling.quota import gpu_milli
+from berth.scheduling.wording import gpus, is_share
+
+I64 = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+NODES_TRIED = 8
+
+
+def moves_that_free(q: Question, would_do: Mask) -> tuple[str, ...]:
+    """`moving 1 GPU frees node-0`: the cheapest that is possible among the nodes that lack least; () for none."""
+    if is_share(q):
+        return ()
+    idle, columns = node_idle(q), q.draft.columns
+    large = np.flatnonzero(would_do & (q.empty > 0) & (idle < q.per_pod))
+    best: tuple[int, int] | None = None
+    for n in large[np.argsort(-idle[large], kind="stable")][:NODES_TRIED].tolist():
+        moved = _cheapest_move(q, n, q.per_pod - int(idle[n]))
+        if moved is not None and (best is None or moved < best[0]):
+            best = (moved, n)
+    return (f"moving {gpus(best[0])} frees {columns.nodes[best[1]].name}",) if best else ()
+
+
+def _cheapest_move(q: Question, node: int, missing: int) -> int | None:
+    """GPU milli to move off a node so that `missing` more become free; None where the pods fit nowhere else."""
+    holders = [
+        (gpu_milli(a.pod_class.requests, a.pod_class.gpu_milli), a)
+        for a in q.draft.tables.held_on(node)
+        if not a.is_daemon and a.pod_class.gpu_milli == WHOLE
+    ]
+    movable = sorted(((milli, a) for milli, a in holders if milli), key=lambda pair: pair[0])
+    # One pod that frees enough, the smallest; else the smallest ones together.
+    alone = [[pair] for pair in movable if pair[0] >= missing]
+    together: list[tuple[int, Allocation]] = []
+    for pair in movable:
+        if sum(milli for milli, _ in together) >= missing:
+            break
+        together.append(pair)
+    for group in sorted([*alone, together], key=lambda g: sum(milli for milli, _ in g)):
+        moved = sum(milli for milli, _ in group)
+        if moved >= missing and _fit_elsewhere(q, node, [a for _, a in group]):
+            return moved
+    return None
+
+
+def _fit_elsewhere(q: Question, node: int, pods: list[Allocation]) -> bool:
+    """Whether pods find room on other nodes by their amounts; the largest first."""
+    draft, columns = q.draft, q.draft.columns
+    free = draft.free.copy()
+    open_ = draft.tables.static[q.row] == Block.Nothing
+    open_[node] = False
+    for pod in sorted(pods, key=lambda a: -gpu_milli(a.pod_class.requests, a.pod_class.gpu_milli)):
+        fits = open_.copy()
+        for name, amount in pod.pod_class.requests:
+            fits &= free[:, columns.column(name)] >= amount if columns.column(name) >= 0 else False
+        nodes = np.flatnonzero(fits)
+        if not len(nodes):
+            return False
+        # The fullest that fits, so that others keep their room.
+        device = columns.column(columns.nodes[node].device_resource)
+        target = int(nodes[np.argmin(free[nodes, device])]) if device >= 0 else int(nodes[0])
+        for name, _ in pod.pod_class.requests:
+            free[target, columns.column(name)] -= get(pod.pod_class.requests, name)
+    return True
