@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from berth.base.units import counted, from_milli
 from berth.model.reasons import Cause, Reason
 from berth.model.workload import Workload
-from berth.scheduling.quota import Ledger, milli_of
+from berth.scheduling.quota import NO_BOUND, Ledger, milli_of
 from berth.scheduling.wording import gpus
 
 Mask = NDArray[np.bool_]
@@ -32,7 +32,7 @@ def not_ready(workload: Workload) -> Cause | None:
         closed = f"gate {gates} is" if len(workload.gates) == 1 else f"gates {gates} are"
         return Cause(
             Reason.Gated, f"the scheduling {closed} closed", need=len(workload.gates), unit="gates",
-            where=workload.gates[0], unlock=(f"whoever set {workload.gates[0]} removes it",),
+            where=workload.gates[0], unlock=tuple(f"whoever set {gate} removes it" for gate in workload.gates),
         )  # fmt: skip
     minimum = sum(s.min_count for s in workload.pod_sets)
     created = workload.pod_count - workload.missing_pods
@@ -60,21 +60,23 @@ def over_limit(workload: Workload, queue: int, ledger: Ledger) -> Cause | None:
 def larger_than_limit(need: int, bound: int, queue: str, gpu_class: str = "") -> Cause:
     """A limit that is too low whatever runs, over all GPUs or of one class; amounts in milli."""
     of_class = f" of {gpu_class}" if gpu_class else ""
+    number, have, unit = _count(need, bound)
     return Cause(
         Reason.LargerThanLimit,
         f"{gpus(need)} asked for; the limit of queue {queue} is {from_milli(bound)}{of_class}",
-        need=-(-need // 1000), have=bound // 1000, where=queue, unlock=(f"a higher limit of {queue}",),
+        need=number, have=have, unit=unit, where=queue, unlock=(f"a higher limit of {queue}",),
     )  # fmt: skip
 
 
 def limit_reached(need: int, room: int, bound: int, queue: str, gpu_class: str = "") -> Cause:
     """A limit that is used up, over all GPUs or of one class; amounts in milli."""
     of_class = f" of {gpu_class}" if gpu_class else ""
+    number, have, unit = _count(need, max(room, 0))
     return Cause(
         Reason.LimitExceeded,
         f"{gpus(need)} asked for; queue {queue} has {from_milli(max(room, 0))} left of its limit of "
         f"{from_milli(bound)}{of_class}",
-        need=-(-need // 1000), have=max(room, 0) // 1000, where=queue,
+        need=number, have=have, unit=unit, where=queue,
         unlock=(f"{gpus(need - room)}{of_class} released in queue {queue}, or a higher limit",),
     )  # fmt: skip
 
@@ -89,16 +91,28 @@ def open_classes(workload: Workload, queue: int, ledger: Ledger) -> Mask:
     return room
 
 
-def over_quota(workload: Workload, queue: int, ledger: Ledger, waiting: str) -> Cause:
-    """Borrowing is refused while `waiting`, a workload within its quota, waits for the same GPUs."""
-    need, quota = milli_of(workload), int(ledger.quota[queue, -1])
+def over_quota(workload: Workload, queue: int, ledger: Ledger, ahead: int, waiting: str) -> Cause:
+    """Borrowing is refused while `waiting`, a workload within its quota, waits for the same GPUs.
+
+    `ahead` is the GPU milli of the workloads of the same queue that wait before this one.
+    """
+    need, name = milli_of(workload), ledger.names[queue]
+    bounds = [int(ledger.quota[q, -1]) for q in ledger.chain(queue) if ledger.quota[q, -1] < NO_BOUND]
     held = int(ledger.used[queue, -1])
-    name = ledger.names[queue]
-    bound = f"quota {from_milli(quota)}, " if quota < 2**62 else ""
+    room = max(bounds[0] - held - ahead, 0) if bounds else 0
+    said = f"quota {from_milli(bounds[0])}, " if bounds else ""
+    before = f" and {from_milli(ahead)} asked for before it" if ahead else ""
+    number, have, unit = _count(need, min(room, need - 1) if room >= need else room)
     return Cause(
         Reason.QuotaExceeded,
-        f"{gpus(need)} would take queue {name} above its quota ({bound}{from_milli(held)} held), while "
+        f"{gpus(need)} would take queue {name} above its quota ({said}{from_milli(held)} held{before}), while "
         f"{waiting} waits within its own",
-        need=-(-need // 1000), have=max(quota - held, 0) // 1000 if quota < 2**62 else 0, where=name,
-        unlock=(f"{waiting} placed, or a higher quota of {name}",),
+        need=number, have=have, unit=unit, where=name, unlock=(f"{waiting} placed, or a higher quota of {name}",),
     )  # fmt: skip
+
+
+def _count(need: int, have: int) -> tuple[int, int, str]:
+    """Milli as GPUs where both are whole, else as thousandths."""
+    if need % 1000 or have % 1000:
+        return need, have, "milli-GPUs"
+    return need // 1000, have // 1000, "GPUs"

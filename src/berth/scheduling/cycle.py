@@ -41,6 +41,7 @@ def cycle(snapshot: Snapshot, policy: Policy | None = None, cache: Tables | None
     within, above = order[~above_quota[order]], order[above_quota[order]]
     _decide(within, now, _Kept())
     _decide(above, now, _kept_for(now) if len(above) else _Kept())
+    _again(now)
     clock.tick("admit and place")
 
     verdicts = now.verdicts()
@@ -71,6 +72,19 @@ def _decide(order: NDArray[np.int64], now: Round, kept: _Kept) -> None:
         _tell_of_quota(order, now, kept)
 
 
+def _again(now: Round) -> None:
+    """Pods that want to be near others are tried again once those are placed, as long as that helps."""
+    progress = now.draft.neighbours is not None
+    while progress:
+        progress = False
+        for w in list(now.waiting):
+            workload = now.workloads[w]
+            wants_company = any(s.pod_class.near for s in workload.pod_sets)
+            if wants_company and w not in now.refused and w not in now.kept_off and now.place_gang(w):
+                now.waiting.remove(w)
+                progress = True
+
+
 def _batches(order: NDArray[np.int64], now: Round) -> Iterator[NDArray[np.int64]]:
     """Runs of single pods, as long as they come, and every other workload by itself."""
     start = 0
@@ -98,11 +112,14 @@ def _kept_for(now: Round) -> _Kept:
 
 def _tell_of_quota(order: NDArray[np.int64], now: Round, kept: _Kept) -> None:
     """Those that waited because of what is kept say so."""
-    mine = set(order.tolist())
     assert kept.closed is not None
-    for w in now.waiting:
-        if w in mine and w not in now.refused and now.milli[w] and (now.wanted(w) & kept.closed).any():
-            now.kept_off[w] = admission.over_quota(now.workloads[w], int(now.queue[w]), now.ledger, kept.waiting)
+    mine, waiting = set(order.tolist()), set(now.waiting)
+    ahead: dict[int, int] = {}
+    for w in [*(w for w in now.waiting if w not in mine), *(w for w in order.tolist() if w in waiting)]:
+        q, milli = int(now.queue[w]), int(now.milli[w])
+        if w in mine and w not in now.refused and milli and (now.wanted(w) & kept.closed).any():
+            now.kept_off[w] = admission.over_quota(now.workloads[w], q, now.ledger, ahead.get(q, 0), kept.waiting)
+        ahead[q] = ahead.get(q, 0) + milli
 
 
 @dataclass

@@ -21,12 +21,19 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Part:
-    """`need` pods of class `row`; all in one domain of `level` where that is not -1 (levels: the host)."""
+    """`need` pods of class `row` on nodes of `inside`; all in one domain of `level` where that is not -1.
+
+    Slices of `slice_size` pods each share a domain of `slice_level`; the last may be short. A level that is the
+    number of levels is the host.
+    """
 
     pod_set: int
     row: int
     need: int
+    inside: Mask
     level: int
+    slice_level: int
+    slice_size: int
     who: Who
 
 
@@ -45,23 +52,23 @@ class _Search:
     scope: Mask
     steps: int
 
-    def run(self, part: int, placed: int, from_node: int) -> bool:
+    def run(self, part: int, placed: int) -> bool:
         """Place the rest, from pod `placed` of set `part` on; True with the pods in the draft."""
         if part == len(self.parts):
             return True
         now = self.parts[part]
         if placed == now.need:
-            return self.run(part + 1, 0, 0)
+            return self.run(part + 1, 0)
         if not self._room_for_rest(part, placed):
             return False
-        for node, devices in self._places(now, placed, from_node):
+        for node, devices in self._places(now, placed):
             self.steps -= 1
             if self.steps < 0:
                 return False
             mark = self.draft.mark()
             self.draft.put_on(now.row, node, devices, now.who)
             self.draft.recount(np.array([node]))
-            if self.run(part, placed + 1, node):
+            if self.run(part, placed + 1):
                 return True
             self.draft.undo_to(mark)
         return False
@@ -70,35 +77,46 @@ class _Search:
         for i in range(part, len(self.parts)):
             rest = self.parts[i]
             need = rest.need - (placed if i == part else 0)
-            if int(self.draft.copies[rest.row][self.scope].sum()) < need:
+            if int(self.draft.copies[rest.row][self.scope & rest.inside].sum()) < need:
                 return False
         return True
 
-    def _places(self, part: Part, placed: int, from_node: int) -> Iterator[tuple[int, int]]:
+    def _places(self, part: Part, placed: int) -> Iterator[tuple[int, int]]:
         draft = self.draft
-        open_ = self.scope & (draft.copies[part.row] > 0)
+        open_ = self.scope & part.inside & (draft.copies[part.row] > 0)
         if part.level >= 0 and placed:
-            first = draft.puts[-placed].node
-            if part.level == len(draft.columns.topology.levels):
-                open_ = open_ & (np.arange(len(open_)) == first)
-            else:
-                open_ = open_ & (draft.columns.domain[part.level] == draft.columns.domain[part.level][first])
-        elif part.level >= 0 and part.level < len(draft.columns.topology.levels):
-            open_ = open_ & (draft.columns.domain[part.level] >= 0)
+            open_ = open_ & self._domain_with(part.level, draft.puts[-placed].node)
+        in_slice = placed % part.slice_size if part.slice_size else 0
+        if in_slice:
+            open_ = open_ & self._domain_with(part.slice_level, draft.puts[-in_slice].node)
         if draft.neighbours is not None:
             open_ = open_ & draft.neighbours.leave_open(part.who)
         seen: set[tuple[object, ...]] = set()
-        # A pod after the first of its set may share the last one's node or go further, never back.
-        # With neighbours the order matters: a pod may open a node to the next one.
-        first_node = from_node if placed and draft.neighbours is None else 0
-        for node in (np.flatnonzero(open_[first_node:]) + first_node).tolist():
+        from_node = self._not_before(part, placed, in_slice)
+        for node in (np.flatnonzero(open_[from_node:]) + from_node).tolist():
             likeness = self._likeness(node)
             if likeness in seen:
                 continue
-            if not (placed and node == from_node):
-                seen.add(likeness)
+            seen.add(likeness)
             for devices in self._device_choices(part.row, node):
                 yield node, devices
+
+    def _not_before(self, part: Part, placed: int, in_slice: int) -> int:
+        """Pods are alike, and so are slices: a pod does not go before the last one, a slice not before the last."""
+        if not placed or self.draft.neighbours is not None:
+            return 0  # with neighbours the order matters: a pod may open a node to the next one
+        if not part.slice_size or in_slice:
+            return self.draft.puts[-1].node
+        # The last slice, if it is short, is like no other.
+        return self.draft.puts[-part.slice_size].node if part.need - placed >= part.slice_size else 0
+
+    def _domain_with(self, level: int, node: int) -> Mask:
+        columns = self.draft.columns
+        if level == len(columns.topology.levels):
+            on_host: Mask = np.arange(columns.size) == node
+            return on_host
+        mask: Mask = columns.domain[level] == columns.domain[level][node]
+        return mask
 
     def _likeness(self, node: int) -> tuple[object, ...]:
         """Nodes that are equal in this are interchangeable for the rest of the search."""
@@ -156,7 +174,7 @@ def search(parts: Sequence[Part], draft: Draft, scope: Mask, steps: int) -> Foun
     """Look for places for all parts within `scope`, in at most `steps` steps; the draft holds what was found."""
     hunt = _Search([p for p in parts if p.need], draft, scope, steps)
     mark = draft.mark()
-    if hunt.run(0, 0, 0):
+    if hunt.run(0, 0):
         return Found([p.pod_set for p in hunt.parts for _ in range(p.need)], True)
     draft.undo_to(mark)
     return Found(None, hunt.steps >= 0)

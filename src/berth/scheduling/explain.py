@@ -113,11 +113,18 @@ def _never_together(questions: Sequence[Question], rows: Sequence[int]) -> Cause
             unlock=("a smaller gang, or a wider level",),
         )  # fmt: skip
     have = _milli_together(questions, [q.empty for q in questions], np.ones(draft.columns.size, bool))
+    if have >= need:
+        pods = sum(q.need for q in questions)
+        return Cause(
+            Reason.LargerThanCluster,
+            f"{counted(pods, 'pod')} asked for ({_sets(questions)}); the nodes that would do cannot hold all of them, "
+            "even empty",
+            need=pods, unit="pods", unlock=("a smaller gang, or more nodes",),
+        )  # fmt: skip
     return Cause(
         Reason.LargerThanCluster,
-        f"{gpus(need)} asked for ({_sets(questions)}); the nodes that would do have {from_milli(have)}, even empty"
-        + ("" if have < need else ", and the sets do not fit together"),
-        need=need // WHOLE, have=have // WHOLE if have < need else 0, unlock=("a smaller gang, or more nodes",),
+        f"{gpus(need)} asked for ({_sets(questions)}); the nodes that would do have {from_milli(have)}, even empty",
+        need=need // WHOLE, have=have // WHOLE, unlock=("a smaller gang, or more nodes",),
     )  # fmt: skip
 
 
@@ -161,12 +168,14 @@ def _not_together(questions: Sequence[Question], proven: bool) -> Cause:
             f"{is_or_are(have)} free {in_one(level, questions[0])} ({where}){doubt}",
             need=need // WHOLE, have=told, where=where, proven=proven,
         )  # fmt: skip
+    pods = sum(q.need for q in questions)
     idle = max(idle_milli(q, q.draft.tables.static[q.row] == 0) for q in questions)
+    free = f"; {gpus(idle)} {is_or_are(idle)} free" if need else ""
     return Cause(
         Reason.Fragmented,
-        f"{gpus(need)} asked for ({_sets(questions)}); {gpus(idle)} {is_or_are(idle)} free, but the sets fit only one "
-        f"by one, not together{doubt}",
-        need=need // WHOLE, proven=proven,
+        f"{counted(pods, 'pod')} asked for ({_sets(questions)}){free}, but the sets fit only one by one, not "
+        f"together{doubt}",
+        need=need // WHOLE or pods, unit="GPUs" if need >= WHOLE else "pods", proven=proven,
     )  # fmt: skip
 
 
@@ -182,7 +191,7 @@ def _largest_together(questions: Sequence[Question], level: int, copies: Sequenc
     columns = questions[0].draft.columns
     if level == len(columns.topology.levels):
         n = int(np.argmax(per_node))
-        return int(per_node[n]), f"node {columns.nodes[n].name}"
+        return int(per_node[n]), columns.nodes[n].name
     room = room_by_domain(per_node, level, columns)
     if not len(room):
         return 0, f"no {columns.topology.levels[level].name}"

@@ -156,19 +156,6 @@ def choose_devices(left, islands, devices, milli, one_island):  # type: ignore[n
             if left[g] >= milli and (best < 0 or left[g] < left[best]):
                 best = g
         return np.int64(0) if best < 0 else np.int64(1) << best
-    if milli < WHOLE:
-        # Shares on several devices: the emptiest, so that as many devices as can be stay open to the next pod.
-        mask, picked = np.int64(0), 0
-        while picked < devices:
-            best = -1
-            for g in range(size):
-                if left[g] >= milli and not (mask >> g) & 1 and (best < 0 or left[g] > left[best]):
-                    best = g
-            if best < 0:
-                return np.int64(0)
-            mask |= np.int64(1) << best
-            picked += 1
-        return mask
     # The island with the fewest devices that still has enough; -2 while any device will do.
     chosen, fewest = -2, size + 1
     for first in range(size):
@@ -181,6 +168,21 @@ def choose_devices(left, islands, devices, milli, one_island):  # type: ignore[n
                 chosen, fewest = islands[first], here
     if one_island and chosen == -2:
         return np.int64(0)
+    if milli < WHOLE:
+        # Shares on several devices: the emptiest, so that as many devices as can be stay open to the next pod.
+        mask, picked = np.int64(0), 0
+        while picked < devices:
+            best = -1
+            for g in range(size):
+                if left[g] < milli or (mask >> g) & 1 or (one_island and islands[g] != chosen):
+                    continue
+                if best < 0 or left[g] > left[best]:
+                    best = g
+            if best < 0:
+                return np.int64(0)
+            mask |= np.int64(1) << best
+            picked += 1
+        return mask
     mask, picked = np.int64(0), 0
     for g in range(size):
         if picked < devices and left[g] >= milli and (chosen == -2 or islands[g] == chosen):

@@ -40,6 +40,7 @@ class Neighbours:
 
     columns: Columns
     pods: list[tuple[int, Who]] = field(default_factory=list)
+    expected: dict[tuple[PodTerm, str], None] = field(default_factory=dict)  # terms of pods that wait
     _matching: dict[tuple[LabelSelector, Scope], I64] = field(default_factory=dict)
     _holding: dict[tuple[PodTerm, str], I64] = field(default_factory=dict)
     _ports: dict[tuple[str, str, int], I64] = field(default_factory=dict)
@@ -52,6 +53,9 @@ class Neighbours:
         if not any(c.depends_on_pods for c in {id(c): c for c in (*sets, *held)}.values()):
             return None
         neighbours = cls(columns)
+        for w in snapshot.workloads:
+            for pod_set in w.pod_sets:
+                neighbours.expected.update(((term, w.namespace), None) for term in pod_set.pod_class.apart)
         for a in snapshot.allocations:
             n = columns.index.get(a.node)
             if n is not None:
@@ -78,7 +82,10 @@ class Neighbours:
         if who.pod_class.depends_on_pods:
             return True
         labels = dict(who.labels)
-        return any(_in_scope(term, of, who.namespace) and matches(term.selector, labels) for term, of in self._holding)
+        return any(
+            _in_scope(term, of, who.namespace) and matches(term.selector, labels)
+            for term, of in (*self._holding, *self.expected)
+        )
 
     def leave_open(self, who: Who) -> Mask:
         """(N,) nodes that the pods which are there, and those of the draft, leave open to one more pod."""
@@ -92,7 +99,7 @@ class Neighbours:
         for term in who.pod_class.near:
             counts = self._count(term.selector, _scope(term, who.namespace))
             near = self._near(counts, term.topology_key)
-            if not counts.any() and _in_scope(term, who.namespace, who.namespace) and matches(term.selector, labels):
+            if not near.any() and _in_scope(term, who.namespace, who.namespace) and matches(term.selector, labels):
                 # The first pod of a group that wants to be near itself may go anywhere.
                 near = self.columns.label(term.topology_key)[0] >= 0
             open_ &= near

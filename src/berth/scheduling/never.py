@@ -94,7 +94,8 @@ def nowhere_by_itself(q: Question) -> Cause | None:
     wish = selector_words(q)
     size = q.draft.columns.size
     return Cause(
-        Reason.NoNodeMatches, f"of {size:,} nodes none has {wish}" if size > 1 else f"the only node does not have {wish}",
+        Reason.NoNodeMatches,
+        f"of {size:,} nodes none has {wish}" if size > 1 else f"the only node does not have {wish}",
         need=q.need, unit="pods", where=wish, unlock=(f"a node with {wish}",),
     )  # fmt: skip
 
@@ -140,10 +141,11 @@ def _too_small(q: Question, static: NDArray[np.uint8]) -> Cause:
 
 def unknown_level(q: Question) -> Cause | None:
     """A required level that the cluster does not have."""
-    levels = q.draft.columns.topology.levels
+    levels, names = q.draft.columns.topology.levels, q.draft.columns.domain_names
     for wish in (*q.workload.topology, *q.pod_set.topology):
-        if wish.required and level_of(wish, q.draft) == -1:
-            known = ", ".join(f"{lv.name} ({lv.label})" for lv in levels) or "none"
+        level = level_of(wish, q.draft)
+        if wish.required and (level == -1 or (level < len(levels) and not names[level])):
+            known = ", ".join(f"{lv.name} ({lv.label})" for lv, d in zip(levels, names, strict=True) if d) or "none"
             return Cause(
                 Reason.UnknownTopologyLevel, f"no node carries the level {wish.level}; levels known: {known}",
                 need=q.need, unit="pods", where=wish.level, unlock=(f"label nodes with {wish.level}",),

@@ -18,6 +18,7 @@ from berth.scheduling.question import (
     Question,
     all_milli,
     copies_by_gpus,
+    domain_idle,
     fits,
     idle_milli,
     island_idle,
@@ -99,9 +100,9 @@ def used_up(q: Question) -> Cause | None:
         return _scattered(q, would_do, by_gpus, idle)
     every = all_milli(q, would_do)
     if unit_in(q) in ("GPUs", "milli-GPUs"):
-        of_all = f"{from_milli(idle)} of {gpus(every)} that would do {is_or_are(idle)} free"
+        of_all = f"{from_milli(idle)} of {gpus(every)} that would do {is_or_are(every)} free"
     else:
-        of_all = f"{idle // WHOLE:,} of {amount(q, every)} {is_or_are(idle)} free"
+        of_all = f"{idle // WHOLE:,} of {amount(q, every)} {is_or_are(every)} free"
     return Cause(
         Reason.NotEnoughGpus, f"{needed(q)}; {of_all}",
         need=number(q, need_milli), have=number(q, idle), unit=unit_in(q), where=resource_of(q),
@@ -221,11 +222,11 @@ def topology_fragmented(q: Question) -> Cause | None:
             need=need, have=have, unit="slices", where=where,
             unlock=(f"room for {counted(need - have, 'more slice')}", *unlock),
         )  # fmt: skip
-    lacking = q.need - largest
+    lacking = q.need * q.per_pod - domain_idle(level, q)
     more = (
-        f"{amount(q, lacking * q.per_pod, 'more')} released"
-        if q.per_pod
-        else f"room for {counted(lacking, 'more pod')}"
+        f"{amount(q, lacking, 'more')} released"
+        if lacking > 0
+        else f"room for {counted(q.need - largest, 'more such pod')}"
     )
     in_all = int(q.copies.sum())
     return Cause(
@@ -233,7 +234,7 @@ def topology_fragmented(q: Question) -> Cause | None:
         f"{in_amount(q, q.need)} asked for {in_one(level, q)}; there is room for {in_amount(q, in_all)} in all, "
         f"for at most {in_amount(q, largest)} {in_one(level, q)} ({where})",
         need=in_units(q, q.need), have=in_units(q, largest), unit=unit_in(q), where=where,
-        unlock=(f"{more} in {where}", *unlock),
+        unlock=(f"{more} {'on' if level == len(q.draft.columns.topology.levels) else 'in'} {where}", *unlock),
     )  # fmt: skip
 
 

@@ -343,14 +343,18 @@ def _search(
     for s in order:
         pod_set = workload.pod_sets[s]
         required = set_wishes(workload, pod_set)
-        if any(level_of(w, draft) == -1 for w in required):
-            return True, None
-        if any(w.slice_size for w in required):
-            return False, None  # slices of mixed sets are placed greedily only
         levels = [level_of(w, draft) for w in required]
-        scope = _labelled(scope, levels, draft) if len(order) == 1 else scope
-        who = Who(workload.namespace, pod_set.labels, pod_set.pod_class)
-        parts.append(Part(s, rows[s], pod_set.min_count, max(levels) if levels else -1, who))
+        if -1 in levels:
+            return True, None
+        whole = [level for level, w in zip(levels, required, strict=True) if not w.slice_size]
+        cut = [(level, w.slice_size) for level, w in zip(levels, required, strict=True) if w.slice_size]
+        slice_level, slice_size = cut[0] if cut else (-1, 0)
+        parts.append(
+            Part(
+                s, rows[s], pod_set.min_count, _labelled(scope, levels, draft), max(whole, default=-1),
+                slice_level, slice_size, Who(workload.namespace, pod_set.labels, pod_set.pod_class),
+            )
+        )  # fmt: skip
     found = search(parts, draft, scope, Bound().steps)
     return found.proven, found.set_of_put
 

@@ -90,9 +90,13 @@ def _nearest(q: Question) -> tuple[tuple[str, str], ...]:
     in_island = island_idle(q) if link else idle
     for n in candidates[np.argsort(missing, kind="stable")[:NEAREST]].tolist():
         block = Block(int(draft.block[q.row, n]))
+        if block == Block.Resource:
+            found.append((columns.nodes[n].name, f"short of {_used_up_on(n, q)}"))
+            continue
         text = BLOCK_WORDS.get(block, "outside the domains of the level")
         if share and block in (Block.Gpus, Block.GpuShare):
-            text = f"at most {from_milli(int(max(draft.device_free[n].max(), 0)))} free on one GPU"
+            most = int(max(draft.device_free[n].max(), 0))
+            text = f"at most {from_milli(most)} free on one GPU" if most else "nothing free on any GPU"
         elif link and block == Block.Gpus:
             text = f"at most {from_milli(int(in_island[n]))} free in one NVLink island"
         elif block == Block.Gpus:
@@ -138,7 +142,7 @@ def largest_domain(copies: I32, level: int, q: Question) -> tuple[int, str]:
     columns = q.draft.columns
     if level == len(columns.topology.levels):
         n = int(np.argmax(copies))
-        return int(copies[n]), f"node {columns.nodes[n].name}"
+        return int(copies[n]), columns.nodes[n].name
     room = room_by_domain(copies, level, columns)
     if not len(room):
         return 0, f"no {columns.topology.levels[level].name}"
@@ -193,3 +197,21 @@ def island_idle(q: Question) -> NDArray[np.int64]:
     for island in range(int(columns.island.max(initial=-1)) + 1):
         best = np.maximum(best, ((columns.island == island) & (left == WHOLE)).sum(axis=1) * WHOLE)
     return best
+
+
+def domain_idle(level: int, q: Question) -> int:
+    """Free GPU milli in the domain of a level that has room for most pods."""
+    columns, idle = q.draft.columns, np.where(q.copies > 0, node_idle(q), 0)
+    if level == len(columns.topology.levels):
+        return int(idle[int(np.argmax(q.copies))])
+    room = room_by_domain(q.copies, level, columns)
+    if not len(room):
+        return 0
+    inside = columns.domain[level] == int(np.argmax(room))
+    return int(np.where(inside & (q.draft.tables.static[q.row] == Block.Nothing), node_idle(q), 0).sum())
+
+
+def _used_up_on(node: int, q: Question) -> str:
+    """The resource of which a node has too little left."""
+    columns, free = q.draft.columns, q.draft.free[node]
+    return next((n for n, a in q.pod_set.pod_class.requests if free[columns.column(n)] < a), "another resource")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from berth.base.units import counted, from_milli, gib
 from berth.model.resources import CPU, MEMORY, STORAGE, is_accelerator
-from berth.model.workload import WHOLE
+from berth.model.workload import WHOLE, Requirement
 from berth.scheduling.question import Question
 
 
@@ -105,10 +105,18 @@ def selector_words(q: Question) -> str:
     if pod_class.node_selector:
         pairs = ", ".join(f"{k}={v}" for k, v in pod_class.node_selector)
         return f"the label{'s' if len(pod_class.node_selector) > 1 else ''} {pairs}"
-    terms = [
-        f"{e.key} {e.operator} {', '.join(e.values)}".strip() for t in pod_class.node_affinity for e in t.expressions
-    ]
-    return "the affinity " + "; ".join(terms[:3])
+    terms = [" and ".join(_expression(e) for e in (*t.expressions, *t.fields)) for t in pod_class.node_affinity]
+    return "the affinity " + " or ".join(terms[:3])
+
+
+def _expression(e: Requirement) -> str:
+    """`zone in a, b`, `generation > 4`, `spot is not set`."""
+    values = ", ".join(e.values)
+    spelt = {
+        "In": f"in {values}", "NotIn": f"not in {values}", "Exists": "is set", "DoesNotExist": "is not set",
+        "Gt": f"> {values}", "Lt": f"< {values}",
+    }  # fmt: skip
+    return f"{e.key} {spelt.get(e.operator, e.operator)}"
 
 
 def level_name(level: int, q: Question) -> str:
