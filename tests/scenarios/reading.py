@@ -38,7 +38,7 @@ HOST = "kubernetes.io/hostname"
 PLENTY_CPU, PLENTY_MEMORY, PLENTY_PODS = "256", "2048Gi", "110"
 _POD_KEYS = {
     "gpus", "fraction", "cpu", "memory", "ask", "needs", "selector", "affinity", "prefer", "tolerate", "node",
-    "hostPorts", "near", "apart", "spread", "unsupported", "labels",
+    "hostPorts", "near", "apart", "spread", "unsupported", "problems", "labels",
 }  # fmt: skip
 _SET_KEYS = _POD_KEYS | {"name", "pods", "minimum", "inOne", "ratherInOne", "slices"}
 _WORKLOAD_KEYS = _SET_KEYS | {"sets", "namespace", "queue", "priority", "waiting", "gates", "missing"}
@@ -382,6 +382,7 @@ def _pod_class(written: Mapping[str, Any]) -> PodClass:
             for s in written.get("spread", ())
         ),
         unsupported=tuple(written.get("unsupported", ())),
+        problems=tuple(written.get("problems", ())),
     )
 
 
