@@ -35,6 +35,7 @@ class Columns:
     device_free        (N, G) int32: milli left of each device, NO_DEVICE where there is none
     island             (N, G) int32: NVLink island of each device, -1 for none
     pool               (N,) int32: the resource whose units are the devices, -1 for none
+    there              (N, G) bool: a device is there, fit or not
     broken             (N,) bool: some device is there and must not be given out
     gpu_class          (N,) int32: index into gpu_classes, -1 for none
     domain             (L, N) int32: domain of each node at each level, -1 where a label is missing
@@ -50,6 +51,7 @@ class Columns:
     device_free: I32
     island: I32
     pool: I32
+    there: NDArray[np.bool_]
     broken: NDArray[np.bool_]
     gpu_class: I32
     domain: I32
@@ -71,9 +73,7 @@ class Columns:
 
     def mended_devices(self, device_free: I32) -> I32:
         """(N, G) `device_free` with every device that is there fit."""
-        count = np.array([len(n.devices) for n in self.nodes], np.int64).reshape(self.size, 1)
-        there = (np.arange(device_free.shape[1]) < count) & (self.pool >= 0)[:, None]
-        mended: I32 = np.where(there & (device_free < 0), WHOLE, device_free).astype(np.int32)
+        mended: I32 = np.where(self.there & (device_free < 0), WHOLE, device_free).astype(np.int32)
         return mended
 
     def label(self, key: str) -> tuple[Codes, dict[str, int]]:
@@ -109,6 +109,7 @@ def columns_of(snapshot: Snapshot, pod_classes: Iterable[PodClass] = ()) -> Colu
         device_free=np.full((len(nodes), most), NO_DEVICE, np.int32),
         island=np.full((len(nodes), most), -1, np.int32),
         pool=np.full(len(nodes), -1, np.int32),
+        there=np.zeros((len(nodes), most), bool),
         broken=np.zeros(len(nodes), bool),
         gpu_class=np.array([class_index.get(n.gpu_class, -1) for n in nodes], np.int32).reshape(len(nodes)),
         domain=domain,
@@ -153,6 +154,7 @@ def refill(columns: Columns, n: int, allocations: Iterable[Allocation]) -> None:
         admitted = free[node.device_resource]
         there = len(node.devices)
         columns.broken[n] = False
+        columns.there[n] = np.arange(len(left)) < there
         for g, device in enumerate(node.devices):
             columns.island[n, g] = device.island
             # Where the kubelet admits fewer devices than are there, the last are left out.

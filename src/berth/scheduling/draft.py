@@ -53,7 +53,7 @@ class Draft:
     neighbours: Neighbours | None = None
     puts: list[Put] = field(default_factory=list)
     _idle: dict[tuple[int, bool], I64] = field(default_factory=dict)
-    _before: dict[int, tuple[I64, I32]] = field(default_factory=dict)
+    _before: dict[int, tuple[I64, I32, I32, NDArray[np.uint8]]] = field(default_factory=dict)
     on_change: list[Callable[[I64], None]] = field(default_factory=list)
 
     @classmethod
@@ -87,16 +87,16 @@ class Draft:
     def count_on(self, row: int, nodes: I64) -> I32:
         """(K,) pods of a class that would fit on some nodes, were they in service and their devices fit."""
         tables, columns = self.tables, self.columns
-        devices, free = columns.mended_devices(self.device_free), self.free.copy()
-        pooled = columns.pool >= 0
-        free[pooled, columns.pool[pooled]] = (devices[pooled] == WHOLE).sum(axis=1)
-        copies, block = np.zeros((1, columns.size), np.int32), np.zeros((1, columns.size), np.uint8)
+        left, free, pool = self.device_free[nodes], self.free[nodes], columns.pool[nodes]
+        left = np.where(columns.there[nodes] & (left < 0), WHOLE, left).astype(np.int32)
+        pooled = np.flatnonzero(pool >= 0)
+        free[pooled, pool[pooled]] = (left[pooled] == WHOLE).sum(axis=1)
+        copies, block = np.zeros((1, len(nodes)), np.int32), np.zeros((1, len(nodes)), np.uint8)
         kernels.refresh_nodes(
-            nodes, np.zeros(1, np.int64), tables.need[row : row + 1], tables.ask[row : row + 1],
-            np.zeros((1, columns.size), np.uint8),
-            free, devices, columns.island, columns.pool, copies, block,
+            np.arange(len(nodes)), np.zeros(1, np.int64), tables.need[row : row + 1], tables.ask[row : row + 1],
+            np.zeros((1, len(nodes)), np.uint8), free, left, columns.island[nodes], pool, copies, block,
         )  # fmt: skip
-        found: I32 = copies[0, nodes]
+        found: I32 = copies[0]
         return found
 
     def idle(self, resource: int, whole: bool) -> I64:
@@ -117,7 +117,10 @@ class Draft:
     def put(self, row: int, node: int, count: int = 1, who: Who | None = None) -> None:
         """Put pods on a node that has room for them, choosing their devices."""
         if node not in self._before:
-            self._before[node] = (self.free[node].copy(), self.device_free[node].copy())
+            self._before[node] = (
+                self.free[node].copy(), self.device_free[node].copy(),
+                self.copies[:, node].copy(), self.block[:, node].copy(),
+            )  # fmt: skip
         masks = np.zeros(count, np.int64)
         kernels.put_copies(
             row, node, masks, self.tables.need, self.tables.ask,
@@ -128,7 +131,10 @@ class Draft:
     def put_on(self, row: int, node: int, devices: int, who: Who | None = None) -> None:
         """Put one pod on a node and on these devices (a bit mask)."""
         if node not in self._before:
-            self._before[node] = (self.free[node].copy(), self.device_free[node].copy())
+            self._before[node] = (
+                self.free[node].copy(), self.device_free[node].copy(),
+                self.copies[:, node].copy(), self.block[:, node].copy(),
+            )  # fmt: skip
         self._take(1, row, node, devices)
         self._note(Put(row, node, (devices,), who))
 
@@ -186,10 +192,13 @@ class Draft:
     def drop(self) -> None:
         """Take away all that the transaction put."""
         touched = np.array(sorted(self._before), np.int64)
-        for node, (free, device_free) in self._before.items():
+        for node, (free, device_free, copies, block) in self._before.items():
             self.free[node], self.device_free[node] = free, device_free
+            self.copies[:, node], self.block[:, node] = copies, block
         self._forget(self.puts)
         self.puts.clear()
         self._before.clear()
         if len(touched):
-            self.recount(touched)
+            self._idle.clear()
+            for changed in self.on_change:
+                changed(touched)

@@ -97,8 +97,14 @@ def _placed_alone(q: Question) -> int:
 
 def _never_together(questions: Sequence[Question], rows: Sequence[int]) -> Cause | None:
     """The sets do not fit together even on the empty cluster."""
-    tried = _imagine(questions, rows, empty=True)
-    if tried.placed or not tried.proven:
+    # Whether they do depends on the cluster as it is built, so it is worked out once.
+    key = tuple((r, s.min_count, s.topology) for r, s in zip(rows, questions[0].workload.pod_sets, strict=True))
+    known = questions[0].draft.tables.fits_empty
+    shape = (key, questions[0].workload.topology)
+    if shape not in known:
+        tried = _imagine(questions, rows, empty=True)
+        known[shape] = tried.placed or not tried.proven
+    if known[shape]:
         return None
     need = _gpus_needed(questions)
     workload, draft = questions[0].workload, questions[0].draft

@@ -124,6 +124,7 @@ class Tables:
         size, width = self.columns.size, len(self.columns.resources)
         self.rows, self._by_identity, self.classes = {}, {}, []
         self._when_empty: dict[int, I32] = {}
+        self.fits_empty: dict[object, bool] = {}  # gangs by shape: would it fit, or might it, if all were idle
         self.alike = np.zeros(0, np.int32)
         self.need: I64 = np.zeros((0, width), np.int64)
         self.ask: I32 = np.zeros((0, 4), np.int32)
@@ -152,6 +153,7 @@ class Tables:
     def _refuse_again(self, columns: Columns) -> None:
         """A DaemonSet came or went: what is too small even when empty may differ."""
         self._when_empty.clear()
+        self.fits_empty.clear()
         for pod_class, row in self.rows.items():
             self.static[row] = blocks_of(pod_class, columns)
 
