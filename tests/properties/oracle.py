@@ -10,6 +10,8 @@ from collections import Counter
 from dataclasses import dataclass
 from itertools import combinations
 
+from msgspec.structs import replace
+
 from berth.model.cluster import Health
 from berth.model.gpus import satisfies
 from berth.model.resources import get, is_accelerator
@@ -91,11 +93,11 @@ def would_do(pod_class, node, snapshot, mended=False):
     if pod_class.node_affinity and not any(_term_holds(t, node) for t in pod_class.node_affinity):
         return False
     gpu_class = next((c for c in snapshot.gpu_classes if c.name == node.gpu_class), None)
-    if pod_class.least != Capability():
-        if gpu_class is None or not satisfies(gpu_class, pod_class.least):
-            return False
-        if pod_class.least.rdma and not node.rdma:
-            return False
+    if pod_class.least.rdma and not node.rdma:
+        return False
+    beside_rdma = replace(pod_class.least, rdma=False)
+    if beside_rdma != Capability() and (gpu_class is None or not satisfies(gpu_class, beside_rdma)):
+        return False
     for taint in node.taints:
         is_state = taint.key in ("node.kubernetes.io/not-ready", "node.kubernetes.io/unschedulable")
         if mended and is_state:
@@ -238,7 +240,8 @@ def pods_of(workload):
     for s, pod_set in enumerate(workload.pod_sets):
         for i in range(pod_set.min_count):
             groups = [(w.level, "all") for w in workload.topology if w.required and not w.slice_size]
-            for wish in pod_set.topology:
+            sliced = [w for w in workload.topology if w.slice_size]  # every set is cut into slices
+            for wish in (*pod_set.topology, *sliced):
                 if wish.required:
                     groups.append((wish.level, (s, i // wish.slice_size if wish.slice_size else "all")))
             found.append(Pod(pod_set.pod_class, tuple(groups)))

@@ -54,7 +54,8 @@ SMALL_CLUSTER = Size()
 # Where plain pods and plain nodes meet, what decides is how they fit together.
 TIGHT = Size(
     nodes=4, pods=3, queues=False, gates=False, priorities=False, odd_nodes=False, odd_asks=False,
-    node_kinds=("gpu", "gpu", "gpu", "gpu", "counted"), asks=("none", "one", "one", "many", "many", "share", "share"),
+    node_kinds=("gpu", "gpu", "gpu", "gpu", "counted"),
+    asks=("none", "one", "one", "many", "many", "share", "share", "shares"),
 )  # fmt: skip
 
 
@@ -156,6 +157,8 @@ def pod_classes(draw, size=SMALL_CLUSTER):
         asked[GPU] = draw(mostly(2, 3, 4))
     elif kind == "share":
         asked[GPU], milli = 1, draw(shares)
+    elif kind == "shares":
+        asked[GPU], milli = 2, draw(shares)
     elif kind == "mig":
         asked[MIG] = draw(st.integers(1, 2))
     if not size.odd_asks:
@@ -216,17 +219,20 @@ def wishes(draw, pods, may_slice=True, most=2):
 
 
 @st.composite
-def pod_sets(draw, name, size, classes, is_gang):
+def pod_sets(draw, name, size, classes, is_gang, may_slice):
     pods = draw(st.integers(1, size.pods)) if is_gang else 1
     least = draw(mostly(pods, max(pods - 1, 1), 1, 0)) if is_gang else 1
-    return PodSet(name, draw(st.sampled_from(classes)), pods, least, draw(wishes(pods)) if is_gang else ())
+    topology = draw(wishes(pods, may_slice)) if is_gang else ()
+    return PodSet(name, draw(st.sampled_from(classes)), pods, least, topology)
 
 
 @st.composite
 def workloads(draw, name="w0", classes=(), size=SMALL_CLUSTER, queues=(), least_sets=1):
     is_gang = least_sets > 1 or draw(st.booleans())
     number = draw(st.integers(least_sets, size.pod_sets)) if is_gang else 1
-    sets = tuple(draw(pod_sets(f"s{i}", size, classes, is_gang)) for i in range(number))
+    topology = draw(wishes(size.pods)) if is_gang else ()
+    may_slice = not any(w.slice_size for w in topology)
+    sets = tuple(draw(pod_sets(f"s{i}", size, classes, is_gang, may_slice)) for i in range(number))
     if not any(s.min_count for s in sets):
         sets = (PodSet("s0", sets[0].pod_class, sets[0].count, 1, sets[0].topology), *sets[1:])
     pods = sum(s.count for s in sets)
@@ -237,7 +243,7 @@ def workloads(draw, name="w0", classes=(), size=SMALL_CLUSTER, queues=(), least_
         queue=draw(st.sampled_from(["", *queues])) if queues else "",
         priority=draw(st.integers(-1, 1)) if size.priorities else 0,
         created_s=float(draw(st.integers(0, 3))) if size.priorities else 0.0,
-        topology=draw(wishes(pods, may_slice=False)) if is_gang else (),
+        topology=topology,
         gates=draw(mostly((), (), ("example.com/quota",))) if size.gates else (),
         missing_pods=draw(st.integers(0, 2)) if size.gates and pods > 2 and draw(mostly(False, True)) else 0,
     )

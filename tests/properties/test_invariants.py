@@ -8,6 +8,7 @@ import numpy as np
 import oracle
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from strategies import allocations, nodes, pod_classes, snapshots
 
 from berth.model.cluster import Allocation
@@ -99,11 +100,11 @@ def test_required_topology_is_kept(snapshot):
         workload = snapshot.workloads[w]
         everyone = [node for _, node, _ in binds]
         for wish in workload.topology:
-            if wish.required:
+            if wish.required and not wish.slice_size:
                 assert oracle.keeps_whole(wish, everyone, snapshot.topology), (workload.key, wish)
         for s, pod_set in enumerate(workload.pod_sets):
             mine = [node for of, node, _ in binds if of == s]
-            for wish in pod_set.topology:
+            for wish in (*pod_set.topology, *(w for w in workload.topology if w.slice_size)):
                 keeps = oracle.keeps_slices if wish.slice_size else oracle.keeps_whole
                 if wish.required:
                     assert keeps(wish, mine, snapshot.topology), (workload.key, pod_set.name, wish)
@@ -216,7 +217,7 @@ def histories(draw):
                 running.pop(draw(st.integers(0, len(running) - 1)))
             case "cordon":
                 n = draw(st.integers(0, len(cluster) - 1))
-                cluster[n] = _replace(cluster[n], cordoned=not cluster[n].cordoned)
+                cluster[n] = replace(cluster[n], cordoned=not cluster[n].cordoned)
             case "change":
                 n = draw(st.integers(0, len(cluster) - 1))
                 cluster[n] = draw(nodes(cluster[n].name))
@@ -228,34 +229,31 @@ def histories(draw):
                 waiting = draw(st.permutations(waiting))[: draw(st.integers(0, len(waiting)))]
             case "class":
                 one = waiting[0] if waiting else snapshot.workloads[0] if snapshot.workloads else found[0].workloads[0]
-                sets = (_replace(one.pod_sets[0], pod_class=draw(pod_classes())), *one.pod_sets[1:])
-                waiting.append(_replace(one, name=f"v{step}", pod_sets=sets))
-        snapshot = _replace(snapshot, nodes=tuple(cluster), allocations=tuple(running), workloads=tuple(waiting))
+                sets = (replace(one.pod_sets[0], pod_class=draw(pod_classes())), *one.pod_sets[1:])
+                waiting.append(replace(one, name=f"v{step}", pod_sets=sets))
+        snapshot = replace(snapshot, nodes=tuple(cluster), allocations=tuple(running), workloads=tuple(waiting))
         found.append(snapshot)
     return found
 
 
-def _replace(struct, **changes):
-    fields = {name: getattr(struct, name) for name in struct.__struct_fields__}
-    return type(struct)(**(fields | changes))
-
-
 def assert_same_tables(kept, fresh):
-    """Equal for every class and resource that the fresh tables have; the kept ones may remember more."""
+    """Equal for every class of the fresh tables, and every resource that a node has or a class asks for."""
     ours, theirs = kept.columns, fresh.columns
-    resources = [ours.column(name) for name in theirs.resources]
-    assert -1 not in resources
-    np.testing.assert_array_equal(ours.free[:, resources], theirs.free)
-    np.testing.assert_array_equal(ours.empty[:, resources], theirs.empty)
+    known = [r for r, name in enumerate(theirs.resources) if ours.column(name) >= 0]
+    resources = [ours.column(theirs.resources[r]) for r in known]
+    unknown = [r for r in range(len(theirs.resources)) if r not in known]
+    assert not fresh.need[:, unknown].any() and (theirs.empty[:, unknown] <= 0).all()
+    np.testing.assert_array_equal(ours.free[:, resources], theirs.free[:, known])
+    np.testing.assert_array_equal(ours.empty[:, resources], theirs.empty[:, known])
     np.testing.assert_array_equal(ours.device_free, theirs.device_free)
     np.testing.assert_array_equal(ours.island, theirs.island)
     np.testing.assert_array_equal(ours.domain, theirs.domain)
     assert ours.lost == theirs.lost
     for pod_class, row in fresh.rows.items():
         mine = kept.rows[pod_class]
-        np.testing.assert_array_equal(kept.need[mine][resources], fresh.need[row])
+        np.testing.assert_array_equal(kept.need[mine][resources], fresh.need[row][known])
         asked = kept.ask[mine].tolist()
-        asked[0] = resources.index(asked[0]) if asked[0] >= 0 else -1
+        asked[0] = known[resources.index(asked[0])] if asked[0] >= 0 else -1
         assert asked == fresh.ask[row].tolist()
         for name in ("static", "copies", "block"):
             np.testing.assert_array_equal(getattr(kept, name)[mine], getattr(fresh, name)[row], err_msg=name)
