@@ -130,7 +130,7 @@ def _never_together(questions: Sequence[Question], rows: Sequence[int]) -> Cause
     return Cause(
         Reason.LargerThanCluster,
         f"{gpus(need)} asked for ({_sets(questions)}); the nodes that would do have {from_milli(have)}, even empty",
-        need=need // WHOLE, have=have // WHOLE, unlock=("a smaller gang, or more nodes",),
+        need=-(-need // WHOLE), have=have // WHOLE, unlock=("a smaller gang, or more nodes",),
     )  # fmt: skip
 
 

@@ -120,7 +120,7 @@ def _too_small(q: Question, static: NDArray[np.uint8]) -> Cause:
     worst: tuple[float, str, int, int] | None = None
     for name, amount in requests:
         column = columns.column(name)
-        largest = int(columns.empty[nodes, column].max()) if column >= 0 else 0
+        largest = max(int(columns.empty[nodes, column].max()), 0) if column >= 0 else 0
         if amount > largest and (worst is None or amount / max(largest, 1) > worst[0]):
             worst = (amount / max(largest, 1), name, amount, largest)
     if worst is None:

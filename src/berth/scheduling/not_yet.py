@@ -166,7 +166,7 @@ def _short_of(q: Question, have: int, would_do: Mask) -> Cause:
     """GPUs would do, something beside them is used up."""
     block = q.draft.block[q.row][would_do & (q.copies == 0)]
     counts = np.bincount(block, minlength=len(Block))
-    counts[Block.Nothing] = 0
+    counts[[Block.Nothing, Block.Gpus, Block.GpuShare]] = 0  # of GPUs there are enough
     if counts.max(initial=0) == 0:
         return Cause(
             Reason.NotEnoughResources, f"{needed(q)}{could_start(q, have)}", need=q.need, have=have, unit="pods"
@@ -180,7 +180,8 @@ def _short_of(q: Question, have: int, would_do: Mask) -> Cause:
     numbers = ""
     if name != "pods":
         ask = next((a for n, a in q.pod_set.pod_class.requests if n == name), 0)
-        most = int(q.draft.free[would_do, q.draft.columns.column(name)].max(initial=0))
+        lacking = would_do & (q.draft.block[q.row] == int(worst))
+        most = int(q.draft.free[lacking, q.draft.columns.column(name)].max(initial=0))
         numbers = f" (each pod asks for {spell(name, ask)}; most left on one is {spell(name, max(most, 0))})"
     beside = " next to free GPUs" if idle else ""
     less = f"less {what} asked by each pod, or " if name in (CPU, MEMORY) else ""

@@ -48,12 +48,18 @@ class Tried:
 
 
 def place_gang(
-    workload: Workload, rows: Sequence[int], draft: Draft, allowed: Mask, rank: Rank, room: GrowthRoom | None = None
+    workload: Workload,
+    rows: Sequence[int],
+    draft: Draft,
+    allowed: Mask,
+    rank: Rank,
+    room: GrowthRoom | None = None,
+    bounds_minimum: bool = False,
 ) -> Tried:
     """Put a workload's pods into the draft, or leave the draft as it was.
 
     `rows` are the class rows of its pod sets, `allowed` (N,) the nodes that its queue may use for its minimum,
-    `room` bounds what it may take above the minimum.
+    `room` bounds what it may take above the minimum, and with `bounds_minimum` the minimum too.
     """
     hardest_first = sorted(
         (s for s, pod_set in enumerate(workload.pod_sets) if pod_set.count),
@@ -61,12 +67,14 @@ def place_gang(
     )
     proven = True
     for scope, name in _scopes(workload, rows, draft, allowed):
-        set_of_put = _place_sets(workload, rows, hardest_first, draft, scope, rank)
-        if set_of_put is None and (len(hardest_first) > 1 or draft.neighbours is not None):
+        room_here = room.fork() if room is not None else None
+        bound = room_here if bounds_minimum else None
+        set_of_put = _place_sets(workload, rows, hardest_first, draft, scope, rank, bound)
+        if set_of_put is None and not bounds_minimum and (len(hardest_first) > 1 or draft.neighbours is not None):
             found, set_of_put = _search(workload, rows, hardest_first, draft, scope)
             proven = proven and found
         if set_of_put is not None:
-            _grow(workload, rows, hardest_first, draft, scope, rank, set_of_put, room)
+            _grow(workload, rows, hardest_first, draft, scope, rank, set_of_put, room_here)
             if draft.puts:
                 return Tried(True, True, name, set_of_put)
     return Tried(False, proven)
@@ -74,6 +82,10 @@ def place_gang(
 
 class GrowthRoom(Protocol):
     """What a queue may still take, told pod by pod."""
+
+    def fork(self) -> GrowthRoom:
+        """The same, to be taken from on its own."""
+        ...
 
     def open_nodes(self, milli: int) -> Mask:
         """(N,) nodes on which the queue may take one more pod of so many GPU milli."""
@@ -184,25 +196,29 @@ def _domains(
 
 
 def _place_sets(
-    workload: Workload, rows: Sequence[int], order: Sequence[int], draft: Draft, scope: Mask, rank: Rank
-) -> list[int] | None:
+    workload: Workload, rows: Sequence[int], order: Sequence[int], draft: Draft, scope: Mask, rank: Rank,
+    room: GrowthRoom | None = None,
+) -> list[int] | None:  # fmt: skip
     """Each set's minimum, one after the other; None, and the draft as it was, where one finds no room."""
     mark = draft.mark()
     set_of_put: list[int] = []
     for s in order:
         pod_set = workload.pod_sets[s]
-        if not _place_set(workload, pod_set, pod_set.min_count, rows[s], draft, scope, rank):
+        if not _place_set(workload, pod_set, pod_set.min_count, rows[s], draft, scope, rank, room):
             draft.undo_to(mark)
             return None
         set_of_put += [s] * (draft.mark() - mark - len(set_of_put))
     return set_of_put
 
 
-def _place_set(workload: Workload, pod_set: PodSet, need: int, row: int, draft: Draft, scope: Mask, rank: Rank) -> bool:
+def _place_set(
+    workload: Workload, pod_set: PodSet, need: int, row: int, draft: Draft, scope: Mask, rank: Rank,
+    room: GrowthRoom | None = None,
+) -> bool:  # fmt: skip
     """Put `need` pods of a set into the draft, within a scope."""
     who = Who(workload.namespace, pod_set.labels, pod_set.pod_class)
-    if draft.neighbours is not None and draft.neighbours.concern(who):
-        return _one_by_one(set_wishes(workload, pod_set), who, need, row, draft, scope, rank)
+    if room is not None or (draft.neighbours is not None and draft.neighbours.concern(who)):
+        return _one_by_one(set_wishes(workload, pod_set), who, need, row, draft, scope, rank, room)
     nodes = _nodes_for(set_wishes(workload, pod_set), need, row, draft, scope, rank)
     if nodes is None:
         return False
@@ -211,16 +227,20 @@ def _place_set(workload: Workload, pod_set: PodSet, need: int, row: int, draft: 
 
 
 def _one_by_one(
-    wishes: Sequence[TopologyWish], who: Who, need: int, row: int, draft: Draft, scope: Mask, rank: Rank
-) -> bool:
+    wishes: Sequence[TopologyWish], who: Who, need: int, row: int, draft: Draft, scope: Mask, rank: Rank,
+    room: GrowthRoom | None = None,
+) -> bool:  # fmt: skip
     """Pods that other pods keep off nodes: each looks at those before it. Domains are tried the tightest first."""
     mark = draft.mark()
     for inside in _set_domains(wishes, need, row, draft, scope):
         placed = 0
-        while placed < need and _put_next(row, who, draft, inside, rank):
+        while placed < need and _put_next(row, who, draft, inside, rank, room):
             placed += 1
         if placed == need:
             return True
+        if room is not None:
+            for put in draft.puts[mark:]:
+                room.take(put.node, -gpu_milli(who.pod_class.requests, who.pod_class.gpu_milli))
         draft.undo_to(mark)
     return False
 
@@ -375,7 +395,10 @@ def _grow(
             continue
         before = draft.mark()
         wishes = set_wishes(workload, pod_set)
-        inside = _labelled(scope, [level_of(w, draft) for w in wishes], draft)
+        levels = [level_of(w, draft) for w in wishes]
+        if -1 in levels:
+            continue
+        inside = _labelled(scope, levels, draft)
         inside = inside & _domain_of_set(wishes, s, set_of_put, draft)
         slices = next((w for w in wishes if w.slice_size), None)
         who = Who(workload.namespace, pod_set.labels, pod_set.pod_class)

@@ -45,6 +45,11 @@ class Ledger:
         return bool((self.limit < NO_BOUND).any())
 
     @property
+    def limits_classes(self) -> bool:
+        """Some limit is on a GPU class, not on all of them together."""
+        return bool((self.limit[:, :-1] < NO_BOUND).any())
+
+    @property
     def has_quotas(self) -> bool:
         return bool((self.quota < NO_BOUND).any())
 

@@ -6,17 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from berth.model.reasons import Answer, Block, Cause, Reason, Verdict
+from berth.model.reasons import Answer, Cause, Reason, Verdict
 from berth.model.snapshot import Snapshot
 from berth.model.workload import Workload
 from berth.scheduling import scoring
-from berth.scheduling.admission import larger_than_limit, limit_reached, open_classes, over_limit
+from berth.scheduling.admission import open_classes
 from berth.scheduling.draft import Draft
 from berth.scheduling.explain import verdict_of
+from berth.scheduling.limits import refused_by_limits
 from berth.scheduling.neighbours import Neighbours, Who
 from berth.scheduling.placement import place_gang
 from berth.scheduling.plan import Plan
@@ -130,8 +130,15 @@ class Round:
     def place_gang(self, w: int, closed: Mask | None = None) -> bool:
         """Place a workload whole, or leave the draft as it was."""
         workload, draft = self.workloads[w], self.draft
-        room = _Growth(self, w, closed) if self.ledger.has_limits else None
-        tried = place_gang(workload, self.rows[w], draft, self._allowed(w, closed), self.losses, room)
+        tried = place_gang(
+            workload, self.rows[w], draft, self._allowed(w, closed), self.losses, self._growth(w, closed)
+        )
+        if not tried.placed and self.ledger.limits_classes:
+            # No class may take all of the gang: deal its pods to classes one by one.
+            draft.drop()
+            everywhere = np.ones(draft.columns.size, bool)
+            room = _Growth.of(self, w, closed, after_minimum=False)
+            tried = place_gang(workload, self.rows[w], draft, everywhere, self.losses, room, bounds_minimum=True)
         if not tried.placed:
             draft.drop()
             if not tried.proven:
@@ -177,7 +184,7 @@ class Round:
             shape = self._shape(w)
             if shape not in shared:
                 said = verdict_of(workload, self.rows[w], self.draft, everywhere, w not in self.unproven)
-                shared[shape] = said if said.answer is Answer.Never else self._limited(w) or said
+                shared[shape] = said if said.answer is Answer.Never else self._by_limits(w) or said
             verdict = shared[shape]
             if w in self.kept_off and verdict.answer is not Answer.Never:
                 verdict = Verdict(workload.key, Answer.NotYet, (self.kept_off[w],))
@@ -211,52 +218,11 @@ class Round:
         labels = self.draft.neighbours and (workload.namespace, tuple(s.labels for s in workload.pod_sets))
         return (sets, workload.topology, limits, labels, w in self.unproven)
 
-    def _limited(self, w: int) -> Verdict | None:
-        """The limit of a GPU class is what keeps a workload, where without it there would be room."""
-        if not self.ledger.has_limits:
-            return None
-        workload, q = self.workloads[w], int(self.queue[w])
-        if refusal := over_limit(workload, q, self.ledger):
-            return Verdict(workload.key, refusal.reason.answer, (refusal,))
-        open_ = open_classes(workload, q, self.ledger)
-        wanted = self.wanted(w)
-        shut = np.flatnonzero(wanted & ~open_)
-        if not len(shut):
-            return None
-        bound = np.where(wanted, self.ledger.bound(q), -1)
-        if (need := milli_of(workload, minimum=True)) > bound.max():
-            c = int(bound.argmax())
-            cause = larger_than_limit(
-                need, int(bound[c]), self.ledger.names[self.ledger.tightest(q, c)], self._class(c)
-            )
-            return Verdict(workload.key, Answer.Never, (cause,))
-        mark = self.draft.mark()
-        fits = place_gang(
-            workload, self.rows[w], self.draft, np.ones(self.draft.columns.size, bool), self.losses
-        ).placed
-        self.draft.undo_to(mark)
-        self.draft.drop()
-        if not fits:
-            return None
-        c = int(shut[0])
-        room = int(self.ledger.room(q)[c])
-        where = self.ledger.names[self.ledger.tightest(q, c)]
-        cause = limit_reached(need, room, int(bound[c]), where, self._class(c))
-        kept = wanted & ~open_
-        closed = kept[self.draft.columns.gpu_class] & (self.draft.tables.static[self.rows[w][0]] == Block.Nothing)
-        block = np.where(
-            closed & (self.draft.block[self.rows[w][0]] == Block.Nothing),
-            Block.Queue,
-            self.draft.block[self.rows[w][0]],
-        )
-        counts = np.bincount(block, minlength=len(Block))
-        told = [(Block(b), int(counts[b])) for b in np.argsort(-counts, kind="stable").tolist() if counts[b] and b]
-        cause = msgspec.structs.replace(cause, blocks=tuple(told))
-        return Verdict(workload.key, Answer.NotYet, (cause,))
+    def _by_limits(self, w: int) -> Verdict | None:
+        return refused_by_limits(self.workloads[w], self.rows[w], self.draft, self.ledger, int(self.queue[w]))
 
-    def _class(self, c: int) -> str:
-        """The name of a column of the ledger; "" for all classes together."""
-        return self.ledger.classes[c] if c < len(self.ledger.classes) else ""
+    def _growth(self, w: int, closed: Mask | None) -> _Growth | None:
+        return _Growth.of(self, w, closed, after_minimum=True) if self.ledger.has_limits else None
 
     def _allowed(self, w: int, closed: Mask | None) -> Mask:
         """(N,) nodes whose GPU class the queue may still take, and that are not kept for others."""
@@ -286,17 +252,25 @@ class Round:
         return milli
 
 
+@dataclass
 class _Growth:
-    """What the queue of a workload may take above the workload's minimum."""
+    """What the queue of a workload may still take, (C + 1,) milli by GPU class, told pod by pod."""
 
-    def __init__(self, now: Round, w: int, closed: Mask | None) -> None:
-        self.gpu_class = now.draft.columns.gpu_class
-        self.room = now.ledger.room(int(now.queue[w]))
+    gpu_class: I32
+    room: I64
+    left: int
+
+    @classmethod
+    def of(cls, now: Round, w: int, closed: Mask | None, after_minimum: bool) -> _Growth:
+        """With `after_minimum` the workload's minimum is taken off every class: where it went is not known yet."""
+        room = now.ledger.room(int(now.queue[w])).copy()
         if closed is not None:
-            self.room = np.where(closed, 0, self.room)
-        self.left = int(self.room[-1]) - milli_of(now.workloads[w], minimum=True)
-        # The minimum is taken from every class: which one it went to is known only once it is placed.
-        self.room = self.room - milli_of(now.workloads[w], minimum=True)
+            room[closed] = 0
+        minimum = milli_of(now.workloads[w], minimum=True) if after_minimum else 0
+        return cls(now.draft.columns.gpu_class, room - minimum, int(room[-1]) - minimum)
+
+    def fork(self) -> _Growth:
+        return _Growth(self.gpu_class, self.room.copy(), self.left)
 
     def open_nodes(self, milli: int) -> Mask:
         mask: Mask = (self.room >= milli)[self.gpu_class] & (self.left >= milli)
