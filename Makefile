@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
-export BERTH_DATA ?= $(wildcard ../shared/data)
+export BERTH_DATA ?= $(abspath $(wildcard ../shared/data))
 
 .PHONY: run test setup lint bench clean
 
@@ -24,6 +24,7 @@ $(VENV)/.ready: requirements.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps -e .
+	$(BIN)/python -m berth.app.compile
 	touch $@
 
 lock:
