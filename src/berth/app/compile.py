@@ -30,7 +30,7 @@ def small_cluster() -> Snapshot:
             gpu_class="GPU",
             device_resource="nvidia.com/gpu",
             devices=tuple(Device(g, island=0) for g in range(8)),
-        )  # fmt: skip
+        )
         for n in range(2)
     )
     one = PodClass(resources({"cpu": 1000, "nvidia.com/gpu": 1}))
