@@ -296,3 +296,163 @@ def _likeness(left):
     """Devices of one island with as much left are interchangeable."""
     return left.amounts, tuple(sorted((island, milli) for _, island, milli in left.devices))
 
+
+
+# --- pods beside pods ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Beside:
+    """A pod on a node, as much of it as other pods look at."""
+
+    node: object
+    namespace: str
+    labels: tuple[tuple[str, str], ...]
+    pod_class: object
+
+
+def chosen_by(selector, labels):
+    """The labels satisfy a selector (labels and In, Exists alone are drawn here)."""
+    have = dict(labels)
+    return all(have.get(k) == v for k, v in selector.labels) and all(
+        _holds(e, have.get(e.key)) for e in selector.expressions
+    )
+
+
+def term_means(term, owner, other):
+    """A term of one pod's affinity or anti-affinity speaks of the other pod."""
+    in_scope = term.all_namespaces or other.namespace in (term.namespaces or (owner.namespace,))
+    return in_scope and chosen_by(term.selector, other.labels)
+
+
+def shares(key, one, other):
+    """Both nodes have the label, with the same value."""
+    return key in one.labels and one.labels[key] == other.labels.get(key)
+
+
+def may_join(pod, there, nodes):
+    """The pods that are there let this one onto its node, by the rules of kube-scheduler."""
+    for other in there:
+        if any(term_means(t, pod, other) and shares(t.topology_key, pod.node, other.node) for t in pod.pod_class.apart):
+            return False
+        if any(
+            term_means(t, other, pod) and shares(t.topology_key, pod.node, other.node) for t in other.pod_class.apart
+        ):
+            return False
+        if other.node is pod.node and _ports_clash(pod.pod_class.host_ports, other.pod_class.host_ports):
+            return False
+    return _is_near(pod, there) and all(_is_even(pod, rule, there, nodes) for rule in pod.pod_class.spread)
+
+
+def _ports_clash(some, others):
+    """The same protocol and port on the same address, or on any."""
+    return any(
+        (protocol, port) == (other_protocol, other_port) and (ip == other_ip or "0.0.0.0" in (ip, other_ip))
+        for ip, protocol, port in some
+        for other_ip, other_protocol, other_port in others
+    )
+
+
+def _is_near(pod, there):
+    terms = pod.pod_class.near
+    if any(t.topology_key not in pod.node.labels for t in terms):
+        return False
+    if all(any(term_means(t, pod, o) and shares(t.topology_key, pod.node, o.node) for o in there) for t in terms):
+        return True
+    # The first pod of a group that wants to be near itself may start anywhere.
+    met = [o for o in there if all(term_means(t, pod, o) for t in terms)]
+    is_first = not any(t.topology_key in o.node.labels for o in met for t in terms)
+    return is_first and all(term_means(t, pod, pod) for t in terms)
+
+
+def _is_even(pod, rule, there, nodes):
+    if rule.topology_key not in pod.node.labels:
+        return False
+    keys = {r.topology_key for r in pod.pod_class.spread}
+    eligible = [n for n in nodes if keys <= set(n.labels) and _selects(pod.pod_class, n)]
+    pods = {n.labels[rule.topology_key]: 0 for n in eligible}
+    for other in there:
+        counts = other.namespace == pod.namespace and chosen_by(rule.selector, other.labels)
+        if counts and any(other.node is n for n in eligible):
+            pods[other.node.labels[rule.topology_key]] += 1
+    least = min(pods.values(), default=0) if len(pods) >= rule.min_domains else 0
+    itself = chosen_by(rule.selector, pod.labels)
+    return pods.get(pod.node.labels[rule.topology_key], 0) + itself - least <= rule.max_skew
+
+
+def _selects(pod_class, node):
+    """Node selector and required node affinity, which say what a spread counts; taints do not."""
+    return all(node.labels.get(k) == v for k, v in pod_class.node_selector) and (
+        not pod_class.node_affinity or any(_term_holds(t, node) for t in pod_class.node_affinity)
+    )
+
+
+def running_beside(snapshot):
+    """The pods that run on nodes that are there."""
+    by_name = {n.name: n for n in snapshot.nodes}
+    return [
+        Beside(by_name[a.node], a.namespace, a.labels, a.pod_class) for a in snapshot.allocations if a.node in by_name
+    ]
+
+
+def some_order(pods, there, nodes):
+    """The pods can join in some order, each beside those before it; their order then, or None."""
+    if not pods:
+        return []
+    tried = []
+    for i, pod in enumerate(pods):
+        if pod in tried:
+            continue
+        tried.append(pod)
+        if may_join(pod, there, nodes):
+            rest = some_order(pods[:i] + pods[i + 1 :], [*there, pod], nodes)
+            if rest is not None:
+                return [pod, *rest]
+    return None
+
+
+def fits_beside(workload, snapshot):
+    """Some placement of the minimum, and some order of its pods, keeps every rule on pods beside pods too."""
+    left = tuple(left_on(node, snapshot.allocations) for node in snapshot.nodes)
+    sets = [[s, pod_set.min_count] for s, pod_set in enumerate(workload.pod_sets)]
+    return _Beside(workload, snapshot).run(sets, left, running_beside(snapshot), {})
+
+
+@dataclass
+class _Beside:
+    workload: object
+    snapshot: object
+
+    def __post_init__(self):
+        self.groups = {}
+        for s, pod_set in enumerate(self.workload.pod_sets):
+            wishes = [w for w in (*self.workload.topology, *pod_set.topology) if w.required]
+            self.groups[s] = [(w.level, "all" if w in self.workload.topology else s) for w in wishes]
+
+    def run(self, sets, left, there, chosen):
+        """`sets` are [pod set, pods that have no place yet]; any of them may be next."""
+        if not any(rest for _, rest in sets):
+            return True
+        for i, (s, rest) in enumerate(sets):
+            if not rest:
+                continue
+            pod_set = self.workload.pod_sets[s]
+            fewer = [*sets[:i], [s, rest - 1], *sets[i + 1 :]]
+            for n, node in enumerate(self.snapshot.nodes):
+                pod = Beside(node, self.workload.namespace, pod_set.labels, pod_set.pod_class)
+                if not would_do(pod_set.pod_class, node, self.snapshot):
+                    continue
+                domains = {g: domain_of(g[0], node, self.snapshot.topology) for g in self.groups[s]}
+                if any(d is None or chosen.get(g, d) != d for g, d in domains.items()):
+                    continue
+                if not may_join(pod, there, self.snapshot.nodes):
+                    continue
+                seen = set()
+                for after in ways_to_put(pod_set.pod_class, node, left[n]):
+                    if _likeness(after) in seen:
+                        continue
+                    seen.add(_likeness(after))
+                    now = (*left[:n], after, *left[n + 1 :])
+                    if self.run(fewer, now, [*there, pod], chosen | domains):
+                        return True
+        return False
