@@ -193,12 +193,9 @@ def test_a_bound_volume_ties_the_pod_to_its_place(snapshot):
     assert found.notes == ()
 
 
-def test_an_unbound_or_missing_claim_is_refused(snapshot):
+def test_an_unbound_or_missing_claim_is_waited_for(snapshot):
     found = snapshot(NODE, with_claim("a", "data"), with_claim("b", "gone"), claim("data", None))
-    assert {w.name: w.pod_sets[0].pod_class.unsupported for w in found.workloads} == {
-        "a": ("volume claim data, which is not bound to a volume yet",),
-        "b": ("volume claim gone, which does not exist",),
-    }
+    assert {w.name: w.pod_sets[0].pod_class.unbound for w in found.workloads} == {"a": ("data",), "b": ("gone",)}
 
 
 def test_a_dump_without_claims_says_so(snapshot):

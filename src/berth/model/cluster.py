@@ -97,6 +97,8 @@ class Allocation(Struct, frozen=True, gc=False):
     pod_class: PodClass
     labels: tuple[tuple[str, str], ...] = ()
     workload: str = ""  # key of the workload that it belongs to
+    workload_kind: str = ""
+    pod_set: str = ""
     queue: str = ""
     devices: tuple[int, ...] = ()
     priority: int = 0

@@ -54,6 +54,7 @@ class Reason(Enum):
     LimitExceeded = (Answer.NotYet, "the queue's limit is reached")
     # the workload's own state
     Gated = (Answer.NotYet, "a scheduling gate is closed")
+    WaitingForVolume = (Answer.NotYet, "a volume claim is not bound to a volume yet")
     WaitingForGang = (Answer.NotYet, "pods of the gang have not been created yet")
 
     @property
@@ -94,7 +95,7 @@ class Block(IntEnum):
 
 # What each block says of a node, after a count: "3 cordoned".
 BLOCK_WORDS: dict[Block, str] = {
-    Block.NotReady: "not ready",
+    Block.NotReady: "not ready or under pressure",
     Block.Unfit: "unfit",
     Block.Cordoned: "cordoned",
     Block.NodeName: "not the node named",

@@ -102,6 +102,7 @@ class PodClass(Struct, frozen=True, gc=False):
     near: tuple[PodTerm, ...] = ()  # required pod affinity
     apart: tuple[PodTerm, ...] = ()  # required pod anti-affinity
     spread: tuple[Spread, ...] = ()
+    unbound: tuple[str, ...] = ()  # volume claims that are not bound yet
     unsupported: tuple[str, ...] = ()  # what the pod asks for and Berth refuses, a phrase each
     problems: tuple[str, ...] = ()  # rules of Kubernetes that the pod breaks, a sentence each
 
@@ -143,6 +144,7 @@ class Workload(Struct, frozen=True, gc=False):
     topology: tuple[TopologyWish, ...] = ()  # of the whole workload, beside those of its sets
     scheduler: str = ""  # whose rules apply in the cluster: spec.schedulerName
     gates: tuple[str, ...] = ()  # scheduling gates that are still closed
+    pods: tuple[str, ...] = ()  # names of the pods that wait, where they exist
     missing_pods: int = 0  # pods of the gang that nobody has created yet
     provenance: tuple[tuple[str, str], ...] = ()  # where a value came from: ("gang", "PodGroup train/pg")
 

@@ -27,6 +27,14 @@ def not_ready(workload: Workload) -> Cause | None:
                 Reason.InvalidRequest, problem.rstrip("."), where=problem.partition(" ")[0],
                 unlock=("a request that Kubernetes allows",),
             )  # fmt: skip
+    unbound = [claim for s in workload.pod_sets for claim in s.pod_class.unbound]
+    if unbound:
+        claims = f"claim {unbound[0]} is" if len(unbound) == 1 else f"claims {', '.join(unbound[:3])} are"
+        return Cause(
+            Reason.WaitingForVolume, f"the volume {claims} not bound to a volume yet", need=len(unbound),
+            unit="volume claims", where=unbound[0],
+            unlock=(f"{unbound[0]} bound; a claim that waits for its first consumer is bound by its own scheduler",),
+        )  # fmt: skip
     if workload.gates:
         gates = ", ".join(workload.gates)
         closed = f"gate {gates} is" if len(workload.gates) == 1 else f"gates {gates} are"

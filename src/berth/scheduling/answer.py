@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -9,17 +10,20 @@ from msgspec.structs import replace
 
 from berth.base.units import counted
 from berth.model.cluster import Allocation, Node
+from berth.model.demand import Demand
 from berth.model.reasons import Answer, Verdict
 from berth.model.snapshot import Snapshot
-from berth.model.workload import PodSet, Workload
+from berth.model.topology import Topology
+from berth.model.workload import PodClass, PodSet, Workload
 from berth.scheduling.columns import Columns
 from berth.scheduling.cycle import cycle
 from berth.scheduling.plan import devices_of
 from berth.scheduling.policy import Policy
-from berth.scheduling.quota import milli_of
+from berth.scheduling.quota import gpu_milli, milli_of
 from berth.scheduling.tables import Tables
 
 OWN_RULES = "berth"
+MOST_DEMANDED = 64  # pod classes that stand for what is likely to be asked for next
 
 
 @dataclass(frozen=True)
@@ -51,7 +55,8 @@ class Answered:
 
 def what_if(snapshot: Snapshot, workloads: Sequence[Workload], policy: Policy | None = None) -> list[Answered]:
     """Each of `workloads` as if it were submitted now, one after the other; those that wait already stand aside."""
-    asked = replace(snapshot, workloads=tuple(workloads))
+    demand = snapshot.demand if snapshot.demand.classes else _seen(snapshot)
+    asked = replace(snapshot, workloads=tuple(workloads), demand=demand)
     tables = Tables()
     plan = cycle(asked, policy, tables)
     assert tables.columns is not None
@@ -90,7 +95,12 @@ def why(snapshot: Snapshot, name: str, namespace: str | None, policy: Policy | N
 
     `name` is a workload's or a pod's name, `kind/name`, or `namespace/name`. Empty where there is none.
     """
-    waiting = [i for i, w in enumerate(snapshot.workloads) if _is_called(w.name, w.kind, w.namespace, name, namespace)]
+    waiting = [
+        i
+        for i, w in enumerate(snapshot.workloads)
+        if _is_called(w.name, w.kind, w.namespace, name, namespace)
+        or any(_is_called(pod, "Pod", w.namespace, name, namespace) for pod in w.pods)
+    ]
     answers: list[Answered] = []
     if waiting:
         alone = [snapshot.workloads[i] for i in waiting]
@@ -114,7 +124,7 @@ def why(snapshot: Snapshot, name: str, namespace: str | None, policy: Policy | N
     running: dict[str, list[Allocation]] = {}
     for a in snapshot.allocations:
         workload_name = a.workload.rpartition("/")[2]
-        if _is_called(workload_name, "", a.namespace, name, namespace) or _is_called(
+        if _is_called(workload_name, a.workload_kind, a.namespace, name, namespace) or _is_called(
             a.name, "Pod", a.namespace, name, namespace
         ):
             running.setdefault(a.workload or f"{a.namespace}/{a.name}", []).append(a)
@@ -153,29 +163,23 @@ def _placed(pod_set: str, n: int, devices: Sequence[tuple[int, ...]], columns: C
 def _running(key: str, held: Sequence[Allocation], snapshot: Snapshot) -> Answered:
     """A workload that holds capacity, as the API server tells it."""
     nodes: dict[str, Node] = {n.name: n for n in snapshot.nodes}
-    by_node: dict[str, list[Allocation]] = {}
+    by_place: dict[tuple[str, str], list[Allocation]] = {}
     for a in held:
-        by_node.setdefault(a.node, []).append(a)
+        by_place.setdefault((a.pod_set or "pods", a.node), []).append(a)
     placed = tuple(
         Placed(
-            "pods",
-            name,
-            len(pods),
-            tuple(a.devices for a in pods if a.devices),
+            pod_set, name, len(pods), tuple(a.devices for a in pods if a.devices),
             bool(name in nodes and nodes[name].named_devices),
-            tuple(
-                (level.name, nodes[name].labels[level.label])
-                for level in snapshot.topology.levels
-                if name in nodes and level.label in nodes[name].labels
-            ),
+            _path(nodes[name], snapshot.topology) if name in nodes else (),
         )
-        for name, pods in by_node.items()
-    )
+        for (pod_set, name), pods in by_place.items()
+    )  # fmt: skip
     namespace, _, name = key.rpartition("/")
     first = held[0]
     workload = Workload(
         name, (PodSet("pods", first.pod_class, len(held), len(held)),), namespace or first.namespace,
-        kind="Workload" if len(held) > 1 else "Pod", queue=first.queue, scheduler=first.scheduler,
+        kind=first.workload_kind or ("Workload" if len(held) > 1 else "Pod"),
+        queue=first.queue, scheduler=first.scheduler,
     )  # fmt: skip
     gone = sorted({a.node for a in held if a.node not in nodes})
     remarks = tuple(f"node {n} is not in the dump" for n in gone)
@@ -190,6 +194,32 @@ def _running(key: str, held: Sequence[Allocation], snapshot: Snapshot) -> Answer
         is_running=True,
         remarks=remarks,
     )
+
+
+def _path(node: Node, topology: Topology) -> tuple[tuple[str, str], ...]:
+    """Domains of a node as the tables name them: by their path from the widest level down."""
+    found = []
+    for depth, level in enumerate(topology.levels):
+        if level.label in node.labels:
+            path = [node.labels.get(above.label, "") for above in topology.levels[: depth + 1]]
+            found.append((level.name, "/".join(part for part in path if part)))
+    return tuple(found)
+
+
+def _seen(snapshot: Snapshot) -> Demand:
+    """Demand as the pods that run and wait show it: the pod classes with GPUs that are most common."""
+    counts: dict[PodClass, int] = {}
+    held = Counter(id(a.pod_class) for a in snapshot.allocations if not a.is_daemon)
+    by_id = {id(a.pod_class): a.pod_class for a in snapshot.allocations}
+    for key, count in held.items():
+        counts[by_id[key]] = counts.get(by_id[key], 0) + count
+    for workload in snapshot.workloads:
+        for pod_set in workload.pod_sets:
+            counts[pod_set.pod_class] = counts.get(pod_set.pod_class, 0) + pod_set.count
+    common = [c for c in counts if gpu_milli(c.requests, c.gpu_milli)]
+    common.sort(key=lambda c: -counts[c])
+    kept = common[:MOST_DEMANDED]
+    return Demand(tuple(kept), tuple(float(counts[c]) for c in kept))
 
 
 def _ahead(snapshot: Snapshot) -> str:

@@ -80,7 +80,11 @@ def _again(now: Round) -> None:
         for w in list(now.waiting):
             workload = now.workloads[w]
             wants_company = any(s.pod_class.near for s in workload.pod_sets)
-            if wants_company and w not in now.refused and w not in now.kept_off and now.place_gang(w):
+            if not wants_company or w in now.refused or w in now.kept_off:
+                continue
+            if refusal := admission.over_limit(workload, int(now.queue[w]), now.ledger):
+                now.refused[w] = refusal
+            elif now.place_gang(w):
                 now.waiting.remove(w)
                 progress = True
 

@@ -21,7 +21,16 @@ from berth.scheduling.columns import Columns
 Blocks = NDArray[np.uint8]
 Mask = NDArray[np.bool_]
 
-NOT_READY_TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+# Set by Kubernetes itself and taken away again: what they keep off comes back.
+NOT_READY_TAINTS = (
+    "node.kubernetes.io/not-ready",
+    "node.kubernetes.io/unreachable",
+    "node.kubernetes.io/memory-pressure",
+    "node.kubernetes.io/disk-pressure",
+    "node.kubernetes.io/pid-pressure",
+    "node.kubernetes.io/network-unavailable",
+    "node.cloudprovider.kubernetes.io/uninitialized",
+)
 CORDON_TAINT = "node.kubernetes.io/unschedulable"
 _KEPT_AWAY = ("NoSchedule", "NoExecute")
 

@@ -52,6 +52,11 @@ def unknown_resource(q: Question) -> Cause | None:
                 Reason.MisspeltResource, f"no node advertises {name}; {close[0]} is advertised",
                 need=amount, unit=name, where=name, unlock=(f"ask for {close[0]}",),
             )  # fmt: skip
+        if not is_extended(name):
+            return Cause(
+                Reason.UnknownResource, f"no node has {name}", need=amount, unit=name, where=name,
+                unlock=(f"a node with {name}",),
+            )  # fmt: skip
         having = f"; advertised are {', '.join(advertised[:5])}" if advertised else ""
         return Cause(
             Reason.UnknownResource, f"no node advertises {name}{having}", need=amount, unit=name, where=name,

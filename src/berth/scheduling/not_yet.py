@@ -115,7 +115,8 @@ def _scattered(q: Question, would_do: Mask, by_gpus: int, idle: int) -> Cause:
     per_node, name = node_idle(q), resource_of(q)
     count = int((per_node > 0)[would_do].sum())
     on_nodes = f"scattered over {counted(count, 'node')}" if count > 1 else "on 1 node"
-    moves = moves_that_free(q, would_do)
+    # A move is told only where it is all that lacks: one pod short, and no domain to keep to.
+    moves = moves_that_free(q, would_do) if q.need - by_gpus == 1 and narrowest_level(q) is None else ()
     joined = q.pod_set.pod_class.least.link.lower() == "nvlink" and q.per_pod > WHOLE
     together = "on one GPU" if is_share(q) else "joined by NVLink" if joined else "on one node"
     if by_gpus:

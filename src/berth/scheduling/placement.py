@@ -75,6 +75,8 @@ def place_gang(
             proven = proven and found
         if set_of_put is not None:
             _grow(workload, rows, hardest_first, draft, scope, rank, set_of_put, room_here)
+            if whole_level(workload, draft) is None:
+                _grow(workload, rows, hardest_first, draft, allowed, rank, set_of_put, room_here)
             if draft.puts:
                 return Tried(True, True, name, set_of_put)
     return Tried(False, proven)
@@ -156,14 +158,47 @@ def _scopes(workload: Workload, rows: Sequence[int], draft: Draft, allowed: Mask
         for wish in _whole_wishes(workload):
             if wish.required and (level := level_of(wish, draft)) < levels:
                 allowed = allowed & (draft.columns.domain[level] >= 0)
-        yield from _domains(sets, required, draft, allowed)
+        for of_class in (*_by_class(sets, draft, allowed), allowed):
+            yield from _domains(sets, required, draft, of_class)
         return
     near = [level_of(w, draft) for w in _whole_wishes(workload) if not w.required]
     asks_gpus = any(_weight(s) for s in workload.pod_sets)
     if workload.is_gang and (asks_gpus or near):
-        for level in range(levels - 1, -1, -1):
-            yield from _domains(sets, level, draft, allowed, most=1)
+        everyone = [(rows[s], pod_set.count) for s, pod_set in enumerate(workload.pod_sets) if pod_set.count]
+        # First where all pods have room together, then where the least of them do.
+        for needs in [everyone, sets] if everyone != sets else [sets]:
+            for of_class in (*_by_class(needs, draft, allowed), allowed):
+                for level in range(levels, -1, -1):
+                    yield from _domains(needs, level, draft, of_class, most=1)
+                if of_class is not allowed and _have_room(needs, draft, of_class):
+                    yield of_class, ""
+            if _have_room(needs, draft, allowed):
+                yield allowed, ""
     yield allowed, ""
+
+
+def _have_room(sets: Sequence[tuple[int, int]], draft: Draft, mask: Mask) -> bool:
+    return all(int(draft.copies[row][mask].sum()) >= need for row, need in sets)
+
+
+def _by_class(sets: Sequence[tuple[int, int]], draft: Draft, allowed: Mask) -> list[Mask]:
+    """The nodes of each GPU class that has room for all sets, the tightest first.
+
+    A gang runs as fast as its slowest GPU. Sets without GPUs may run anywhere. Empty where there is one class only.
+    """
+    columns = draft.columns
+    with_gpus = [(row, need) for row, need in sets if draft.tables.ask[row, 1] > 0]
+    classes = np.unique(columns.gpu_class[allowed])
+    if not with_gpus or len(classes) < 2:
+        return []
+    found: list[tuple[int, int]] = []
+    for c in classes.tolist():
+        rooms = [int(draft.copies[row][allowed & (columns.gpu_class == c)].sum()) for row, _ in with_gpus]
+        if all(room >= need for room, (_, need) in zip(rooms, with_gpus, strict=True)):
+            found.append((sum(rooms), c))
+    no_gpus = len(with_gpus) < len(sets)
+    none = (columns.gpu_class < 0) if no_gpus else np.zeros(columns.size, bool)
+    return [allowed & ((columns.gpu_class == c) | none) for _, c in sorted(found)]
 
 
 def _domains(
@@ -387,10 +422,11 @@ def _grow(
 
     A set that must share a domain grows inside it, one that is cut into slices by whole slices.
     """
-    created = workload.pod_count - workload.missing_pods - sum(s.min_count for s in workload.pod_sets)
+    created = workload.pod_count - workload.missing_pods - sum(p.count for p in draft.puts)
     for s in order:
         pod_set, row = workload.pod_sets[s], rows[s]
-        extra = min(pod_set.count - pod_set.min_count, created)
+        placed = sum(p.count for p, of in zip(draft.puts, set_of_put, strict=True) if of == s)
+        extra = min(pod_set.count - placed, created)
         if extra <= 0:
             continue
         before = draft.mark()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from berth.model.cluster import Node
+from berth.model.cluster import Health, Node
 from berth.model.reasons import HELD_BACK, Block
 from berth.model.resources import CPU, MEMORY, get, is_accelerator
 from berth.model.snapshot import Snapshot
@@ -99,7 +99,12 @@ class Room:
         self.state = blocks_of(PodClass(), columns)  # what keeps an ordinary pod off, by the node's own state
         self.open: Mask = ~np.isin(self.state, np.array([int(b) for b in HELD_BACK], np.uint8))
         self.gpus: I64 = np.array([len(n.devices) for n in columns.nodes], np.int64).reshape(columns.size)
-        self.healthy: I64 = (columns.device_free >= 0).sum(axis=1)
+        # A GPU that is cut into partitions is healthy too, though none of it is given out whole.
+        fit = (Health.Fit, Health.Suspect)
+        self.healthy: I64 = np.array(
+            [sum(d.health in fit for d in n.devices) for n in columns.nodes], np.int64
+        ).reshape(columns.size)
+        self.whole_devices: I64 = (columns.device_free >= 0).sum(axis=1)
         self.free_milli: I64 = np.where(columns.device_free > 0, columns.device_free, 0).sum(axis=1)
         self.whole: I64 = (columns.device_free == WHOLE).sum(axis=1)
 
@@ -151,15 +156,18 @@ class Room:
             return Fragmentation(None, len(classes))
         tables = Tables()
         tables.sync(self.snapshot, list(classes.values()))
-        lost = 0.0
+        lost, seen = 0.0, 0
         for key, pod_class in classes.items():
             row = tables.row(pod_class)
+            if not tables.copies_when_empty(row)[self.columns.pool >= 0].any():
+                continue  # a partition, a slice, a slip of the pen: no whole GPU is for it
+            seen += weights[key]
             runs = (tables.copies[row] > 0) & self.open
             least = pod_class.gpu_milli
             left = self.columns.device_free[runs]
             usable = int(np.where(left >= least, left, 0).sum())
             lost += weights[key] * (free - usable)
-        return Fragmentation(lost / sum(weights.values()) / free, len(classes))
+        return Fragmentation(lost / seen / free if seen else None, len(classes))
 
     def _node(self, n: int, node: Node) -> NodeRoom:
         columns, state = self.columns, Block(int(self.state[n]))
@@ -175,7 +183,7 @@ class Room:
             state=words.get(state, "ready"),
             gpus=int(self.gpus[n]),
             healthy=int(self.healthy[n]),
-            allocated_milli=int(self.healthy[n]) * WHOLE - int(self.free_milli[n]),
+            allocated_milli=int(self.whole_devices[n]) * WHOLE - int(self.free_milli[n]),
             free_milli=int(self.free_milli[n]),
             whole_free=int(self.whole[n]),
             cpu_milli=get(node.allocatable, CPU),
@@ -205,7 +213,7 @@ class Room:
             nodes=int(mask.sum()),
             gpus=int(self.gpus[mask].sum()),
             healthy=int(self.healthy[in_service].sum()),
-            allocated_milli=int((self.healthy[mask] * WHOLE - self.free_milli[mask]).sum()),
+            allocated_milli=int((self.whole_devices[mask] * WHOLE - self.free_milli[mask]).sum()),
             free_milli=int(self.free_milli[in_service].sum()),
             held_back=int(self.free_milli[mask & ~self.open].sum()) // WHOLE,
             gangs=tuple(self._gangs(in_service, level) for level in levels),

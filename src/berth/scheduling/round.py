@@ -85,7 +85,7 @@ class Round:
         pod_set = workload.pod_sets[0]
         if pod_set.count != 1 or pod_set.min_count != 1 or pod_set.topology:
             return False
-        if pod_set.pod_class.unsupported or pod_set.pod_class.problems:
+        if pod_set.pod_class.unsupported or pod_set.pod_class.problems or pod_set.pod_class.unbound:
             return False
         neighbours = self.draft.neighbours
         return neighbours is None or not neighbours.concern(Who(workload.namespace, pod_set.labels, pod_set.pod_class))

@@ -56,7 +56,7 @@ def tables(typical: TypicalPods, models: tuple[str, ...], most_gpus: int) -> Tab
                 from_milli = int(np.searchsorted(milli_levels, typical.gpu_milli[m])) + 1
                 single[t, from_cpu:, from_milli:] += typical.count[m]
             else:
-                several[t, from_cpu:, typical.num_gpu[m]:] += typical.count[m]
+                several[t, from_cpu:, typical.num_gpu[m] :] += typical.count[m]
     return Tables(cpu_levels, milli_rank, single, several, typical.weight)
 
 

@@ -40,14 +40,18 @@ def prepare(trace: Trace) -> Prepared:
     classes, class_of = classes_of(trace)
     kinds, nodes = len(classes.num_gpu), len(trace.cluster.names)
     if kinds * nodes > MAX_TABLE:
-        raise BadInput(f"trace {trace.name}",
-                       f"has {kinds} distinct requests and {nodes} nodes: at most {MAX_TABLE} pairs fit.",
-                       "Round the requests, or take fewer nodes.")
+        raise BadInput(
+            f"trace {trace.name}",
+            f"has {kinds} distinct requests and {nodes} nodes: at most {MAX_TABLE} pairs fit.",
+            "Round the requests, or take fewer nodes.",
+        )
     asked, limit = int(trace.pods.asked_milli.sum()), trace.cluster.capacity_milli * TUNE[0] // TUNE[1]
     if asked and len(class_of) * limit > asked * MAX_OFFERED:
-        raise BadInput(f"trace {trace.name}",
-                       f"asks for so little GPU that filling the cluster takes more than {MAX_OFFERED} pods.",
-                       "Take fewer nodes, or leave out CPU-only pods.")
+        raise BadInput(
+            f"trace {trace.name}",
+            f"asks for so little GPU that filling the cluster takes more than {MAX_OFFERED} pods.",
+            "Take fewer nodes, or leave out CPU-only pods.",
+        )
     by_name = np.array(sorted(range(len(trace.pods.names)), key=trace.pods.names.__getitem__), dtype=np.int64)
     return Prepared(trace, typical_pods(trace), classes, class_of, by_name)
 
@@ -61,10 +65,8 @@ def offer(prepared: Prepared, seed: int) -> Offer:
     pods = tuned(pods, trace.pods.gpu_milli, trace.pods.num_gpu, limit, generator)
     order = generator.permutation(len(trace.cluster.names)).astype(np.int64)
     cluster = trace.cluster
-    nodes = Nodes(cluster.cpu_milli[order], cluster.memory_mib[order], cluster.gpus[order],
-                  cluster.model[order])
-    return Offer(nodes, prepared.classes, prepared.class_of[pods], order, cluster.models, prepared.typical,
-                 seed)
+    nodes = Nodes(cluster.cpu_milli[order], cluster.memory_mib[order], cluster.gpus[order], cluster.model[order])
+    return Offer(nodes, prepared.classes, prepared.class_of[pods], order, cluster.models, prepared.typical, seed)
 
 
 def tuned(pods: Int, gpu_milli: Int, num_gpu: Int, limit: int, generator: np.random.Generator) -> Int:

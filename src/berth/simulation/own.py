@@ -52,9 +52,7 @@ def snapshot_of(offer: Offer, known_demand: bool = True) -> Snapshot:
         for cpu, memory, gpus, milli, allowed in zip(*(column.tolist() for column in classes), strict=True)
     ]
     sets = [(PodSet("pod", c),) for c in pod_classes]
-    workloads = tuple(
-        Workload(f"pod-{p}", sets[c], created_s=float(p)) for p, c in enumerate(offer.class_of.tolist())
-    )
+    workloads = tuple(Workload(f"pod-{p}", sets[c], created_s=float(p)) for p, c in enumerate(offer.class_of.tolist()))
     return Snapshot(
         nodes=tuple(nodes),
         workloads=workloads,

@@ -63,11 +63,14 @@ def run(name: str, policy: Policy, trace: str, offered: Offer) -> Run:
     curves = measure(offered, placements)
     placed = curves.offered - curves.failed
     return Run(
-        trace=trace, policy=name, seed=offered.seed,
+        trace=trace,
+        policy=name,
+        seed=offered.seed,
         unallocated_gpu_pct=_by_load(curves, "unallocated"),
         frag_rate_pct=_by_load(curves, "frag_rate"),
         frag_pct_of_capacity=_by_load(curves, "fragmented"),
-        offered_pods=curves.offered, failed_pods=curves.failed,
+        offered_pods=curves.offered,
+        failed_pods=curves.failed,
         placements_per_second=placed / max(seconds, 1e-9),
     )
 
@@ -96,8 +99,7 @@ def experiment(
     place = {name: i for i, name in enumerate(policies)}
     width, count = len(policies), len(seeds)
     order = [
-        (t * count + s) * width + place[name]
-        for t in range(len(traces)) for name in policies for s in range(count)
+        (t * count + s) * width + place[name] for t in range(len(traces)) for name in policies for s in range(count)
     ]
     return [runs[i] for i in order]
 
@@ -158,9 +160,7 @@ def _warm_up(prepared: Sequence[Prepared], policies: Mapping[str, Policy]) -> No
         measure(offered, policy(offered))
 
 
-def _runs_of(
-    prepared: Sequence[Prepared], policies: Mapping[str, Policy], pair: tuple[int, int]
-) -> list[Run]:
+def _runs_of(prepared: Sequence[Prepared], policies: Mapping[str, Policy], pair: tuple[int, int]) -> list[Run]:
     t, seed = pair
     offered = offer(prepared[t], seed)
     return [run(name, policy, prepared[t].trace.name, offered) for name, policy in policies.items()]

@@ -53,12 +53,21 @@ def measure(offered: Offer, placements: Placements) -> Curves:
     loads = 100 * asked // capacity + 2
     most_gpus = int(nodes.gpus.max())
     sums, events, failed, breach, at = _replay(
-        nodes, classes, offered.class_of, placements.node, placements.gpus,
-        tables(offered.typical, offered.models, most_gpus), most_gpus, capacity, loads,
+        nodes,
+        classes,
+        offered.class_of,
+        placements.node,
+        placements.gpus,
+        tables(offered.typical, offered.models, most_gpus),
+        most_gpus,
+        capacity,
+        loads,
     )
     if breach:
-        raise BrokenPlacement(f"pod {at} of the offer, class {offered.class_of[at]}, on node "
-                              f"{placements.node[at]}: the policy {BREACHES[breach]}.")
+        raise BrokenPlacement(
+            f"pod {at} of the offer, class {offered.class_of[at]}, on node "
+            f"{placements.node[at]}: the policy {BREACHES[breach]}."
+        )
     with np.errstate(invalid="ignore"):
         means = sums / events
     return Curves(means[0], means[1], means[2], len(offered.class_of), int(failed))

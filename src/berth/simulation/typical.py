@@ -45,8 +45,7 @@ def typical_pods(trace: Trace) -> TypicalPods:
     pods = trace.pods
     spelled = ["|".join(spec) for spec in pods.specs]
     groups: Counter[tuple[int, int, int, int]] = Counter(
-        zip(pods.cpu_milli.tolist(), pods.gpu_milli.tolist(), pods.num_gpu.tolist(), pods.spec.tolist(),
-            strict=True)
+        zip(pods.cpu_milli.tolist(), pods.gpu_milli.tolist(), pods.num_gpu.tolist(), pods.spec.tolist(), strict=True)
     )
     ranked = sorted(
         groups.items(),

@@ -65,7 +65,7 @@ class PodReader:
         labels: Labels | None = None,
         annotations: Labels | None = None,
         volume_terms: tuple[NodeTerm, ...] = (),
-        volume_phrases: tuple[str, ...] = (),
+        unbound: tuple[str, ...] = (),
         path: str = "spec",
     ) -> PodReading:
         """The class of a pod. `volume_terms` are the nodes that its volumes allow (all of them must hold)."""
@@ -85,7 +85,7 @@ class PodReader:
                 wishes,
                 _labels_that_decide(spec, labels or _NO_LABELS),
                 volume_terms,
-                volume_phrases,
+                unbound,
                 path,
             )
         )
@@ -94,7 +94,7 @@ class PodReader:
             if len(self._by_spec) >= self._most:
                 self._by_spec.clear()
                 self._classes.clear()
-            made = _read(spec, labels or _NO_LABELS, wishes, volume_terms, volume_phrases, path)
+            made = _read(spec, labels or _NO_LABELS, wishes, volume_terms, unbound, path)
             pod_class = self._classes.setdefault(made, made)
             reading = self._by_spec[key] = PodReading(pod_class, pod_class.problems)
         return reading
@@ -150,10 +150,10 @@ def _read(
     labels: Labels,
     wishes: tuple[str | None, ...],
     volume_terms: tuple[NodeTerm, ...],
-    volume_phrases: tuple[str, ...],
+    unbound: tuple[str, ...],
     path: str,
 ) -> PodClass:
-    problems, unsupported = Problems(), list(volume_phrases)
+    problems, unsupported = Problems(), list[str]()
     affinity = spec.affinity or wire.Affinity()
     nodes = affinity.node_affinity or wire.NodeAffinity()
     base = f"{path}.affinity"
@@ -184,6 +184,7 @@ def _read(
             unsupported,
             labels,
         ),
+        unbound=unbound,
         unsupported=tuple(dict.fromkeys(unsupported)),
         problems=tuple(dict.fromkeys(problems)),
     )

@@ -81,6 +81,8 @@ class Pods:
             pod_class=record.reading.pod_class,
             labels=record.labels,
             workload=workload,
+            workload_kind=membership.kind,
+            pod_set=membership.pod_set,
             queue=membership.queue,
             devices=self._devices.get(record.key, ()),
             priority=self._priority(record, membership.priority_class),
@@ -127,9 +129,9 @@ class Pods:
         if record.claims and record.spec and not known:
             self.doubts.claims_unseen.append(f"{record.namespace}/{record.name}")
         elif record.claims and record.spec:
-            terms, phrases = volume_wishes(record.namespace, record.claims, known, self._inventory.volumes)
+            terms, unbound = volume_wishes(record.namespace, record.claims, known, self._inventory.volumes)
             labels, annotations = self._mapping(record.labels), self._mapping(record.annotations)
-            pod_class = reader.read(record.spec, labels, annotations, terms, phrases).pod_class
+            pod_class = reader.read(record.spec, labels, annotations, terms, unbound).pod_class
         if membership.inherited:
             annotations = {**membership.inherited, **self._mapping(record.annotations)}
             pod_class = reader.share(with_inherited(pod_class, annotations))
@@ -164,6 +166,7 @@ class Pods:
             topology=membership.topology,
             scheduler=first.scheduler,
             gates=tuple(sorted(gates)),
+            pods=tuple(r.name for r, _ in waiting),
             missing_pods=sum(missing for _, missing in pod_sets),
             provenance=provenance,
         )

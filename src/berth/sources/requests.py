@@ -130,7 +130,7 @@ def _unlawful(name: str, text: str, path: str, problems: Problems) -> int:
         problems.say(where, text, "an amount is never negative.")
         return 0
     if is_accelerator(name):
-        rule = "GPUs are whole numbers. Ask for a MIG profile or a shared resource instead (docs/sharing.md)."
+        rule = "GPUs are whole numbers. Ask for a MIG profile or a shared resource instead."
     else:
         rule = "this resource comes in whole numbers only."
     problems.say(where, text, rule)

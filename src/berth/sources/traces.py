@@ -25,10 +25,22 @@ POD_FILE = "openb_pod_list_{}.csv"
 # The variants of the published experiment. The folder holds others as well, which can be named too.
 PUBLISHED_VARIANTS = (
     "default",
-    "multigpu20", "multigpu30", "multigpu40", "multigpu50",
-    "gpushare40", "gpushare60", "gpushare80", "gpushare100",
-    "gpuspec10", "gpuspec20", "gpuspec25", "gpuspec33",
-    "cpu050", "cpu100", "cpu200", "cpu250",
+    "multigpu20",
+    "multigpu30",
+    "multigpu40",
+    "multigpu50",
+    "gpushare40",
+    "gpushare60",
+    "gpushare80",
+    "gpushare100",
+    "gpuspec10",
+    "gpuspec20",
+    "gpuspec25",
+    "gpuspec33",
+    "cpu050",
+    "cpu100",
+    "cpu200",
+    "cpu250",
 )
 
 MAX_FILE_BYTES = 256 << 20
@@ -61,22 +73,32 @@ def locate(name: str, data: Path | None = None) -> tuple[Path, str]:
     elif source and Path(source).is_dir():
         folder = Path(source)
     else:
-        raise BadInput(f"trace {name!r}", "is neither openb:VARIANT nor a folder that exists.",
-                       f"Write for example openb:default, or a folder that holds {NODE_FILE}.")
+        raise BadInput(
+            f"trace {name!r}",
+            "is neither openb:VARIANT nor a folder that exists.",
+            f"Write for example openb:default, or a folder that holds {NODE_FILE}.",
+        )
     known = variants(folder)
     if not (folder / NODE_FILE).is_file():
-        raise BadInput(f"trace {name!r}", f"{folder} holds no {NODE_FILE}.",
-                       "Name the folder that holds the openb files.", UNREADABLE)
+        raise BadInput(
+            f"trace {name!r}",
+            f"{folder} holds no {NODE_FILE}.",
+            "Name the folder that holds the openb files.",
+            UNREADABLE,
+        )
     if variant not in known:
-        raise BadInput(f"trace {name!r}", f"{folder} holds no pod list of the variant {variant!r}.",
-                       f"It has: {', '.join(known) or 'none'}.")
+        raise BadInput(
+            f"trace {name!r}",
+            f"{folder} holds no pod list of the variant {variant!r}.",
+            f"It has: {', '.join(known) or 'none'}.",
+        )
     return folder, variant
 
 
 def variants(folder: Path) -> tuple[str, ...]:
     """The variants whose pod lists a folder holds, sorted."""
     head, tail = POD_FILE.split("{}")
-    return tuple(sorted(path.name[len(head):-len(tail)] for path in folder.glob(f"{head}*{tail}")))
+    return tuple(sorted(path.name[len(head) : -len(tail)] for path in folder.glob(f"{head}*{tail}")))
 
 
 def openb_folder(data: Path | None = None) -> Path:
@@ -84,8 +106,12 @@ def openb_folder(data: Path | None = None) -> Path:
     root = data or data_folder()
     folder = root / OPENB_FOLDER
     if not folder.is_dir():
-        raise BadInput(f"{DATA_VARIABLE}={root}", f"holds no {OPENB_FOLDER}.",
-                       "Name the folder that holds traces/, or give a folder instead of openb:.", UNREADABLE)
+        raise BadInput(
+            f"{DATA_VARIABLE}={root}",
+            f"holds no {OPENB_FOLDER}.",
+            "Name the folder that holds traces/, or give a folder instead of openb:.",
+            UNREADABLE,
+        )
     return folder
 
 
@@ -93,9 +119,13 @@ def data_folder() -> Path:
     """The folder of public data that the environment names."""
     root = os.environ.get(DATA_VARIABLE, "")
     if not root:
-        raise BadInput(DATA_VARIABLE, "is not set, so openb: traces cannot be found.",
-                       f"Set {DATA_VARIABLE} to the folder that holds {OPENB_FOLDER}, or give a folder "
-                       "with the openb files instead.", UNREADABLE)
+        raise BadInput(
+            DATA_VARIABLE,
+            "is not set, so openb: traces cannot be found.",
+            f"Set {DATA_VARIABLE} to the folder that holds {OPENB_FOLDER}, or give a folder "
+            "with the openb files instead.",
+            UNREADABLE,
+        )
     return Path(root)
 
 
@@ -136,11 +166,13 @@ def read_pods(path: Path) -> TracePods:
         if num_gpu == 0 and gpu_milli:
             raise row.bad("gpu_milli", "a pod with num_gpu 0 asks for none.", "Write 0, or set num_gpu.")
         if num_gpu and not gpu_milli:
-            raise row.bad("gpu_milli", "a pod with GPUs asks for 1 to 1000 of each.",
-                          "Write 1000 for whole GPUs, or set num_gpu to 0.")
+            raise row.bad(
+                "gpu_milli",
+                "a pod with GPUs asks for 1 to 1000 of each.",
+                "Write 1000 for whole GPUs, or set num_gpu to 0.",
+            )
         if num_gpu > 1 and gpu_milli != WHOLE:
-            raise row.bad("gpu_milli", "a pod of several GPUs takes them whole.",
-                          "Write 1000, or set num_gpu to 1.")
+            raise row.bad("gpu_milli", "a pod of several GPUs takes them whole.", "Write 1000, or set num_gpu to 1.")
         written = row.text("gpu_spec")
         spec = spelled.get(written)
         if spec is None:
@@ -151,8 +183,7 @@ def read_pods(path: Path) -> TracePods:
             if len(spelled) == MAX_SPECS:
                 raise row.bad("gpu_spec", f"a trace has at most {MAX_SPECS} of them.", "Split the trace.")
             spec = spelled[written] = specs.setdefault(models, len(specs))
-        columns.append((row.whole("cpu_milli", MAX_MILLI), row.whole("memory_mib", MAX_MIB), num_gpu,
-                        gpu_milli, spec))
+        columns.append((row.whole("cpu_milli", MAX_MILLI), row.whole("memory_mib", MAX_MIB), num_gpu, gpu_milli, spec))
     if not names:
         raise BadInput(str(path), "has no pods.", "A pod list needs at least one row under its header.")
     table = _table(columns, 5)
@@ -211,8 +242,9 @@ def _rows(path: Path, needed: tuple[str, ...], optional: tuple[str, ...] = ()) -
             columns = {cell: at for at, cell in enumerate(header) if cell in needed + optional}
             missing = [column for column in needed if column not in columns]
             if missing:
-                raise BadInput(f"{path}: row 1", f"lacks the column {', '.join(missing)}.",
-                               f"The header has {', '.join(needed)}.")
+                raise BadInput(
+                    f"{path}: row 1", f"lacks the column {', '.join(missing)}.", f"The header has {', '.join(needed)}."
+                )
             repeated = [column for column in columns if header.count(column) > 1]
             if repeated:
                 raise BadInput(f"{path}: row 1", f"has the column {', '.join(repeated)} twice.", "Keep one.")
@@ -221,12 +253,15 @@ def _rows(path: Path, needed: tuple[str, ...], optional: tuple[str, ...] = ()) -
                     continue
                 line = lines.line_num
                 if count >= MAX_ROWS:
-                    raise BadInput(f"{path}: row {line}", f"is beyond the {MAX_ROWS} that are read.",
-                                   "Split the trace.")
+                    raise BadInput(
+                        f"{path}: row {line}", f"is beyond the {MAX_ROWS} that are read.", "Split the trace."
+                    )
                 if len(cells) != len(header):
-                    raise BadInput(f"{path}: row {line}",
-                                   f"has {len(cells)} cells where the header has {len(header)}.",
-                                   "Mend the row or leave it out.")
+                    raise BadInput(
+                        f"{path}: row {line}",
+                        f"has {len(cells)} cells where the header has {len(header)}.",
+                        "Mend the row or leave it out.",
+                    )
                 yield _Row(path, line, columns, cells)
     except csv.Error as error:
         raise unreadable(f"is not a csv file: {error}.", "Mend the quotes or line ends.") from None

@@ -16,23 +16,23 @@ def volume_wishes(
     claims: Mapping[tuple[str, str], wire.PersistentVolumeClaim],
     volumes: Mapping[str, wire.PersistentVolume],
 ) -> tuple[tuple[NodeTerm, ...], tuple[str, ...]]:
-    """(node terms that all bound volumes allow, what keeps the pod from being placed: a phrase each).
+    """(node terms that all bound volumes allow, names of the claims that are not bound or not there).
 
     Binding an unbound claim is not Berth's work; a volume that the dump lacks is taken to be reachable.
     """
     terms: tuple[NodeTerm, ...] = ()
-    phrases: list[str] = []
+    unbound: list[str] = []
     for name in claim_names:
         claim = claims.get((namespace, name))
         if claim is None:
-            phrases.append(f"volume claim {name}, which does not exist")
+            unbound.append(name)
             continue
         volume_name = claim.spec.volume_name if claim.spec else None
         if not volume_name:
-            phrases.append(f"volume claim {name}, which is not bound to a volume yet")
+            unbound.append(name)
             continue
         volume = volumes.get(volume_name)
         affinity = volume.spec.node_affinity if volume and volume.spec else None
         if affinity and affinity.required:
             terms = both(terms, node_terms(affinity.required, f"volume {volume_name}", Problems()))
-    return terms, tuple(phrases)
+    return terms, tuple(unbound)

@@ -14,11 +14,14 @@ from berth.scheduling.room import POD_SIZES, ClassRoom, Counted, Fragmentation, 
 from berth.views.records import to_csv
 from berth.views.tables import QUIET_STYLE, Column, pct, table
 
+WIDE = 1000
 STATE_STYLE = {"ready": "", "cordoned": "yellow", "not ready": "red", "unfit": "red", "tainted": "dim"}
 
 
 def show_nodes(rows: Sequence[NodeRoom], screen: Console, wide: bool = False) -> None:
     """A line a node, those with most free GPUs last."""
+    if wide and not screen.is_terminal:
+        screen.width = WIDE  # a pipe has no edge
     if not rows:
         screen.print("No node with GPUs.")
         return

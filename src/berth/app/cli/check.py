@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Mapping
+from typing import Any
 
 import click
 
@@ -43,7 +45,11 @@ def check(filename: str, dump: str, namespace: str | None, gpu_mapping: str | No
         workloads = [replace(w, namespace=namespace) for w in workloads]
     snapshot = read_snapshot(dump, now_s=time.time(), gpu_mapping=gpu_mapping)
     answers = what_if(snapshot, workloads)
-    notes = tuple(dict.fromkeys((*(n for s in shapes for n in (*s.notes, *s.contradictions)), *snapshot.notes)))
+    claims = [s.name for s in shapes if any(_mounts_claims(one.template) for one in s.sets)]
+    unseen = [f"{name} mounts volume claims: where their volumes are was not considered" for name in claims]
+    notes = tuple(
+        dict.fromkeys((*unseen, *(n for s in shapes for n in (*s.notes, *s.contradictions)), *snapshot.notes))
+    )
     if output == "json":
         record = {"kind": "Check", "answers": [verdicts.record(a) for a in answers], "notes": notes}
         click.echo(records.to_json(record))
@@ -51,3 +57,8 @@ def check(filename: str, dump: str, namespace: str | None, gpu_mapping: str | No
         verdicts.show(answers, tables.console())
         say_notes(notes)
     sys.exit(0 if all(a.verdict.answer is Answer.Fits for a in answers) else 1)
+
+
+def _mounts_claims(template: Mapping[str, Any]) -> bool:
+    volumes = (template.get("spec") or {}).get("volumes") or ()
+    return any("persistentVolumeClaim" in v or "ephemeral" in v for v in volumes if isinstance(v, dict))

@@ -19,14 +19,17 @@ def score(state, n, cpu, gpu):
     The min-max normalisation that the published policy adds is left out: the raw score is an integer, and
     only the greatest one becomes 100, so the winner and its ties stay the same. The plain twin has it.
     """
-    return floor(100.0 * (1.0 - 0.5 * ((state.cpu[n] - cpu) / NODE_CPU_MILLI)
-                          - 0.5 * ((state.idle[n] - gpu) / NODE_GPU_MILLI)))
+    return floor(
+        100.0 * (1.0 - 0.5 * ((state.cpu[n] - cpu) / NODE_CPU_MILLI) - 0.5 * ((state.idle[n] - gpu) / NODE_GPU_MILLI))
+    )
 
 
 def score_plain(node: Node, pod: Pod, typical: TypicalPods) -> int:
     """How little is left."""
-    return floor(100.0 * (1.0 - 0.5 * ((node.cpu - pod.cpu) / NODE_CPU_MILLI)
-                          - 0.5 * ((sum(node.gpu) - pod.asked) / NODE_GPU_MILLI)))
+    return floor(
+        100.0
+        * (1.0 - 0.5 * ((node.cpu - pod.cpu) / NODE_CPU_MILLI) - 0.5 * ((sum(node.gpu) - pod.asked) / NODE_GPU_MILLI))
+    )
 
 
 def normalise_plain(scores: Sequence[int]) -> Sequence[int]:

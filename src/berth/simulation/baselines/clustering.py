@@ -28,6 +28,7 @@ def score(state, n, num_gpu, gpu_milli):
 
 def score_plain(node: Node, pod: Pod, typical: TypicalPods) -> int:
     """Only its own kind on the node, its own among others, nobody, only others."""
+
     def kind(of: Pod) -> str:
         return "share" if of.gpu_milli < WHOLE else str(of.num_gpu)
 

@@ -84,10 +84,14 @@ def place_plain(policy: PlainPolicy, offer: Offer, draws: np.ndarray | None = No
         for cpu, memory, gpus, t in zip(*(column.tolist() for column in offer.nodes), strict=True)
     ]
     classes = [
-        Pod(cpu, memory, num_gpu, milli,
-            None if mask == -1 else frozenset(m for t, m in enumerate(offer.models) if mask >> t & 1))
-        for cpu, memory, num_gpu, milli, mask in zip(*(column.tolist() for column in offer.classes),
-                                                     strict=True)
+        Pod(
+            cpu,
+            memory,
+            num_gpu,
+            milli,
+            None if mask == -1 else frozenset(m for t, m in enumerate(offer.models) if mask >> t & 1),
+        )
+        for cpu, memory, num_gpu, milli, mask in zip(*(column.tolist() for column in offer.classes), strict=True)
     ]
     answer = Placements(np.full(len(offer.class_of), -1, np.int64), np.zeros(len(offer.class_of), np.int64))
     for p, c in enumerate(offer.class_of.tolist()):

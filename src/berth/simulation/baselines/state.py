@@ -42,10 +42,16 @@ def empty_cluster(nodes: Nodes) -> State:
     count, most = len(nodes.gpus), int(nodes.gpus.max())
     gpu = np.where(np.arange(most) < nodes.gpus[:, None], WHOLE, 0).astype(np.int32)
     return State(
-        cpu=nodes.cpu_milli.copy(), memory=nodes.memory_mib.copy(),
-        pods=np.full(count, PODS_PER_NODE, np.int64), gpu=gpu, full=nodes.gpus.copy(),
-        largest=np.where(nodes.gpus > 0, WHOLE, 0).astype(np.int64), idle=nodes.gpus * WHOLE,
-        gpus=nodes.gpus, model=nodes.model, affinity=np.zeros(count, np.int64),
+        cpu=nodes.cpu_milli.copy(),
+        memory=nodes.memory_mib.copy(),
+        pods=np.full(count, PODS_PER_NODE, np.int64),
+        gpu=gpu,
+        full=nodes.gpus.copy(),
+        largest=np.where(nodes.gpus > 0, WHOLE, 0).astype(np.int64),
+        idle=nodes.gpus * WHOLE,
+        gpus=nodes.gpus,
+        model=nodes.model,
+        affinity=np.zeros(count, np.int64),
     )
 
 
@@ -55,8 +61,9 @@ def fits(state, n, cpu, memory, num_gpu, gpu_milli, models):
     # One expression without short cuts: each test alone is a coin toss, which costs more than all of them.
     room = state.largest[n] >= gpu_milli if gpu_milli < WHOLE else state.full[n] >= num_gpu
     allowed = ((models >> max(state.model[n], 0)) & 1) != 0
-    return ((state.cpu[n] >= cpu) & (state.memory[n] >= memory) & (state.pods[n] > 0)
-            & ((num_gpu == 0) | (allowed & room)))
+    return (
+        (state.cpu[n] >= cpu) & (state.memory[n] >= memory) & (state.pods[n] > 0) & ((num_gpu == 0) | (allowed & room))
+    )
 
 
 @njit
