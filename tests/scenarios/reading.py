@@ -38,7 +38,7 @@ HOST = "kubernetes.io/hostname"
 PLENTY_CPU, PLENTY_MEMORY, PLENTY_PODS = "256", "2048Gi", "110"
 _POD_KEYS = {
     "gpus", "fraction", "cpu", "memory", "ask", "needs", "selector", "affinity", "prefer", "tolerate", "node",
-    "hostPorts", "near", "apart", "spread", "unsupported", "problems", "labels",
+    "hostPorts", "near", "apart", "spread", "unbound", "unsupported", "problems", "labels",
 }  # fmt: skip
 _SET_KEYS = _POD_KEYS | {"name", "pods", "minimum", "inOne", "ratherInOne", "slices"}
 _WORKLOAD_KEYS = _SET_KEYS | {"sets", "namespace", "queue", "priority", "waiting", "gates", "missing"}
@@ -381,6 +381,7 @@ def _pod_class(written: Mapping[str, Any]) -> PodClass:
             Spread(LabelSelector(_pairs(s["pods"])), _key(s["over"]), s.get("skew", 1), s.get("domains", 1))
             for s in written.get("spread", ())
         ),
+        unbound=tuple(written.get("unbound", ())),
         unsupported=tuple(written.get("unsupported", ())),
         problems=tuple(written.get("problems", ())),
     )
