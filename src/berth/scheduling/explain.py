@@ -47,10 +47,12 @@ def causes_of(workload: Workload, rows: Sequence[int], draft: Draft, allowed: Ma
     if not draft.columns.size:
         return [Cause(Reason.NoNodes, "the cluster has no nodes", need=workload.pod_count, unit="pods")]
     found: list[Cause] = []
+    # Only sets with a minimum can keep a gang; where there is none, one pod of any set would start it.
+    has_minimum = any(s.min_count for s in workload.pod_sets)
     questions = [
         question_on(workload, pod_set, rows[s], draft, allowed)
         for s, pod_set in enumerate(workload.pod_sets)
-        if pod_set.count
+        if (pod_set.min_count if has_minimum else pod_set.count)
     ]
     for question in questions:
         cause = (
@@ -111,11 +113,19 @@ def _never_together(questions: Sequence[Question], rows: Sequence[int]) -> Cause
     level = whole_level(workload, draft)
     if level is not None and level >= 0:
         have, where = _largest_together(questions, level, [q.empty for q in questions])
+        if have >= need:
+            pods = sum(q.need for q in questions)
+            return Cause(
+                Reason.TopologyTooSmall,
+                f"{counted(pods, 'pod')} asked for {in_one(level, questions[0])} ({_sets(questions)}); none holds all "
+                "of them, even empty",
+                need=pods, unit="pods", where=where, unlock=("a smaller gang, or a wider level",),
+            )  # fmt: skip
         return Cause(
             Reason.TopologyTooSmall,
             f"{gpus(need)} ({_sets(questions)}) asked for {in_one(level, questions[0])}; the largest, {where}, has "
             f"{from_milli(have)}, even empty",
-            need=need // WHOLE, have=min(have, need) // WHOLE, where=where,
+            need=-(-need // WHOLE), have=have // WHOLE, where=where,
             unlock=("a smaller gang, or a wider level",),
         )  # fmt: skip
     have = _milli_together(questions, [q.empty for q in questions], np.ones(draft.columns.size, bool))
@@ -143,11 +153,12 @@ def _held_back_together(questions: Sequence[Question], rows: Sequence[int], foun
     if not held.any() or not _imagine(questions, rows, empty=False).placed:
         return None
     names = [questions[0].draft.columns.nodes[n].name for n in np.flatnonzero(held)[:3].tolist()]
+    level = whole_level(questions[0].workload, questions[0].draft)
+    where = f" {in_one(level, questions[0])}" if level is not None and level >= 0 else ""
     return Cause(
         Reason.NodesHeldBack,
-        f"{_sets(questions)} would fit with {counted(int(held.sum()), 'node')} that are held back"
-        if int(held.sum()) > 1
-        else f"{_sets(questions)} would fit with one node that is held back",
+        f"{counted(sum(q.need for q in questions), 'pod')} asked for ({_sets(questions)}){where}; they would fit with "
+        f"{counted(int(held.sum()), 'node')} that {'is' if held.sum() == 1 else 'are'} held back",
         need=_gpus_needed(questions) // WHOLE, where=", ".join(names), unlock=(f"{', '.join(names)} back in service",),
     )  # fmt: skip
 
@@ -206,7 +217,11 @@ def _largest_together(questions: Sequence[Question], level: int, copies: Sequenc
 
 
 def _sets(questions: Sequence[Question]) -> str:
-    return " + ".join(f"{q.need} × {each_pod(q)}" for q in questions)
+    """`1 × 4 CPUs + 3 × 8 GPUs`; sets whose pods are alike are told as one."""
+    counts: dict[str, int] = {}
+    for q in questions:
+        counts[each_pod(q)] = counts.get(each_pod(q), 0) + q.need
+    return " + ".join(f"{count} × {each}" for each, count in counts.items())
 
 
 def _gpus_needed(questions: Sequence[Question]) -> int:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import permutations
 from typing import Protocol
 
 import numpy as np
@@ -27,6 +28,7 @@ from berth.scheduling.topology import deal_slices, nodes_of, room_by_domain, sma
 I64 = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
+MOST_PERMUTED = 4  # sets
 MOST_SCOPES = 64  # domains tried for a gang of several pod sets before the answer is "not proven"
 
 
@@ -66,13 +68,17 @@ def place_gang(
         key=lambda s: (-_weight(workload.pod_sets[s]), s),
     )
     proven = True
+    orders = _orders(workload, hardest_first)
     for scope, name in _scopes(workload, rows, draft, allowed):
         room_here = room.fork() if room is not None else None
         bound = room_here if bounds_minimum else None
         set_of_put = _place_sets(workload, rows, hardest_first, draft, scope, rank, bound)
         if set_of_put is None and not bounds_minimum and (len(hardest_first) > 1 or draft.neighbours is not None):
-            found, set_of_put = _search(workload, rows, hardest_first, draft, scope)
-            proven = proven and found
+            for order in orders:
+                found, set_of_put = _search(workload, rows, order, draft, scope)
+                proven = proven and found
+                if set_of_put is not None:
+                    break
         if set_of_put is not None:
             _grow(workload, rows, hardest_first, draft, scope, rank, set_of_put, room_here)
             if whole_level(workload, draft) is None:
@@ -80,6 +86,13 @@ def place_gang(
             if draft.puts:
                 return Tried(True, True, name, set_of_put)
     return Tried(False, proven)
+
+
+def _orders(workload: Workload, hardest_first: Sequence[int]) -> list[Sequence[int]]:
+    """The orders of sets that the exact search tries: all (few) of them where pods want to be near other sets'."""
+    if not any(s.pod_class.near for s in workload.pod_sets) or len(hardest_first) > MOST_PERMUTED:
+        return [hardest_first]
+    return [hardest_first, *(o for o in permutations(hardest_first) if list(o) != list(hardest_first))]
 
 
 class GrowthRoom(Protocol):

@@ -83,7 +83,8 @@ def _nearest(q: Question) -> tuple[tuple[str, str], ...]:
     if not q.per_pod:
         return ()
     idle = node_idle(q)
-    candidates = np.flatnonzero((static == Block.Nothing) & (q.copies == 0))
+    # A node with nothing free is not near.
+    candidates = np.flatnonzero((static == Block.Nothing) & (q.copies == 0) & (idle > 0))
     missing = np.maximum(q.per_pod - idle[candidates], 0)
     found: list[tuple[str, str]] = []
     share, link = q.pod_set.pod_class.gpu_milli < WHOLE, q.pod_set.pod_class.least.link.lower() == "nvlink"
