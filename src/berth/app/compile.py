@@ -13,10 +13,6 @@ from berth.model.snapshot import Snapshot
 from berth.model.topology import Level, Topology
 from berth.model.workload import PodClass, PodSet, TopologyWish, Workload
 from berth.scheduling.cycle import cycle
-from berth.simulation.baselines import BASELINES
-from berth.simulation.inflation import offer, prepare
-from berth.simulation.packing import run
-from berth.simulation.tiny import TINY
 
 
 def small_cluster() -> Snapshot:
@@ -50,6 +46,11 @@ def small_cluster() -> Snapshot:
 
 def main() -> None:
     """Make every decision that needs compiled code once."""
+    from berth.simulation.baselines import BASELINES
+    from berth.simulation.inflation import offer, prepare
+    from berth.simulation.packing import run
+    from berth.simulation.tiny import TINY
+
     cycle(small_cluster())
     offered = offer(prepare(TINY), 1)
     for name, policy in BASELINES.items():
