@@ -75,7 +75,7 @@ def _as_at_home(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(variable, raising=False)
 
 
-@pytest.mark.parametrize(("page", "number", "block"), console_blocks())
+@pytest.mark.parametrize(("page", "number", "block"), list(console_blocks()))
 def test_commands_print_what_is_shown(page: Path, number: int, block: str) -> None:
     commands = told(block)
     assert commands, "a console block without a command"
