@@ -25,9 +25,11 @@ from berth.scheduling.never import (
     unknown_resource,
 )
 from berth.scheduling.not_yet import gpus_in_all, held_back, pods_in_the_way, topology_fragmented, used_up
-from berth.scheduling.placement import AsListed, Tried, place_gang, whole_level
+from berth.scheduling.placement import Tried, place_gang
 from berth.scheduling.question import Question, idle_milli, question_on, with_nodes
+from berth.scheduling.sets import AsListed
 from berth.scheduling.topology import room_by_domain
+from berth.scheduling.wishes import whole_level
 from berth.scheduling.wording import each_pod, gpus, in_one, is_or_are
 
 I32 = NDArray[np.int32]

@@ -12,8 +12,9 @@ from berth.model.reasons import Block, Cause, Verdict
 from berth.model.workload import Workload
 from berth.scheduling.admission import larger_than_limit, limit_reached, over_limit
 from berth.scheduling.draft import Draft
-from berth.scheduling.placement import AsListed, place_gang
+from berth.scheduling.placement import place_gang
 from berth.scheduling.quota import NO_BOUND, Ledger, gpu_milli, milli_of
+from berth.scheduling.sets import AsListed
 
 I32 = NDArray[np.int32]
 I64 = NDArray[np.int64]

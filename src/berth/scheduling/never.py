@@ -12,8 +12,8 @@ from berth.base.units import counted
 from berth.model.reasons import Block, Cause, Reason
 from berth.model.resources import CPU, MEMORY, STORAGE, is_extended
 from berth.scheduling.feasibility import is_held, untolerated
-from berth.scheduling.placement import level_of
 from berth.scheduling.question import Question, fits, largest_domain, narrowest_level, slices_held
+from berth.scheduling.wishes import level_of
 from berth.scheduling.wording import (
     capability_words,
     each_pod,

@@ -15,9 +15,9 @@ from berth.model.workload import WHOLE, PodSet, TopologyWish, Workload
 from berth.scheduling import kernels
 from berth.scheduling.draft import Draft
 from berth.scheduling.feasibility import is_held
-from berth.scheduling.placement import level_of
 from berth.scheduling.quota import gpu_milli
 from berth.scheduling.topology import deal_slices, room_by_domain
+from berth.scheduling.wishes import level_of
 
 I32 = NDArray[np.int32]
 Mask = NDArray[np.bool_]
