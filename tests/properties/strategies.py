@@ -162,7 +162,7 @@ def pod_classes(draw, size=SMALL_CLUSTER):
     elif kind == "mig":
         asked[MIG] = draw(st.integers(1, 2))
     if not size.odd_asks:
-        joined = Capability(link="nvlink") if kind == "many" and draw(st.booleans()) else Capability()
+        joined = Capability(link="nvlink") if kind in ("many", "shares") and draw(st.booleans()) else Capability()
         return PodClass(resources(asked), milli, least=joined)
     if draw(mostly(False, False, False, True)):
         asked[NIC] = 1

@@ -53,7 +53,7 @@ def asks(draw):
         devices if milli == 1000 else 0,
         draw(st.integers(0, 1)),
     ]
-    one_island = kind == "many" and draw(st.booleans())
+    one_island = devices > 1 and draw(st.booleans())
     return plain.Ask(tuple(need), POOL if devices else -1, devices, milli, one_island)
 
 

@@ -97,27 +97,26 @@ def _copies(ask: Ask, devices: Iterable[int]) -> int:
 
 
 def choose_devices(ask: Ask, host: Host) -> tuple[int, ...]:
-    """The devices for one pod, () where they do not fit.
+    """The devices for one pod, () where they do not fit. Lowest index first where all else is equal.
 
-    One device: the fullest on which it fits. Shares of several: the emptiest, so that as many as can be stay open
-    to the next pod. Several whole ones: the first ones of the island that has fewest and still enough of them;
-    where no island has enough, the first ones of all, or none for who must have one island.
+    One device: the fullest on which it fits. Several whole ones: the first ones of the island that has fewest and
+    still enough of them, or of all where no island has enough. Shares of several: the emptiest, so that as many as
+    can be stay open to the next pod. Who must have one island gets that island's, or none.
     """
     able = [g for g, left in enumerate(host.devices) if left >= ask.milli]
     if ask.devices == 1:
-        return tuple(sorted(able, key=lambda g: (host.devices[g], g))[:1])
-    if ask.milli < WHOLE:
-        emptiest = sorted(able, key=lambda g: (-host.devices[g], g))[: ask.devices]
-        return tuple(emptiest) if len(able) >= ask.devices else ()
+        return tuple(sorted(able, key=lambda g: host.devices[g])[:1])
     by_island: dict[int, list[int]] = {}
     for g in able:
         if host.islands[g] >= 0:
             by_island.setdefault(host.islands[g], []).append(g)
     enough = [devices for devices in by_island.values() if len(devices) >= ask.devices]
-    if enough:
-        able = min(enough, key=len)
-    elif ask.one_island:
+    if ask.one_island and not enough:
         return ()
+    if ask.one_island or (enough and ask.milli == WHOLE):
+        able = min(enough, key=len)
+    if ask.milli < WHOLE:
+        able.sort(key=lambda g: -host.devices[g])
     return tuple(able[: ask.devices]) if len(able) >= ask.devices else ()
 
 
