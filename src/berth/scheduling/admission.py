@@ -29,9 +29,9 @@ def not_ready(workload: Workload) -> Cause | None:
             )  # fmt: skip
     unbound = [claim for s in workload.pod_sets for claim in s.pod_class.unbound]
     if unbound:
-        claims = f"claim {unbound[0]} is" if len(unbound) == 1 else f"claims {', '.join(unbound[:3])} are"
+        claims = f"claim {unbound[0]} has" if len(unbound) == 1 else f"claims {', '.join(unbound[:3])} have"
         return Cause(
-            Reason.WaitingForVolume, f"the volume {claims} not bound to a volume yet", need=len(unbound),
+            Reason.WaitingForVolume, f"the volume {claims} no volume yet", need=len(unbound),
             unit="volume claims", where=unbound[0],
             unlock=(f"{unbound[0]} bound; a claim that waits for its first consumer is bound by its own scheduler",),
         )  # fmt: skip

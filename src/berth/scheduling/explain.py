@@ -181,9 +181,7 @@ def _not_together(questions: Sequence[Question], proven: bool) -> Cause:
     if level is not None and level >= 0:
         have, where = _largest_together(questions, level, [q.copies for q in questions])
         told = have // WHOLE if have < need else 0
-        held = int(is_held(np.stack([q.draft.tables.static[q.row] for q in questions])).any(axis=0).sum())
         unlock = [f"{gpus(need - have, 'more')} released in {where}"] if have < need else []
-        unlock += [f"{counted(held, 'node')} back in service"] if held else []
         return Cause(
             Reason.TopologyFragmented,
             f"{gpus(need)} ({_sets(questions)}) asked for {in_one(level, questions[0])}; at most {gpus(have)} "

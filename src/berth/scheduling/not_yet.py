@@ -212,8 +212,6 @@ def topology_fragmented(q: Question) -> Cause | None:
         return None
     wish, level = narrow
     largest, where = largest_domain(q.copies, level, q)
-    held = int(is_held(q.draft.tables.static[q.row]).sum())
-    unlock = [f"{counted(held, 'node')} back in service"] if held else []
     if wish.slice_size:
         have, need = slices_held(q.copies, level, wish.slice_size, q), -(-q.need // wish.slice_size)
         have = min(have, need - 1)
@@ -222,7 +220,7 @@ def topology_fragmented(q: Question) -> Cause | None:
             f"{counted(need, 'slice')} of {counted(wish.slice_size, 'pod')} of {each_pod(q)} asked for, each "
             f"{in_one(level, q)}; {have} {'fits' if have == 1 else 'fit'}",
             need=need, have=have, unit="slices", where=where,
-            unlock=(f"room for {counted(need - have, 'more slice')}", *unlock),
+            unlock=(f"room for {counted(need - have, 'more slice')}",),
         )  # fmt: skip
     lacking = q.need * q.per_pod - domain_idle(level, q)
     more = (
@@ -236,7 +234,7 @@ def topology_fragmented(q: Question) -> Cause | None:
         f"{in_amount(q, q.need)} asked for {in_one(level, q)}; there is room for {in_amount(q, in_all)} in all, "
         f"for at most {in_amount(q, largest)} {in_one(level, q)} ({where})",
         need=in_units(q, q.need), have=in_units(q, largest), unit=unit_in(q), where=where,
-        unlock=(f"{more} {'on' if level == len(q.draft.columns.topology.levels) else 'in'} {where}", *unlock),
+        unlock=(f"{more} {'on' if level == len(q.draft.columns.topology.levels) else 'in'} {where}",),
     )  # fmt: skip
 
 

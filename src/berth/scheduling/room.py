@@ -16,7 +16,6 @@ from berth.model.workload import WHOLE, PodClass
 from berth.scheduling.columns import Columns, columns_of
 from berth.scheduling.feasibility import blocks_of
 from berth.scheduling.quota import gpu_milli
-from berth.scheduling.tables import Tables
 
 I64 = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -154,20 +153,31 @@ class Room:
         free = int(self.free_milli[self.open].sum())
         if not free or not classes:
             return Fragmentation(None, len(classes))
-        tables = Tables()
-        tables.sync(self.snapshot, list(classes.values()))
         lost, seen = 0.0, 0
         for key, pod_class in classes.items():
-            row = tables.row(pod_class)
-            if not tables.copies_when_empty(row)[self.columns.pool >= 0].any():
+            runs = self._runs(pod_class)
+            if runs is None:
                 continue  # a partition, a slice, a slip of the pen: no whole GPU is for it
-            seen += weights[key]
-            runs = (tables.copies[row] > 0) & self.open
-            least = pod_class.gpu_milli
             left = self.columns.device_free[runs]
-            usable = int(np.where(left >= least, left, 0).sum())
+            usable = int(np.where(left >= pod_class.gpu_milli, left, 0).sum())
+            seen += weights[key]
             lost += weights[key] * (free - usable)
         return Fragmentation(lost / seen / free if seen else None, len(classes))
+
+    def _runs(self, pod_class: PodClass) -> Mask | None:
+        """(N,) nodes in service on which one pod fits now; None for a class that no whole GPU is for."""
+        columns = self.columns
+        name = next(n for n, _ in pod_class.requests if is_accelerator(n))
+        would_do = (blocks_of(pod_class, columns) == Block.Nothing) & (columns.pool == columns.column(name))
+        if not would_do.any():
+            return None
+        asked = get(pod_class.requests, name)
+        fits = would_do & self.open & ((columns.device_free >= pod_class.gpu_milli).sum(axis=1) >= asked)
+        for resource, amount in pod_class.requests:
+            if resource != name:
+                fits &= columns.free[:, columns.column(resource)] >= amount
+        runs: Mask = fits
+        return runs
 
     def _node(self, n: int, node: Node) -> NodeRoom:
         columns, state = self.columns, Block(int(self.state[n]))
