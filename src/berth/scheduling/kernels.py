@@ -47,7 +47,7 @@ _GPUS, _SHARE, _CPU = int(Block.Gpus), int(Block.GpuShare), int(Block.Cpu)
 _MEMORY, _PODS, _RESOURCE = int(Block.Memory), int(Block.Pods), int(Block.Resource)
 
 
-@compiled
+@inlined
 def copies_on(need, ask, free, left, islands, pool):  # type: ignore[no-untyped-def]
     """How many pods of a class one node still takes, and the first block where it takes none.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,16 +40,16 @@ class Ledger:
     limit: I64
     used: I64
 
-    @property
+    @cached_property
     def has_limits(self) -> bool:
         return bool((self.limit < NO_BOUND).any())
 
-    @property
+    @cached_property
     def limits_classes(self) -> bool:
         """Some limit is on a GPU class, not on all of them together."""
         return bool((self.limit[:, :-1] < NO_BOUND).any())
 
-    @property
+    @cached_property
     def has_quotas(self) -> bool:
         return bool((self.quota < NO_BOUND).any())
 
