@@ -18,7 +18,7 @@ from berth.model.resources import resources
 from berth.model.snapshot import Snapshot
 from berth.model.topology import Level, Topology
 from berth.model.workload import PodClass, PodSet, TopologyWish, Workload
-from berth.scheduling import scoring
+from berth.scheduling import singles
 from berth.scheduling.cycle import cycle
 from berth.scheduling.policy import Policy
 from berth.scheduling.tables import Tables
@@ -38,14 +38,14 @@ def placements(trace: str, rounds: int) -> None:
     offered = offer(prepare(read_trace(trace)), 42)
     snapshot = own.snapshot_of(offered)
     inside: list[float] = []
-    kernel = scoring.place_run
+    kernel = singles.place_run
 
     def timed(*arguments: object) -> None:
         started = time.process_time()
         kernel(*arguments)
         inside.append(time.process_time() - started)
 
-    scoring.place_run = timed
+    singles.place_run = timed
     placed = len(cycle(snapshot).placed)
 
     def whole() -> float:
@@ -55,7 +55,7 @@ def placements(trace: str, rounds: int) -> None:
 
     inside.clear()
     seconds = median_of(rounds, whole)
-    scoring.place_run = kernel
+    singles.place_run = kernel
     waiting = len(snapshot.workloads) - placed
     print(f"{trace}: {placed:,} placed, {waiting:,} left with a verdict, {len(snapshot.nodes):,} nodes")
     print(f"  kernel       {placed / statistics.median(inside):>10,.0f} placements/s")

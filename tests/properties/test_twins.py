@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from types import SimpleNamespace
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 from strategies import TIGHT, Size, snapshots
 
-from berth.scheduling import kernels, plain
+from berth.scheduling import headroom, kernels, plain, plain_prices, portable, prices, scoring, singles
 from berth.scheduling.policy import Policy
 from berth.scheduling.quota import gpu_milli
 from berth.scheduling.round import Round
@@ -150,12 +152,136 @@ def test_refresh_nodes(cluster, classes, data):
             assert (copies[m, n], block[m, n]) == expected
 
 
-# --- supply, loss, runs of single pods -----------------------------------------------------------------------
+# --- exponentials and prices ---------------------------------------------------------------------------------
+
+
+@often
+@given(x=st.floats(-699, 699))
+def test_exp(x):
+    assert portable.exp(x) == pytest.approx(math.exp(x), rel=1e-10)
+
+
+@often
+@given(x=st.floats(1e-300, 1e300))
+def test_log(x):
+    assert portable.log(x) == pytest.approx(math.log(x), rel=1e-10, abs=1e-10)
+
+
+KNOBS = headroom.Knobs(quantum=10.0, tau=10.0, tau_classes=40.0, eta=0.01, average=0.3)
+
+
+@st.composite
+def economies(draw):
+    """Kinds with shares and prices, which of them each group of nodes may use, and nodes."""
+    shapes = st.sampled_from(
+        [(0, 1000), (1, 1000), (2, 1000), (3, 1000), (4, 1000), (1, 200), (1, 250), (1, 500), (1, 995), (2, 500)]
+    )
+    shares = draw(st.lists(st.sampled_from([0.0, 0.1, 0.5, 1.0, 3.0]), min_size=1, max_size=5))
+    assume(sum(shares))
+    kinds = [
+        plain_prices.Kind(share / sum(shares), float(draw(st.sampled_from([0, 500, 4000, 16000]))), *draw(shapes))
+        for share in shares
+    ]
+    times = st.sampled_from([0.05, 0.5, 1.0, 1.3, 2.0])
+    prices = [kind.asked * draw(times) for kind in kinds]
+    groups = draw(st.integers(1, 3))
+    allowed = [[kind.devices > 0 and draw(st.booleans()) for kind in kinds] for _ in range(groups)]
+    nodes = draw(
+        st.lists(
+            st.tuples(
+                st.integers(0, groups - 1),
+                st.sampled_from([0, 3000, 16000, 64000]),
+                st.lists(st.sampled_from([-1, 0, 5, 250, 500, 750, 1000, 1000]), min_size=4, max_size=4),
+            ),
+            min_size=1,
+            max_size=4,
+        )
+    )
+    return kinds, prices, draw(st.sampled_from([1e-5, 0.001, 0.01])), allowed, nodes
+
+
+def compiled_economy(kinds, prices, cpu_price, allowed, nodes):
+    """As headroom.py wants it: mix, prices, nodes, worth, book and scratch."""
+    one_by_one = [k.devices > 0 and k.is_one_by_one for k in kinds]
+    several = [k.devices > 0 and not k.is_one_by_one for k in kinds]
+    sizes = sorted({k.size for k, one in zip(kinds, one_by_one, strict=True) if one})
+    counts = sorted({k.devices for k, many in zip(kinds, several, strict=True) if many})
+    channel = [
+        sizes.index(k.size) if one else len(sizes) + counts.index(k.devices) if many else -1
+        for k, one, many in zip(kinds, one_by_one, several, strict=True)
+    ]
+    mix = headroom.Mix(
+        np.array([k.share for k in kinds]), np.array([k.cpu for k in kinds]),
+        np.array([float(k.asked) for k in kinds]), np.array(channel, np.int64),
+        np.array([float(k.parts) for k in kinds]), np.array(allowed, bool),
+        np.array(sizes, np.int64), np.array(counts, np.int64),
+    )  # fmt: skip
+    group, cpu, left = zip(*nodes, strict=True)
+    there = headroom.Nodes(
+        np.array(group, np.int64), np.ones(len(nodes), np.int64), np.array(cpu, np.int64)[:, None],
+        np.array(left, np.int32),
+    )  # fmt: skip
+    worth, scratch = headroom.worth_for(mix, 4), headroom.scratch_for(mix, 4)
+    return mix, np.array([*prices, cpu_price]), there, worth, headroom.book_for(len(nodes)), scratch
+
+
+@often
+@given(economy=economies())
+def test_prices_and_worth(economy):
+    """What devices are worth, what the cluster would take, and where the prices go."""
+    kinds, old, cpu_price, allowed, nodes = economy
+    mix, price, there, worth, book, scratch = compiled_economy(*economy)
+    prices.step(KNOBS.eta, price, mix, KNOBS, there, worth, book, scratch)
+    old, cpu_price = plain_prices.normalised(old, cpu_price, kinds)
+    unit = headroom.ONE / KNOBS.quantum
+    fills = [
+        [plain_prices.Fill([k if may else plain_prices.Kind(0.0, 0.0) for k, may in zip(kinds, of_group, strict=True)],
+                           old, lane, KNOBS.tau, KNOBS.tau_classes) for lane in plain_prices.lanes(cpu_price)]
+        for of_group in allowed
+    ]  # fmt: skip
+    for k, by_lane in enumerate(fills):
+        for lane, fill in enumerate(by_lane):
+            assert worth.rate[lane] / unit == pytest.approx(fill.cpu_price, abs=1e-8)
+            for level in range(headroom.LEVELS):
+                assert worth.device[k, level, lane] / unit == pytest.approx(fill.device(level), abs=1e-4)
+            for free in range(5):
+                assert worth.whole[k, free, lane] / unit == pytest.approx(fill.whole(free), abs=1e-4)
+    pods, idle_cpu = plain_prices.Pods(float), 0.0
+    for k in range(len(allowed)):
+        in_first, used = 0.0, 0.0
+        for n, (group, cpu, left) in enumerate(nodes):
+            if group != k:
+                continue
+            lane = int(np.argmin(book.by_lane[n]))
+            fill = fills[k][lane]
+            shared, free = [x // 10 for x in left if 0 < x < 1000], left.count(1000)
+            value = fill.cpu_price * cpu + sum(fill.device(x) for x in shared) + fill.whole(free)
+            assert book.value[n] / unit == pytest.approx(value, abs=1e-3)
+            taken = [fill.on_whole(free), *(fill.on_device(x) for x in shared)]
+            for some in taken:
+                for j, count in some.items():
+                    pods[j] += count
+                    used += count * kinds[j].cpu if lane == 0 else 0.0
+            in_first += cpu if lane == 0 else 0
+        idle_cpu += max(0.0, in_first - used)
+    assert scratch.wanted.tolist() == pytest.approx([pods[j] for j in range(len(kinds))], rel=1e-6, abs=1e-7)
+    new, new_cpu_price = plain_prices.moved(kinds, old, cpu_price, pods, idle_cpu, KNOBS.eta)
+    assert price.tolist() == pytest.approx([*new, new_cpu_price], rel=1e-6, abs=2e-6)
+
+
+# --- ranks, runs of single pods ------------------------------------------------------------------------------
+
+
+def worths_of(market):
+    """The worths of each node's group, in the words of the plain twin."""
+    rate, device, whole = (array.tolist() for array in market.worth)
+    by_group = [plain.Worths(rate, device[k], whole[k]) for k in range(len(device))]
+    return [by_group[k] for k in market.group.tolist()]
 
 
 def plainly(now):
-    """A round's draft and demand in the words of the plain twin."""
-    draft, tables, columns, losses = now.draft, now.draft.tables, now.draft.columns, now.losses
+    """A round's draft in the words of the plain twin."""
+    draft, tables, columns = now.draft, now.draft.tables, now.draft.columns
     hosts_ = [
         plain.Host(
             draft.free[n].tolist(), draft.device_free[n].tolist(), columns.island[n].tolist(), int(columns.pool[n])
@@ -166,25 +292,35 @@ def plainly(now):
         plain.Ask(tuple(tables.need[m].tolist()), *tables.ask[m, :3].tolist(), bool(tables.ask[m, 3]))
         for m in range(len(tables.rows))
     ]
-    policy = now.policy
-    kinds = []
-    for row, demand in zip(losses.rows.tolist(), losses.demand.tolist(), strict=True):
-        part = policy.whole_copies_many if classes[row].devices > 1 else policy.whole_copies
-        kinds.append(plain.Kind(classes[row], demand, round(2 * part)))
-    allows = [[not tables.static[row, n] for n in range(columns.size)] for row in losses.rows.tolist()]
-    pods = columns.column("pods")
-    pools = set(columns.pool.tolist())
-    counts = [c for c in range(len(columns.resources)) if c != pods and c not in pools]
-    market = plain.Market(hosts_, kinds, allows, counts, losses.quantum)
-    market.weigh()
-    return SimpleNamespace(market=market, classes=classes)
+    return SimpleNamespace(hosts=hosts_, classes=classes)
+
+
+def renewal(market, hosts_):
+    """The compiled prices, followed on a copy of their own at what the plain hosts have left."""
+    now, smooth = market.following.now.copy(), market.following.smooth.copy()
+    following = market.following._replace(now=now, smooth=smooth)
+    mix = market.mix._replace(share=market.mix.share.copy())
+    worth = headroom.Worth(*(array.copy() for array in market.worth))
+    learned, book = np.zeros(1, np.int64), headroom.book_for(len(hosts_))
+
+    def renew(arrived):
+        count = np.array([float(arrived[j]) for j in range(len(mix.share))])
+        learned[0] = sum(arrived.values()) - 1
+        nodes = headroom.Nodes(
+            market.group, np.ones(len(hosts_), np.int64), np.array([h.free for h in hosts_], np.int64),
+            np.array([h.devices for h in hosts_], np.int32),
+        )  # fmt: skip
+        learning = market.learning._replace(counts=count, arrived=learned)
+        singles.refresh(mix, market.knobs, following, learning, nodes, worth, book, market.scratch)
+        return worths_of(SimpleNamespace(worth=worth, group=market.group))
+
+    return renew
 
 
 policies = st.builds(
     Policy,
-    quantum=st.sampled_from([1, 20, 80]),
-    whole_copies=st.sampled_from([0.0, 0.5, 1.0]),
-    whole_copies_many=st.sampled_from([0.5, 1.0]),
+    quantum=st.sampled_from([1.0, 10.0, 80.0]),
+    warm_steps=st.sampled_from([4, 50]),
     refresh=st.sampled_from([1, 2, 200]),
     learn_arrivals=st.booleans(),
 )
@@ -194,21 +330,26 @@ PLAIN_SINGLES = Size(
 )
 
 
+def packed(rank):
+    """A rank as one number."""
+    return (rank.loss << 22) + (rank.dislike << 7) + rank.left
+
+
 @often
 @given(snapshot=st.one_of(snapshots(SINGLES), snapshots(PLAIN_SINGLES)), policy=policies)
-def test_supply_scarcity_and_losses(snapshot, policy):
+def test_ranks(snapshot, policy):
     now = Round.of(snapshot, policy, Tables())
-    twin = plainly(now)
-    size = now.draft.columns.size
-    supply = [[twin.market.supply(k, n) for k in range(len(twin.market.kinds))] for n in range(size)]
-    assert now.losses.supply.tolist() == supply
-    if not policy.learn_arrivals:
-        assert now.losses.weight.tolist() == twin.market.weights
-        assert now.losses.value.tolist() == [twin.market.value(n) for n in range(size)]
+    twin, market, preference = plainly(now), now.losses.market(now.draft), now.draft.tables.preference
+    worths = worths_of(market)
+    assert market.book.value.tolist() == [w.of(host) for w, host in zip(worths, twin.hosts, strict=True)]
     for m, ask in enumerate(twin.classes):
-        losses = now.losses.of_row(m, now.draft)
-        for n in np.flatnonzero(now.draft.copies[m] > 0).tolist():
-            assert losses[n] == twin.market.loss_on(ask, n)[0]
+        ranks = now.losses.of_row(m, now.draft)
+        for n, copies in enumerate(now.draft.copies[m].tolist()):
+            if copies:
+                best, _ = plain.choices(ask, twin.hosts[n], worths[n], int(preference[m, n]))[0]
+                assert ranks[n] == packed(best)
+            else:
+                assert ranks[n] == scoring.NO_ROOM
 
 
 @often
@@ -219,23 +360,27 @@ def test_runs_of_single_pods(snapshot, policy, data):
     assume(run)
     run = data.draw(st.permutations(run))
     twin, ledger, columns, tables = plainly(now), now.ledger, now.draft.columns, now.draft.tables
+    market = now.losses.market(now.draft)
     milli = {row: gpu_milli(c.requests, c.gpu_milli) for c, row in tables.rows.items()}
     rows = [now.rows[w][0] for w in run]
     pods = [
-        plain.Single(twin.classes[m], tables.static[m].tolist(), int(now.queue[w]), milli[m], int(now.arrivals[m]))
+        plain.Single(twin.classes[m], tables.static[m].tolist(), tables.preference[m].tolist(), int(now.queue[w]),
+                     milli[m], int(market.learning.kind[m]))
         for w, m in zip(run, rows, strict=True)
-    ]
+    ]  # fmt: skip
     limits = plain.Limits(ledger.parent.tolist(), ledger.limit.tolist(), ledger.used.tolist())
     gpu_class = [c if c >= 0 else limits.all_classes for c in columns.gpu_class.tolist()]
-    expected = plain.Run(pods, twin.market, limits, gpu_class, policy.refresh).place()
+    expected = plain.Run(
+        pods, twin.hosts, worths_of(market), renewal(market, twin.hosts), limits, gpu_class, policy.refresh,
+        policy.learn_arrivals,
+    ).place()  # fmt: skip
     now.place_run(np.array(run, np.int64))
     decided = {int(b[0][i]): (int(b[2][i]), int(b[3][i])) for b in now.binds for i in range(len(b[0]))}
     event(f"placed {len(decided)} of {len(run)}")
     assert decided == {w: (n, mask_of(d)) for w, (n, d) in zip(run, expected, strict=True) if n >= 0}
     if ledger.has_limits:  # without any, nobody reads it
         assert ledger.used.tolist() == limits.used
-    assert now.draft.free.tolist() == [h.free for h in twin.market.hosts]
-    assert now.draft.device_free.tolist() == [h.devices for h in twin.market.hosts]
-    assert now.losses.supply.tolist() == [
-        [twin.market.supply(k, n) for k in range(len(twin.market.kinds))] for n in range(columns.size)
-    ]
+    assert now.draft.free.tolist() == [h.free for h in twin.hosts]
+    assert now.draft.device_free.tolist() == [h.devices for h in twin.hosts]
+    worths = worths_of(market)
+    assert market.book.value.tolist() == [w.of(host) for w, host in zip(worths, twin.hosts, strict=True)]

@@ -26,7 +26,7 @@ def cycle(snapshot: Snapshot, policy: Policy | None = None, cache: Tables | None
     1 order    who is next: due share, priority, age                      (order.py)
     2 admit    gates, missing pods, quota and limits: who may run at all  (admission.py)
     3 place    gangs whole, into the domain that they spoil least;        (placement.py)
-               runs of single pods by the kernel                          (scoring.py)
+               runs of single pods by the kernel                          (singles.py)
     4 explain  a verdict for each that waits                              (explain.py)
 
     Making room for those that wait and holding it for them come between 3 and 4 once Berth may evict.

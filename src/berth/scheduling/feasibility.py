@@ -104,6 +104,14 @@ def matches_term(term: NodeTerm, columns: Columns) -> Mask:
     return mask
 
 
+def preference_of(pod_class: PodClass, columns: Columns) -> NDArray[np.int16]:
+    """(N,) the weights of the preferred terms that hold on each node."""
+    total = np.zeros(columns.size, np.int64)
+    for preferred in pod_class.preferred_nodes:
+        total += preferred.weight * matches_term(preferred.term, columns)
+    return np.clip(total, 0, np.iinfo(np.int16).max).astype(np.int16)
+
+
 def _holds(requirement: Requirement, codes: NDArray[np.int32], vocabulary: dict[str, int]) -> Mask:
     wanted = np.array([vocabulary[v] for v in requirement.values if v in vocabulary], np.int32)
     match requirement.operator:

@@ -2,27 +2,28 @@
 
 Fit        a node takes t pods of a class when t times the need of each resource is free, and the devices hold
            t pods, each on so many different ones (copies_on).
-Supply     S_n(m) = (usable milli + milli of whole copies) / 2: what class m could use of node n. A device is
-           usable where one pod of the class fits on it; whole copies are pods that fit with everything they need.
-Scarcity   D_m / U_m: the class's share of demand over its supply in the whole cluster, U_m = sum over n of S_n(m).
-Loss       of a pod on node n: sum over m of D_m / U_m · (S_n(m) before − after). The node with the least loss is
-           taken, the first one where losses are equal.
+Worth      of a node: the best fill that it can still take, at prices for classes of pods and for CPU
+           (plain_prices.py), in whole 2**30ths of a quantum.
+Loss       of a pod on node n: the node's worth before less that after, to the nearest quantum. The node with the
+           least loss is taken; among equals the one that the pod prefers most, then the one that a share fills
+           up most, then the first.
 
-All amounts are whole numbers: supply is kept twice (no halves), scarcity in 2**20ths of the idle milli.
 kernels.py and scoring.py do the same over arrays; tests/properties/test_twins.py holds the two equal.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import count
 
 from berth.model.reasons import Block
 
 WHOLE = 1000
-WEIGHT_ONE = 2**20
-LEAST_SUPPLY = 40  # twice the milli below which a supply counts as this much
+LEVEL = 10  # milli of a device between two levels of its worth
+ONE = 2**30  # a quantum
+MOST_LEFT, MOST_PREFERENCE = 2**7 - 1, 2**15 - 1
 NO_NODE = -1
 OVER_LIMIT = -2
 
@@ -144,83 +145,60 @@ def count_again(ask: Ask, host: Host, static: int) -> tuple[int, int]:
     return (0, static) if static else copies_on(ask, host)
 
 
-# --- supply and loss (scoring.py) ----------------------------------------------------------------------------
+# --- worth and loss (headroom.py, scoring.py) ----------------------------------------------------------------
 
 
-@dataclass
-class Kind:
-    """A class with demand. `copies_part` is how much of its supply is whole copies, in halves."""
+@dataclass(frozen=True)
+class Worths:
+    """What things are worth on the nodes of one group, in 2**30ths of a quantum, each by lane.
 
-    ask: Ask
-    demand: float
-    copies_part: int = 1
-
-
-@dataclass
-class Market:
-    """All nodes, and the classes for which something should be left.
-
-    `allows[k][n]`: node n would do for kind k by itself. `counts` are the resources that limit a whole copy:
-    all but devices, which are in the formula anyhow, and pods. `quantum` is in units of weighted supply.
+    rate[lane] for a CPU milli, device[level][lane] for a device with so many tens of milli left, whole[f][lane]
+    for f wholly free devices. Where they come from: plain_prices.py.
     """
 
-    hosts: list[Host]
-    kinds: list[Kind]
-    allows: list[list[bool]]
-    counts: Sequence[int]
-    quantum: int
-    weights: list[int] = field(default_factory=list)
+    rate: Sequence[int]
+    device: Sequence[Sequence[int]]
+    whole: Sequence[Sequence[int]]
 
-    def supply(self, k: int, n: int) -> int:
-        """2 S_n(m): twice the milli of node n that kind k could use."""
-        return supply(self.kinds[k], self.hosts[n], self.counts) if self.allows[k][n] else 0
+    def of(self, host: Host) -> int:
+        """A node is worth the best fill that it can still take, at the CPU price that makes that least."""
+        return min(self._in_lane(lane, host) for lane in range(len(self.rate)))
 
-    def value(self, n: int) -> int:
-        """The weighted supply of a node."""
-        return sum(weight * self.supply(k, n) for k, weight in enumerate(self.weights))
-
-    def weigh(self) -> None:
-        """Work out the scarcity of every supply."""
-        supplies = [sum(self.supply(k, n) for n in range(len(self.hosts))) for k in range(len(self.kinds))]
-        idle = sum(left for host in self.hosts for left in host.devices if left > 0)
-        self.weights = weigh([kind.demand for kind in self.kinds], supplies, idle)
-
-    def loss_on(self, ask: Ask, n: int) -> tuple[int, tuple[int, ...]]:
-        """What a pod on node n costs the others, in quanta, and its devices."""
-        host, before = self.hosts[n], self.value(n)
-        losses: list[tuple[int, tuple[int, ...]]] = []
-        for devices in device_choices(ask, host):
-            take(ask, host, devices)
-            losses.append(((before - self.value(n)) // self.quantum, devices))
-            take(ask, host, devices, sign=-1)
-        return min(losses, key=lambda loss: loss[0])
+    def _in_lane(self, lane: int, host: Host) -> int:
+        shared = [left for left in host.devices if 0 < left < WHOLE]
+        devices = sum(self.device[left // LEVEL][lane] for left in shared)
+        whole = self.whole[host.devices.count(WHOLE)][lane]
+        return self.rate[lane] * max(host.free[_CPU], 0) + devices + whole
 
 
-def supply(kind: Kind, host: Host, counts: Iterable[int]) -> int:
-    """2 S_n(m) = usable milli + milli of whole copies, or other parts of the two; 0 where not one pod fits."""
-    ask = kind.ask
-    if ask.devices == 0:
-        return 0
-    if ask.is_on_devices_of(host):
-        able = [left for left in host.devices if left >= ask.milli]
-        usable, places = sum(able), sum(left // ask.milli for left in able)
-    else:
-        usable, places = host.free[ask.resource] * WHOLE, host.free[ask.resource]
-    copies = min([places // ask.devices] + [host.free[r] // ask.need[r] for r in counts if ask.need[r]])
-    if copies < 1:
-        return 0
-    return (2 - kind.copies_part) * usable + kind.copies_part * copies * ask.devices * ask.milli
+@dataclass(frozen=True, order=True)
+class Rank:
+    """The node with the lowest is taken. `loss` in quanta; `dislike` is what the preference lacks of the most.
+
+    `left` is what a share finds on its device in tens of milli, or how many devices are left where they are only
+    counted: the fullest first.
+    """
+
+    loss: int
+    dislike: int
+    left: int
 
 
-def weigh(demands: Sequence[float], supplies: Sequence[int], idle: int) -> list[int]:
-    """D_m / U_m of each kind, in 2**20ths, as parts of the idle milli of the cluster."""
-    total = 0.0
-    for demand in demands:
-        total += demand
-    return [
-        int(demand / total * 2.0 * idle / max(twice, LEAST_SUPPLY) * WEIGHT_ONE) if demand > 0 else 0
-        for demand, twice in zip(demands, supplies, strict=True)
-    ]
+def choices(ask: Ask, host: Host, worths: Worths, preference: int = 0) -> list[tuple[Rank, tuple[int, ...]]]:
+    """The devices that a pod may get on a node where it fits, with the rank of each, the best first."""
+    before = worths.of(host)
+    found: list[tuple[Rank, tuple[int, ...]]] = []
+    for devices in device_choices(ask, host):
+        left = 0
+        if ask.devices and not ask.is_on_devices_of(host):
+            left = min(host.free[ask.resource], MOST_LEFT)
+        elif ask.devices == 1 and ask.milli < WHOLE:
+            left = host.devices[devices[0]] // LEVEL
+        take(ask, host, devices)
+        loss = (before - worths.of(host) + ONE // 2) // ONE
+        take(ask, host, devices, sign=-1)
+        found.append((Rank(loss, MOST_PREFERENCE - preference, left), devices))
+    return sorted(found)
 
 
 def device_choices(ask: Ask, host: Host) -> list[tuple[int, ...]]:
@@ -265,10 +243,11 @@ class Limits:
 
 @dataclass(frozen=True)
 class Single:
-    """A lone pod: what it asks for, what each node has against it, and who pays how many GPU milli."""
+    """A lone pod: what it asks for, what each node has against it and for it, and who pays how many GPU milli."""
 
     ask: Ask
     static: Sequence[int]
+    preference: Sequence[int]
     queue: int
     milli: int
     kind: int = -1  # the kind whose demand grows by its arrival, -1 for none
@@ -276,13 +255,19 @@ class Single:
 
 @dataclass
 class Run:
-    """Single pods in their order. `gpu_class` is that of each node, the last class where it is not known."""
+    """Single pods in their order. `gpu_class` is that of each node, the last class where it is not known.
+
+    `renew` gives the worths of each node's group at what is free by then and has arrived (a count by kind).
+    """
 
     pods: Sequence[Single]
-    market: Market
+    hosts: Sequence[Host]
+    worths: Sequence[Worths]  # by node
+    renew: Callable[[Mapping[int, int]], Sequence[Worths]]
     limits: Limits
     gpu_class: Sequence[int]
-    refresh: int  # scarcity is worked out anew before every so many pods
+    refresh: int  # worths are renewed before every so many pods
+    is_learning: bool = False
 
     def place(self) -> list[tuple[int, tuple[int, ...]]]:
         """The node of each pod and its devices, one pod after the other.
@@ -290,32 +275,32 @@ class Run:
         NO_NODE where it fits on none, OVER_LIMIT where its queue may take nothing more of any class.
         """
         placed: list[tuple[int, tuple[int, ...]]] = []
+        arrived: Counter[int] = Counter()
         for w, pod in enumerate(self.pods):
-            if pod.kind >= 0:
-                self.market.kinds[pod.kind].demand += 1.0
-            if w % self.refresh == 0:
-                self.market.weigh()
+            arrived[pod.kind] += 1
+            if w % self.refresh == 0 and (w or self.is_learning):
+                self.worths = self.renew(arrived)
             node, devices = self.best_node(pod)
             if node >= 0:
-                take(pod.ask, self.market.hosts[node], devices)
+                take(pod.ask, self.hosts[node], devices)
                 if pod.milli:
                     self.limits.book(pod.queue, self.gpu_class[node], pod.milli)
             placed.append((node, devices))
         return placed
 
     def best_node(self, pod: Single) -> tuple[int, tuple[int, ...]]:
-        """The node with the least loss, of those that would do, whose class is open, and on which the pod fits."""
-        would_do = [n for n, block in enumerate(pod.static) if not block]
-        if would_do and not self._is_open(pod, self.limits.all_classes):
+        """The node with the lowest rank, of those that would do, whose class is open, and on which the pod fits."""
+        fits = [n for n, block in enumerate(pod.static) if not block and copies_on(pod.ask, self.hosts[n])[0]]
+        if fits and not self._is_open(pod, self.limits.all_classes):
             return OVER_LIMIT, ()
-        losses: list[tuple[int, int, tuple[int, ...]]] = []
-        for n in would_do:
-            if self._is_open(pod, self.gpu_class[n]) and copies_on(pod.ask, self.market.hosts[n])[0]:
-                loss, devices = self.market.loss_on(pod.ask, n)
-                losses.append((loss, n, devices))
-        if not losses:
+        ranked: list[tuple[Rank, int, tuple[int, ...]]] = []
+        for n in fits:
+            if self._is_open(pod, self.gpu_class[n]):
+                rank, devices = choices(pod.ask, self.hosts[n], self.worths[n], pod.preference[n])[0]
+                ranked.append((rank, n, devices))
+        if not ranked:
             return NO_NODE, ()
-        _, node, devices = min(losses)
+        _, node, devices = min(ranked)
         return node, devices
 
     def _is_open(self, pod: Single, gpu_class: int) -> bool:

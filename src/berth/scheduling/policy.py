@@ -6,15 +6,15 @@ from msgspec import Struct
 
 
 class Policy(Struct, frozen=True):
-    """How to place. Formulas: docs/internals/placement.md.
+    """How to place. Formulas: docs/internals/placement.md."""
 
-    `quantum` is in GPU milli: losses that differ by less are alike, and the first node wins.
-    `refresh` is in workloads: how often the scarcity of supply is worked out anew within a cycle.
-    """
-
-    quantum: int = 80
-    whole_copies: float = 0.5  # share of whole copies in the supply of a class of one GPU or less
-    whole_copies_many: float = 0.5  # the same for classes of several GPUs
-    refresh: int = 200
+    quantum: float = 10.0  # GPU milli: losses that differ by less are alike
+    tau: float = 10.0  # GPU milli: how softly fills of a device compete; at least 5
+    tau_classes: float = 40.0  # GPU milli: how softly classes of the same size compete
+    eta: float = 0.01  # how far a step moves a price, by the log of how far it is off
+    average: float = 0.3  # weight of the newest price in the one that is used
+    warm_steps: int = 50  # of the prices on the empty cluster
+    steps: int = 3  # of the prices on what is free, at the start of a cycle and at each refresh
+    refresh: int = 200  # pods of runs after which prices are brought up to what is free
     learn_arrivals: bool = False  # demand is what has been offered so far, not Snapshot.demand
     search_steps: int = 20_000  # of the exact search for gangs of several pod sets

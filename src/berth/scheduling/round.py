@@ -12,17 +12,17 @@ from numpy.typing import NDArray
 from berth.model.reasons import Answer, Cause, Reason, Verdict
 from berth.model.snapshot import Snapshot
 from berth.model.workload import Workload
-from berth.scheduling import scoring
 from berth.scheduling.admission import open_classes
 from berth.scheduling.draft import Draft
 from berth.scheduling.explain import verdict_of
 from berth.scheduling.limits import refused_by_limits
+from berth.scheduling.losses import Losses
 from berth.scheduling.neighbours import Neighbours, Who
 from berth.scheduling.placement import place_gang
 from berth.scheduling.plan import Plan
 from berth.scheduling.policy import Policy
 from berth.scheduling.quota import Ledger, gpu_milli, ledger_of, milli_of
-from berth.scheduling.scoring import Losses
+from berth.scheduling.singles import Queues
 from berth.scheduling.tables import Tables, classes_of
 
 I32 = NDArray[np.int32]
@@ -47,7 +47,6 @@ class Round:
     rows: list[tuple[int, ...]]
     milli: I64
     queue: I32
-    arrivals: I64  # (M,) position of each row in losses.rows, -1 for none; used where demand is learned
     binds: list[tuple[I32, I32, I32, I64]] = field(default_factory=list)
     scopes: dict[int, str] = field(default_factory=dict)
     refused: dict[int, Cause] = field(default_factory=dict)
@@ -67,11 +66,8 @@ class Round:
         demand_rows, demand = _demand(snapshot, policy, tables, rows)
         losses = Losses.of(demand_rows, demand, policy, draft)
         draft.on_change.append(lambda nodes: losses.follow(nodes, draft))
-        arrivals = np.full(len(tables.rows), -1, np.int64)
-        if policy.learn_arrivals:
-            arrivals[demand_rows] = np.arange(len(demand_rows))
         milli = np.fromiter((milli_of(w) for w in workloads), np.int64, len(workloads))
-        return cls(snapshot, policy, draft, ledger, losses, rows, milli, queue, arrivals)
+        return cls(snapshot, policy, draft, ledger, losses, rows, milli, queue)
 
     @property
     def workloads(self) -> Sequence[Workload]:
@@ -92,25 +88,19 @@ class Round:
 
     def place_run(self, run: I64, closed: Mask | None = None) -> None:
         """Hand a run of single pods to the kernel. `closed` (C + 1,) are GPU classes kept for others."""
-        draft, tables, columns = self.draft, self.draft.tables, self.draft.columns
+        draft, columns = self.draft, self.draft.columns
         rows = np.fromiter((self.rows[w][0] for w in run), np.int64, len(run))
         milli = self._milli_of_rows
-        node, devices = np.full(len(run), -1, np.int32), np.zeros(len(run), np.int64)
         limit = self.ledger.limit
         if closed is not None and closed.any():
             limit = limit.copy()
             limit[:, closed] = 0
         gpu_class = np.where(columns.gpu_class < 0, limit.shape[1] - 1, columns.gpu_class)
-        losses = self.losses
-        scoring.place_run(
-            rows, self.arrivals, self.policy.refresh, losses.quantum, draft.alike,
-            losses.rows, losses.demand, losses.columns, losses.needs, losses.spare, losses.many, losses.unit,
-            losses.mix, losses.weight, losses.usable_at, losses.units_at,
-            losses.usable, losses.units, losses.supply, losses.value, losses.supply_sum,
-            tables.need, tables.ask, tables.static, draft.free, draft.device_free, columns.island, columns.pool,
+        queues = Queues(
             self.queue[run], bool((limit < 2**62).any()), self.ledger.parent, limit, self.ledger.used,
-            gpu_class.astype(np.int32), milli, node, devices,
+            gpu_class.astype(np.int32), milli,
         )  # fmt: skip
+        node, devices = self.losses.place_run(rows, draft, queues)
         placed = node >= 0
         if placed.any():
             draft.recount(np.unique(node[placed]).astype(np.int64))

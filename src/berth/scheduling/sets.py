@@ -37,7 +37,7 @@ class GrowthRoom(Protocol):
 
 
 class Rank(Protocol):
-    """The order in which nodes are filled: lowest loss first (berth.scheduling.scoring)."""
+    """The order in which nodes are filled: lowest loss first (berth.scheduling.losses)."""
 
     def of_row(self, row: int, draft: Draft) -> I64:
         """(N,) for a class row; the lower the earlier."""

@@ -6,7 +6,7 @@ change to one node recomputes that node's column.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +17,15 @@ from berth.model.snapshot import Snapshot
 from berth.model.workload import WHOLE, PodClass
 from berth.scheduling import kernels
 from berth.scheduling.columns import Columns, by_node, columns_of, refill
-from berth.scheduling.feasibility import blocks_of, is_held
+from berth.scheduling.feasibility import blocks_of, is_held, preference_of
 
 I64 = NDArray[np.int64]
 I32 = NDArray[np.int32]
 U8 = NDArray[np.uint8]
+I16 = NDArray[np.int16]
+F64 = NDArray[np.float64]
+
+PRICES_KEPT = 8
 
 
 class Tables:
@@ -30,6 +34,7 @@ class Tables:
     need    (M, R) int64: what one pod takes of each resource; shares of devices are not in it
     ask     (M, 4) int32: device resource (-1 none), devices, milli of each, 1 where they share an island
     static  (M, N) uint8: blocks that do not depend on what runs
+    preference (M, N) int16: weights of the preferred node terms that hold
     copies  (M, N) int32: pods that still fit; block (M, N) uint8: why none does
     """
 
@@ -42,6 +47,7 @@ class Tables:
         self._moved = 0
         self.alike: I32 = np.zeros(0, np.int32)
         self._nodes: tuple[Node, ...] = ()
+        self.warm_prices: dict[Hashable, tuple[F64, F64]] = {}
 
     def sync(self, snapshot: Snapshot, pod_classes: Sequence[PodClass]) -> Columns:
         """Bring the tables up to the snapshot, with a row for each of `pod_classes`."""
@@ -76,7 +82,8 @@ class Tables:
         columns = self.columns
         assert columns is not None
         parts = (columns.free, columns.device_free, columns.island, columns.pool[:, None], columns.gpu_class[:, None])
-        bytes_of = np.concatenate([p.astype(np.int64) for p in parts] + [self.static.T.astype(np.int64)], axis=1)
+        by_class = (self.static.T, self.preference.T)
+        bytes_of = np.concatenate([p.astype(np.int64) for p in (*parts, *by_class)], axis=1)
         groups: dict[bytes, int] = {}
         self.alike = np.array([groups.setdefault(row.tobytes(), n) for n, row in enumerate(bytes_of)], np.int32)
         self._moved = 0
@@ -88,6 +95,12 @@ class Tables:
             row = self._by_identity[id(pod_class)] = self.rows[pod_class]
             self.classes.append(pod_class)  # keeps the object alive, and with it its identity
         return row
+
+    def remember_prices(self, key: Hashable, prices: tuple[F64, F64]) -> None:
+        """Keep prices under all that they depend on; the oldest go first."""
+        self.warm_prices[key] = prices
+        while len(self.warm_prices) > PRICES_KEPT:
+            del self.warm_prices[next(iter(self.warm_prices))]
 
     def held_on(self, node: int) -> Sequence[Allocation]:
         """The allocations of a node, as the snapshot had them."""
@@ -129,6 +142,7 @@ class Tables:
         self.need: I64 = np.zeros((0, width), np.int64)
         self.ask: I32 = np.zeros((0, 4), np.int32)
         self.static: U8 = np.zeros((0, size), np.uint8)
+        self.preference: I16 = np.zeros((0, size), np.int16)
         self.copies: I32 = np.zeros((0, size), np.int32)
         self.block: U8 = np.zeros((0, size), np.uint8)
 
@@ -166,13 +180,17 @@ class Tables:
         need = np.zeros((len(pod_classes), len(columns.resources)), np.int64)
         ask = np.zeros((len(pod_classes), 4), np.int32)
         static = np.empty((len(pod_classes), size), np.uint8)
+        preference = np.zeros((len(pod_classes), size), np.int16)
         for i, pod_class in enumerate(pod_classes):
             self.rows[pod_class] = first + i
             need[i], ask[i] = _numbers(pod_class, columns)
             static[i] = blocks_of(pod_class, columns)
+            if pod_class.preferred_nodes:
+                preference[i] = preference_of(pod_class, columns)
         self.need = np.concatenate([self.need, need])
         self.ask = np.concatenate([self.ask, ask])
         self.static = np.concatenate([self.static, static])
+        self.preference = np.concatenate([self.preference, preference])
         self.alike = np.zeros(0, np.int32)  # nodes that were alike may differ for a new class
         grown = (len(pod_classes), size)
         self.copies = np.concatenate([self.copies, np.zeros(grown, np.int32)])

@@ -1,0 +1,126 @@
+"""What is expected, as prices look at it: class rows merged into kinds, nodes into groups.
+
+Rows that differ in nothing that is priced (memory, tolerations that change no node, …) are one kind. Nodes that the
+same kinds may use are one group, and are looked up in the same tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from berth.model.reasons import Block
+from berth.model.workload import WHOLE
+from berth.scheduling.columns import Columns
+from berth.scheduling.headroom import LEVEL, Mix, Nodes
+from berth.scheduling.tables import Tables
+
+I64 = NDArray[np.int64]
+F64 = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+MOST_GROUPS = 64
+MOST_KINDS = 256
+
+
+def kinds_of(rows: I64, tables: Tables) -> tuple[I64, I64]:
+    """(rows,) kind of each row, -1 where it can be placed nowhere; and (J,) a row that stands for each kind."""
+    kinds: dict[tuple[bytes, ...], int] = {}
+    first: list[int] = []
+    kind = np.full(len(rows), -1, np.int64)
+    for i, row in enumerate(rows.tolist()):
+        would_do = tables.static[row] == Block.Nothing
+        if not would_do.any():
+            continue
+        key = (tables.need[row, :1].tobytes(), tables.ask[row, :3].tobytes(), np.packbits(would_do).tobytes())
+        kind[i] = kinds.setdefault(key, len(kinds))
+        if kind[i] == len(first):
+            first.append(row)
+    return kind, np.array(first, np.int64)
+
+
+def shares_of(kind: I64, demand: F64, kinds: int) -> F64:
+    """(J,) share of each kind in the demand that can be placed; zeros where there is none."""
+    shares = np.zeros(kinds)
+    np.add.at(shares, kind[kind >= 0], demand[kind >= 0])
+    total = shares.sum()
+    if len(shares) > MOST_KINDS:
+        shares[np.argsort(-shares, kind="stable")[MOST_KINDS:]] = 0.0
+    return shares / total if total > 0 else shares
+
+
+def mix_of(first: I64, shares: F64, tables: Tables, columns: Columns) -> tuple[Mix, I64]:
+    """The mix, and (N,) the group of each node."""
+    ask = tables.ask[first].astype(np.int64)
+    devices, milli = ask[:, 1], ask[:, 2]
+    would_do: Mask = tables.static[first] == Block.Nothing
+    allowed: Mask = would_do & (columns.pool == ask[:, :1]) & (devices[:, None] > 0)
+    on_devices = allowed.any(axis=1)
+    group, patterns = _groups(allowed)
+    one_by_one = on_devices & ((devices == 1) | (milli < WHOLE))
+    several = on_devices & ~one_by_one
+    size = -(-milli // LEVEL)
+    sizes, counts = np.unique(size[one_by_one]), np.unique(devices[several])
+    channel = np.full(len(first), -1, np.int64)
+    channel[one_by_one] = np.searchsorted(sizes, size[one_by_one])
+    channel[several] = len(sizes) + np.searchsorted(counts, devices[several])
+    mix = Mix(
+        share=shares,
+        cpu=tables.need[first, 0].astype(np.float64),
+        milli=np.where(on_devices, devices * milli, 0).astype(np.float64),
+        channel=channel,
+        parts=np.where(one_by_one, devices, 1).astype(np.float64),
+        allowed=patterns,
+        sizes=sizes,
+        counts=counts,
+    )
+    return mix, group
+
+
+def _groups(allowed: Mask) -> tuple[I64, Mask]:
+    """(N,) groups of equal columns of (J, N), the most common first, and (K, J) what each allows.
+
+    Beyond the bound nodes share one group, which allows what any of them does.
+    """
+    kinds, size = allowed.shape
+    group = np.zeros(size, np.int64)
+    for start in range(0, kinds, 32):
+        bits = np.zeros(size, np.int64)
+        for row in allowed[start : start + 32]:
+            bits = bits * 2 + row
+        _, group = np.unique(group << 32 | bits, return_inverse=True)
+    _, leader, group, count = np.unique(group, return_index=True, return_inverse=True, return_counts=True)
+    order = np.lexsort((leader, -count))
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    group = place[group].reshape(size)
+    patterns: Mask = np.ascontiguousarray(allowed[:, leader[order]].T)
+    if len(patterns) > MOST_GROUPS:
+        rest = patterns[MOST_GROUPS - 1 :].any(axis=0, keepdims=True)
+        patterns = np.concatenate([patterns[: MOST_GROUPS - 1], rest])
+        group = np.minimum(group, MOST_GROUPS - 1)
+    return group, patterns
+
+
+def shapes_of(group: I64, columns: Columns) -> Nodes:
+    """The empty cluster: nodes of the same group, CPU and number of devices are one line."""
+    devices = (columns.device_free >= 0).sum(axis=1)
+    lines = np.stack([group, columns.empty[:, 0], devices], axis=1)
+    order = np.lexsort(lines.T)
+    lines = lines[order]
+    new = np.ones(len(lines), bool)
+    new[1:] = (lines[1:] != lines[:-1]).any(axis=1)
+    starts = np.flatnonzero(new)
+    times = np.diff(np.append(starts, len(lines)))
+    lines = lines[starts]
+    width = columns.device_free.shape[1]
+    left = np.where(np.arange(width) < lines[:, 2:3], WHOLE, -1).astype(np.int32)
+    return Nodes(lines[:, 0].copy(), times.astype(np.int64), lines[:, 1:2].copy(), left)
+
+
+def key_of(mix: Mix, shapes: Nodes, *numbers: float) -> tuple[bytes | float, ...]:
+    """All that a warm-up depends on."""
+    arrays: Sequence[NDArray[np.generic]] = (*mix, *shapes)
+    return (*(a.tobytes() for a in arrays), *(str(a.shape).encode() for a in arrays), *numbers)

@@ -1,0 +1,135 @@
+"""What the cycle asks of the objective: in which order nodes are filled, and where single pods go."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from berth.scheduling import expected, headroom, prices, singles
+from berth.scheduling.draft import Draft
+from berth.scheduling.headroom import Book, Knobs, Mix, Nodes, Scratch, Worth
+from berth.scheduling.policy import Policy
+from berth.scheduling.scoring import NO_ROOM, Classes, Cluster, rank_row
+from berth.scheduling.singles import Following, Learning, Queues
+
+I32 = NDArray[np.int32]
+I64 = NDArray[np.int64]
+F64 = NDArray[np.float64]
+
+
+@dataclass
+class Losses:
+    """Prices and the worth of every node, kept in step with the draft.
+
+    rows (J,) class rows with demand, demand (J,) their shares. Nothing is worked out before it is asked for: a
+    cycle that places nothing pays nothing.
+    """
+
+    rows: I64
+    demand: F64
+    policy: Policy
+    _market: Market | None = None
+
+    @classmethod
+    def of(cls, rows: I64, demand: F64, policy: Policy, draft: Draft) -> Losses:
+        return cls(rows, demand, policy)
+
+    def market(self, draft: Draft) -> Market:
+        """Prices for what is free now."""
+        if self._market is None:
+            self._market = Market.of(self.rows, self.demand, self.policy, draft)
+        return self._market
+
+    def follow(self, nodes: I64, draft: Draft) -> None:
+        """Nodes have changed: work out their worth again."""
+        if self._market is not None:
+            self._market.follow(nodes, draft)
+
+    def of_row(self, row: int, draft: Draft) -> I64:
+        """(N,) rank of each node for one pod of a class, lower first, NO_ROOM where it does not fit."""
+        market = self.market(draft)
+        ranks = np.full(draft.columns.size, NO_ROOM, np.int64)
+        nodes = np.flatnonzero(draft.copies[row] > 0)
+        rank_row(row, nodes, _classes(draft), market.cluster(draft), market.worth, market.book, ranks)
+        return ranks
+
+    def place_run(self, run: I64, draft: Draft, queues: Queues) -> tuple[I32, I64]:
+        """Node (W,) and devices (W,) of a run of single pods, class rows; takes what they use from the draft."""
+        market = self.market(draft)
+        node, devices = np.full(len(run), -1, np.int32), np.zeros(len(run), np.int64)
+        singles.place_run(
+            run, _classes(draft), market.cluster(draft), queues, market.mix, market.knobs, market.following,
+            market.learning, market.worth, market.book, market.scratch, node, devices,
+        )  # fmt: skip
+        return node, devices
+
+
+@dataclass
+class Market:
+    """The state of the prices within one cycle; group (N,) is that of each node."""
+
+    mix: Mix
+    knobs: Knobs
+    group: I64
+    following: Following
+    learning: Learning
+    worth: Worth
+    book: Book
+    scratch: Scratch
+
+    @classmethod
+    def of(cls, rows: I64, demand: F64, policy: Policy, draft: Draft) -> Market:
+        """Prices of the empty cluster, remembered while it and the demand stay the same; then steps to what is free.
+
+        A function of the snapshot alone, so that a plan does not depend on what was decided before.
+        """
+        tables, columns = draft.tables, draft.columns
+        kind, first = expected.kinds_of(rows, tables)
+        mix, group = expected.mix_of(first, expected.shares_of(kind, demand, len(first)), tables, columns)
+        shapes = expected.shapes_of(group, columns)
+        knobs = Knobs(policy.quantum, policy.tau, policy.tau_classes, policy.eta, policy.average)
+        most = draft.device_free.shape[1]
+        worth, scratch = headroom.worth_for(mix, most), headroom.scratch_for(mix, most)
+        shape_book = headroom.book_for(len(shapes.group))
+        kind_of_row = np.full(len(tables.need), -1, np.int64)
+        if policy.learn_arrivals:
+            kind_of_row[rows] = kind
+        now = prices.first_prices(mix)
+        smooth = now.copy()
+        if not policy.learn_arrivals:
+            key = expected.key_of(mix, shapes, *knobs, policy.warm_steps)
+            known = tables.warm_prices.get(key)
+            if known is None:
+                prices.warm_up(policy.warm_steps, now, smooth, mix, knobs, shapes, worth, shape_book, scratch)
+                tables.remember_prices(key, (now.copy(), smooth.copy()))
+            else:
+                now, smooth = (array.copy() for array in known)
+        market = cls(
+            mix, knobs, group,
+            Following(now, smooth, policy.steps, policy.warm_steps, policy.refresh, shapes, shape_book),
+            Learning(policy.learn_arrivals, kind_of_row, np.zeros(len(first)), np.zeros(1, np.int64)),
+            worth, headroom.book_for(columns.size), scratch,
+        )  # fmt: skip
+        nodes = Nodes(group, np.ones(columns.size, np.int64), draft.free, draft.device_free)
+        if not policy.learn_arrivals:
+            prices.settle(policy.steps, now, smooth, mix, knobs, nodes, worth, market.book, scratch)
+        prices.set_worth(smooth, mix, knobs, nodes, worth, market.book, scratch)
+        return market
+
+    def cluster(self, draft: Draft) -> Cluster:
+        columns = draft.columns
+        return Cluster(draft.free, draft.device_free, columns.island, columns.pool, draft.alike, self.group)
+
+    def follow(self, nodes: I64, draft: Draft) -> None:
+        """Nodes have changed: appraise them again at the present prices."""
+        some = Nodes(self.group[nodes], np.ones(len(nodes), np.int64), draft.free[nodes], draft.device_free[nodes])
+        book = headroom.book_for(len(nodes))
+        headroom.appraise_all(some, self.worth, book)
+        for all_nodes, part in zip(self.book, book, strict=True):
+            all_nodes[nodes] = part
+
+
+def _classes(draft: Draft) -> Classes:
+    return Classes(draft.tables.need, draft.tables.ask, draft.copies, draft.tables.preference)
