@@ -40,7 +40,7 @@ class Draft:
     """Amounts as they would be once the plan is carried out.
 
     free (N, R), device_free (N, G), copies (M, N), block (M, N) as in Columns and Tables. `puts` are the pods
-    of the transaction that is open.
+    of the transaction that is open, `lifts` the running pods that it takes off their nodes.
     """
 
     columns: Columns
@@ -52,6 +52,7 @@ class Draft:
     alike: I32
     neighbours: Neighbours | None = None
     puts: list[Put] = field(default_factory=list)
+    lifts: list[Put] = field(default_factory=list)
     _idle: dict[tuple[int, bool], I64] = field(default_factory=dict)
     _before: dict[int, tuple[I64, I32, I32, NDArray[np.uint8]]] = field(default_factory=dict)
     on_change: list[Callable[[I64], None]] = field(default_factory=list)
@@ -116,11 +117,7 @@ class Draft:
 
     def put(self, row: int, node: int, count: int = 1, who: Who | None = None) -> None:
         """Put pods on a node that has room for them, choosing their devices."""
-        if node not in self._before:
-            self._before[node] = (
-                self.free[node].copy(), self.device_free[node].copy(),
-                self.copies[:, node].copy(), self.block[:, node].copy(),
-            )  # fmt: skip
+        self._remember(node)
         masks = np.zeros(count, np.int64)
         kernels.put_copies(
             row, node, masks, self.tables.need, self.tables.ask,
@@ -130,13 +127,24 @@ class Draft:
 
     def put_on(self, row: int, node: int, devices: int, who: Who | None = None) -> None:
         """Put one pod on a node and on these devices (a bit mask)."""
+        self._remember(node)
+        self._take(1, row, node, devices)
+        self._note(Put(row, node, (devices,), who))
+
+    def lift(self, row: int, node: int, devices: int, who: Who | None = None) -> None:
+        """Take one pod that stands there off its node; the transaction, when dropped, puts it back."""
+        self._remember(node)
+        self._take(-1, row, node, devices)
+        lifted = Put(row, node, (devices,), who)
+        self.lifts.append(lifted)
+        self._forget([lifted])
+
+    def _remember(self, node: int) -> None:
         if node not in self._before:
             self._before[node] = (
                 self.free[node].copy(), self.device_free[node].copy(),
                 self.copies[:, node].copy(), self.block[:, node].copy(),
             )  # fmt: skip
-        self._take(1, row, node, devices)
-        self._note(Put(row, node, (devices,), who))
 
     def _note(self, put: Put) -> None:
         self.puts.append(put)
@@ -148,6 +156,12 @@ class Draft:
             for put in puts:
                 if put.who is not None:
                     self.neighbours.add(put.node, put.who, -put.count)
+
+    def _return(self, lifts: list[Put]) -> None:
+        if self.neighbours is not None:
+            for lifted in lifts:
+                if lifted.who is not None:
+                    self.neighbours.add(lifted.node, lifted.who, lifted.count)
 
     def _take(self, sign: int, row: int, node: int, devices: int) -> None:
         kernels.take(
@@ -183,9 +197,21 @@ class Draft:
         if touched:
             self.recount(np.array(sorted(touched), np.int64))
 
+    def set_down(self, mark: int) -> None:
+        """Put the pods that were lifted after the first `mark` of them back where they stood."""
+        back = self.lifts[mark:]
+        del self.lifts[mark:]
+        for one in back:
+            for devices in one.devices:
+                self._take(1, one.row, one.node, devices)
+        self._return(back)
+        if back:
+            self.recount(np.unique([one.node for one in back]).astype(np.int64))
+
     def commit(self) -> list[Put]:
-        """Keep what was put; returns it and opens the next transaction."""
+        """Keep what was put and lifted; returns what was put and opens the next transaction."""
         puts, self.puts = self.puts, []
+        self.lifts.clear()
         self._before.clear()
         return puts
 
@@ -196,7 +222,9 @@ class Draft:
             self.free[node], self.device_free[node] = free, device_free
             self.copies[:, node], self.block[:, node] = copies, block
         self._forget(self.puts)
+        self._return(self.lifts)
         self.puts.clear()
+        self.lifts.clear()
         self._before.clear()
         if len(touched):
             self._idle.clear()
