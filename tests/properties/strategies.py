@@ -58,6 +58,9 @@ TIGHT = Size(
     asks=("none", "one", "one", "many", "many", "share", "share", "shares"),
 )  # fmt: skip
 
+# Gangs of plain pods under limits that leave some room.
+CROWDED = replace(TIGHT, workloads=4, queues=True, priorities=True)
+
 
 def mostly(usual, *others):
     """The usual value in about two draws of three."""
@@ -255,8 +258,8 @@ def workloads(draw, name="w0", classes=(), size=SMALL_CLUSTER, queues=(), least_
 @st.composite
 def queue_trees(draw):
     """Up to four queues, each below one before it or at the top; `team-a` is a namespace too."""
-    amounts = st.lists(st.tuples(st.sampled_from(["*", BIG.name, SMALL.name]), st.integers(0, 6)), max_size=2,
-                       unique_by=lambda amount: amount[0]).map(tuple)  # fmt: skip
+    amount = st.tuples(st.sampled_from(["*", BIG.name, SMALL.name]), st.sampled_from([4, 0, 2, 3, 6, 9]))
+    amounts = st.lists(amount, max_size=2, unique_by=lambda one: one[0]).map(tuple)
     found: list[Queue] = []
     for name in ["root", "left", "right", "leaf"][: draw(st.integers(0, 4))]:
         found.append(

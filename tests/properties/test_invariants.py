@@ -9,7 +9,7 @@ import oracle
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from strategies import allocations, nodes, pod_classes, snapshots
+from strategies import CROWDED, allocations, nodes, pod_classes, snapshots
 
 from berth.model.cluster import Allocation
 from berth.model.queue import ANY_CLASS
@@ -22,6 +22,8 @@ often = settings(
     max_examples=250, deadline=None, derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],
 )  # fmt: skip
+
+everything = st.one_of(snapshots(), snapshots(CROWDED))
 
 # Reasons whose numbers are an amount asked for and a smaller amount that there is.
 COUNTS = {
@@ -44,7 +46,7 @@ def by_workload(plan):
 
 
 @often
-@given(snapshot=snapshots())
+@given(snapshot=everything)
 def test_every_pod_fits_where_it_goes_on_top_of_those_before_it(snapshot):
     """One by one in the plan's order: allowed there, room for every amount, devices that are free and as asked."""
     left = {node.name: oracle.left_on(node, snapshot.allocations) for node in snapshot.nodes}
@@ -81,7 +83,7 @@ def test_no_device_is_given_beyond_its_milli(snapshot):
 
 
 @often
-@given(snapshot=snapshots())
+@given(snapshot=everything)
 def test_gangs_are_placed_whole_or_not_at_all(snapshot):
     plan = cycle(snapshot)
     for w, binds in by_workload(plan).items():
@@ -93,9 +95,12 @@ def test_gangs_are_placed_whole_or_not_at_all(snapshot):
 
 
 @often
-@given(snapshot=snapshots())
+@given(snapshot=everything)
 def test_required_topology_is_kept(snapshot):
-    plan = cycle(snapshot)
+    assert_topology_is_kept(snapshot, cycle(snapshot))
+
+
+def assert_topology_is_kept(snapshot, plan):
     for w, binds in by_workload(plan).items():
         workload = snapshot.workloads[w]
         everyone = [node for _, node, _ in binds]
@@ -134,7 +139,7 @@ def milli_of(pod_class):
 
 
 @often
-@given(snapshot=snapshots())
+@given(snapshot=everything)
 def test_no_limit_of_any_queue_of_the_tree_is_broken(snapshot):
     """A limit that running pods have broken already is not broken further."""
     held, added = Counter(), Counter()
@@ -159,7 +164,7 @@ def test_no_limit_of_any_queue_of_the_tree_is_broken(snapshot):
 
 
 @often
-@given(snapshot=snapshots())
+@given(snapshot=everything)
 def test_who_waits_has_one_verdict_and_who_is_placed_has_none(snapshot):
     plan = cycle(snapshot)
     placed = set(plan.placed.tolist())

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 from strategies import BIG, SMALL, TIGHT, TOPOLOGY, allocations, mostly, nodes, pod_classes, queue_trees, workloads
-from test_invariants import answer_of, by_workload
+from test_invariants import answer_of, assert_topology_is_kept, by_workload
 
 from berth.model.reasons import Reason
 from berth.model.snapshot import Snapshot
@@ -78,8 +78,9 @@ def social_snapshots(draw, most=4):
 @given(snapshot=social_snapshots())
 def test_every_placed_workload_can_join_those_before_it(snapshot):
     """In the plan's order of workloads, and inside each in some order of its pods."""
-    there = oracle.running_beside(snapshot)
-    for w, binds in by_workload(cycle(snapshot)).items():
+    there, plan = oracle.running_beside(snapshot), cycle(snapshot)
+    assert_topology_is_kept(snapshot, plan)
+    for w, binds in by_workload(plan).items():
         workload = snapshot.workloads[w]
         sets = workload.pod_sets
         pods = [oracle.Beside(node, workload.namespace, sets[s].labels, sets[s].pod_class) for s, node, _ in binds]
