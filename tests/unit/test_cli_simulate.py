@@ -44,6 +44,10 @@ def folder(tmp_path):
         (["--jobs", "many"], "not a valid integer"),
         (["-o", "yaml"], "'table', 'json', 'csv'"),
         (["--demand", "guessed"], "'known', 'learned'"),
+        (["--moves", "1"], "Add --trace"),
+        (["--moves", "-1"], "range 0<=x<=100"),
+        (["--moves", "nan"], "not a number"),
+        (["--moves", "1", "--policy", "fgd", "--trace", "openb:default"], "Add berth to --policy"),
         (["surplus"], "unexpected extra argument"),
     ],
 )
@@ -96,6 +100,16 @@ def test_json_is_alone_on_stdout(capsys, folder):
     assert [(r["policy"], r["seed"]) for r in record["runs"]] == [("fgd", 1), ("fgd", 2), ("berth", 1), ("berth", 2)]
     assert [(s["policy"], s["n"]) for s in record["summary"]] == [("fgd", 2), ("berth", 2)]
     assert "4 runs in" in err
+
+
+def test_moves_have_a_policy_name_of_their_own(capsys, folder):
+    arguments = ("--trace", str(folder), "--policy", "berth,fgd", "--jobs", "1", "--moves", "10", "-o", "json")
+    code, out, _ = _main(capsys, "simulate", "packing", *arguments)
+    assert code == 0
+    runs = json.loads(out)["runs"]
+    assert [r["policy"] for r in runs] == ["berth+moves", "fgd"]
+    assert 0 <= runs[0]["moved_pct"] <= 10
+    assert runs[1]["moved_pct"] == 0
 
 
 def test_csv_and_table_of_a_folder(capsys, folder):

@@ -17,7 +17,7 @@ for a pod that makes room, are not looked for.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -81,18 +81,20 @@ def make_room(
     where: Mask | None = None,
     bounds: Bounds | None = None,
     who: Who | None = None,
+    accepts: Callable[[], bool] | None = None,
 ) -> Relocation | None:
     """Place waiting pods in the draft, by moves of at most `budget` GPU milli; or leave it as it was.
 
     `rows` are their class rows, all of them or none: one after the other, each where it costs least after those
     before it. On success the transaction is open (commit or drop it); the draft's puts are the new places of
-    all pods, its lifts the old ones. `where` (N,) are the nodes that the waiting pods may use. Limits of queues
-    are the caller's.
+    all pods, its lifts the old ones. `where` (N,) are the nodes that the waiting pods may use. `accepts` is asked
+    when a pod and what moves for it are in place; where it says no the search goes on. Limits of queues are the
+    caller's.
     """
     assert not draft.puts and not draft.lifts, "a transaction of its own"
     if who is not None and draft.neighbours is not None and draft.neighbours.concern(who):
         return None
-    search = _Search(draft, _copy(standing), rank, where, bounds or Bounds(), who)
+    search = _Search(draft, _copy(standing), rank, where, bounds or Bounds(), who, accepts)
     for row in rows:
         if not search.place(row, budget - search.milli):
             draft.drop()
@@ -113,6 +115,7 @@ class _Search:
     where: Mask | None
     bounds: Bounds
     who: Who | None
+    accepts: Callable[[], bool] | None = None
     moves: list[Move] = field(default_factory=list)
     node: list[int] = field(default_factory=list)
     devices: list[int] = field(default_factory=list)
@@ -219,8 +222,13 @@ class _Search:
             draft.lift(int(standing.row[p]), n, int(standing.devices[p]), standing.who[p])
         draft.recount(np.array([n], np.int64))
         if draft.copies[row, n] > 0:
+            put = draft.mark()
             self._seat(row, n)
-            return True
+            if self.accepts is None or self.accepts():
+                return True
+            draft.undo_to(put)
+            self.node.pop()
+            self.devices.pop()
         draft.set_down(mark)
         return False
 

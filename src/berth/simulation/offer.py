@@ -39,12 +39,28 @@ class Classes(NamedTuple):
     models: Int  # bit t set: GPU model t is allowed; -1: any
 
 
+class Changes(NamedTuple):
+    """What happens to pods that have arrived, (K,) in the order in which it happens, right before an arrival.
+
+    A pod that runs moves: it is in its new place before it leaves the old. A pod that had found no place gets one.
+    """
+
+    before: Int  # index of the arrival; the number of arrivals: after the last
+    pod: Int
+    node: Int
+    gpus: Int
+
+
+NO_CHANGES = Changes(*(np.zeros(0, np.int64) for _ in Changes._fields))
+
+
 class Placements(NamedTuple):
     """A policy's answer, (P,): the node in the offer's order, -1 where the pod fits nowhere, and the bit set
-    of the node's GPUs that it was given."""
+    of the node's GPUs that it was given. The changes come on top."""
 
     node: Int
     gpus: Int
+    changes: Changes = NO_CHANGES
 
 
 @dataclass(frozen=True)

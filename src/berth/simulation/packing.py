@@ -31,7 +31,10 @@ ByLoad = dict[str, float | None]
 
 @dataclass(frozen=True)
 class Run:
-    """One trace, policy and seed. Percentages by load; placements a second of the policy's own time."""
+    """One trace, policy and seed. Percentages by load; placements a second of the policy's own time.
+
+    `moved_pct`: GPU milli of pods that were moved, in percent of what pods hold at the end.
+    """
 
     trace: str
     policy: str
@@ -42,6 +45,7 @@ class Run:
     offered_pods: int
     failed_pods: int
     placements_per_second: float
+    moved_pct: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -72,6 +76,7 @@ def run(name: str, policy: Policy, trace: str, offered: Offer) -> Run:
         offered_pods=curves.offered,
         failed_pods=curves.failed,
         placements_per_second=placed / max(seconds, 1e-9),
+        moved_pct=100.0 * curves.moved_milli / max(curves.placed_milli, 1),
     )
 
 

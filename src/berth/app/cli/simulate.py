@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
+from math import isnan
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -18,6 +20,7 @@ DAY_SEED = 42
 MOST_SEEDS = 1000
 LARGEST_SEED = 2**63 - 1
 OWN = "berth"
+WITH_MOVES = "berth+moves"
 BASELINES = ("random", "dotprod", "clustering", "packing", "bestfit", "fgd")
 ALL_VARIANTS = "openb:published"  # the 17 traces of the published experiment
 
@@ -71,6 +74,12 @@ def _traces(_: click.Context, __: click.Parameter, text: str | None) -> tuple[st
     return names
 
 
+def _percent(_: click.Context, __: click.Parameter, value: float) -> float:
+    if isnan(value):
+        raise click.BadParameter("that is not a number. Write a share in percent, for example 1.")
+    return value
+
+
 @simulate.command("packing")
 @click.option(
     "--trace", "traces", metavar="NAME[,NAME...]", callback=_traces,
@@ -98,6 +107,11 @@ def _traces(_: click.Context, __: click.Parameter, text: str | None) -> tuple[st
     "--demand", type=click.Choice(["known", "learned"]), default="known", show_default=True,
     help="What Berth's policy knows of what is to come: the popularity of requests, or what has arrived so far.",
 )  # fmt: skip
+@click.option(
+    "--moves", type=click.FloatRange(0, 100), default=0.0, show_default=True, metavar="PERCENT", callback=_percent,
+    help="Let Berth's policy move pods so that one that fits nowhere fits: at most so much of the GPU that is placed. "
+    "It is then called berth+moves.",
+)  # fmt: skip
 def packing(
     traces: tuple[str, ...] | None,
     policies: tuple[str, ...] | None,
@@ -106,6 +120,7 @@ def packing(
     output: str,
     plot: Path | None,
     demand: str,
+    moves: float,
 ) -> None:
     """How well a policy fills a cluster.
 
@@ -115,13 +130,20 @@ def packing(
     be given.
     """
     if traces is None:
-        _refuse_for_day(policies, seeds, plot)
+        _refuse_for_day(policies, seeds, plot, moves)
         _day(seeds[0] if seeds else DAY_SEED, output, demand == "learned")
         return
-    _experiment(traces, policies or (OWN, *BASELINES), seeds or (DAY_SEED,), jobs, output, plot, demand)
+    policies = policies or (OWN, *BASELINES)
+    if moves and OWN not in policies:
+        raise click.UsageError(
+            f"--moves is for Berth's own policy; the published ones move nothing. Add {OWN} to --policy."
+        )
+    _experiment(traces, policies, seeds or (DAY_SEED,), jobs, output, plot, demand, moves)
 
 
-def _refuse_for_day(policies: tuple[str, ...] | None, seeds: tuple[int, ...] | None, plot: Path | None) -> None:
+def _refuse_for_day(
+    policies: tuple[str, ...] | None, seeds: tuple[int, ...] | None, plot: Path | None, moves: float
+) -> None:
     if policies and policies != (OWN,):
         raise click.UsageError(
             "--policy compares policies on a trace; the built-in day has queues and gangs, which only berth knows. "
@@ -129,6 +151,8 @@ def _refuse_for_day(policies: tuple[str, ...] | None, seeds: tuple[int, ...] | N
         )
     if plot:
         raise click.UsageError("--plot draws the packing experiment. Add --trace openb:default, or leave it out.")
+    if moves:
+        raise click.UsageError("--moves is for the packing experiment. Add --trace openb:default, or leave it out.")
     if seeds and len(seeds) > 1:
         raise click.UsageError("The built-in day takes one seed. Add --trace openb:default for several.")
 
@@ -160,6 +184,7 @@ def _experiment(
     output: str,
     plot: Path | None,
     demand: str,
+    moves: float,
 ) -> None:
     from berth.simulation.packing import experiment, summaries
     from berth.sources.traces import PUBLISHED_VARIANTS, read_trace
@@ -176,7 +201,7 @@ def _experiment(
     traces = [read_trace(name) for name in dict.fromkeys(expanded)]
     began = perf_counter()
     with _progress("placing") as progress:
-        runs = experiment(traces, _chosen(policies, demand), seeds, jobs or os.cpu_count() or 1, progress)
+        runs = experiment(traces, _chosen(policies, demand, moves), seeds, jobs or os.cpu_count() or 1, progress)
     told = summaries(runs)
     if plot:
         curves.draw(told, plot)
@@ -190,13 +215,22 @@ def _experiment(
     click.echo(f"{len(runs)} run{'s' if len(runs) > 1 else ''} in {perf_counter() - began:.1f} s{where}.", err=True)
 
 
-def _chosen(names: tuple[str, ...], demand: str) -> dict[str, Policy]:
+def _chosen(names: tuple[str, ...], demand: str, moves: float) -> dict[str, Policy]:
     """The policies by name, in the order given."""
     from berth.simulation import own
     from berth.simulation.baselines import BASELINES as PUBLISHED
 
-    mine = own.learned if demand == "learned" else own.placements
-    return {name: mine if name == OWN else PUBLISHED[name] for name in names}
+    mine: dict[str, Policy] = {OWN: own.learned if demand == "learned" else own.placements}
+    if moves:
+        from berth.scheduling.policy import Policy as Numbers
+        from berth.simulation.moves import placements
+
+        numbers = Numbers(learn_arrivals=demand == "learned")
+        mine = {WITH_MOVES: partial(placements, percent=moves, policy=numbers)}
+    chosen: dict[str, Policy] = {}
+    for name in names:
+        chosen.update(mine if name == OWN else {name: PUBLISHED[name]})
+    return chosen
 
 
 @contextmanager
