@@ -172,13 +172,14 @@ def test_amounts_that_are_none_are_told_with_the_pod(tmp_path, gpu):
 @pytest.mark.parametrize(
     "lines, field, told",
     [
-        ({"META": ", labels: {a: yes}"}, "metadata.labels[...]", "expected text, got true or false"),
-        ({"META": ", labels: {a: 0755}"}, "metadata.labels[...]", "expected text, got a whole number"),
+        ({"META": ", labels: {a: yes}"}, "metadata.labels.a", "expected text, got true."),
+        ({"META": ", labels: {a: 0755}"}, "metadata.labels.a", "expected text, got 493."),
         ({"META": ", labels: [a]"}, "metadata.labels", "expected a mapping, got a list"),
-        ({"PRIORITY": "high"}, "spec.priority", "expected a whole number, got text"),
-        ({"PRIORITY": '"1"'}, "spec.priority", "expected a whole number, got text"),
-        ({"CPU": "[1]"}, "spec.containers[0].resources.limits[...]", "got a list"),
-        ({"CPU": "true"}, "spec.containers[0].resources.limits[...]", "got true or false"),
+        ({"PRIORITY": "high"}, "spec.priority", 'expected a whole number, got "high".'),
+        ({"PRIORITY": '"1"'}, "spec.priority", 'expected a whole number, got "1".'),
+        ({"CPU": "[1]"}, "spec.containers[0].resources.limits.cpu", "expected a number or text, got a list."),
+        ({"CPU": "true"}, "spec.containers[0].resources.limits.cpu", "got true."),
+        ({"GPU": "true"}, 'spec.containers[0].resources.limits["nvidia.com/gpu"]', "got true."),
     ],
 )
 def test_wrong_types_name_file_object_and_field(tmp_path, lines, field, told):

@@ -39,7 +39,7 @@ def refusal(file) -> BadInput:
         ("d.json", '{"a": 1} trailing', "", "not JSON: "),
         ("d.json", "[" * 100_000, "", "JSON nested too deeply."),
         ("d.json", '{"kind": "List", "items": {}}', ": items", "expected a list, got a mapping."),
-        ("d.json", '{"kind": "List", "items": [1]}', ": items[0]", "expected a mapping, got a whole number."),
+        ("d.json", '{"kind": "List", "items": [1]}', ": items[0]", "expected a mapping, got 1."),
         ("d.json", '{"metadata": {"name": "x"}}', ": x", "it has no apiVersion and kind"),
         ("d.json", '"text"', "", "not YAML or JSON that holds Kubernetes objects."),
         ("d.yaml", PLAIN_YAML[: PLAIN_YAML.index("kind: List")], ": line ", "ends without the kind of the list"),
@@ -120,16 +120,41 @@ def test_an_empty_list(tmp_path):
         assert told[0].endswith(f"{name} holds no objects") and len(told) == 3
 
 
-def test_a_forbidden_answer(tmp_path):
-    status = {
-        "apiVersion": "v1", "kind": "Status", "status": "Failure", "reason": "Forbidden", "code": 403,
-        "message": 'pods is forbidden: User "a" cannot list resource "pods"',
-    }  # fmt: skip
+FORBIDDEN = {
+    "apiVersion": "v1", "kind": "Status", "status": "Failure", "reason": "Forbidden", "code": 403,
+    "message": 'pods is forbidden: User "a" cannot list resource "pods"', "details": {"kind": "pods"},
+}  # fmt: skip
+
+
+def test_a_forbidden_answer_for_what_decides_is_no_answer(tmp_path):
     write(tmp_path, "d/nodes.json", json.dumps(NODE))
-    write(tmp_path, "d/pods.json", json.dumps(status))
+    write(tmp_path, "d/pods.json", json.dumps(FORBIDDEN))
+    with pytest.raises(BadInput) as refused:
+        read(tmp_path / "d")
+    assert refused.value.exit_code == 3
+    assert FORBIDDEN["message"] in refused.value.problem and "may list" in refused.value.remedy
+
+
+def test_a_forbidden_answer_beside_what_was_seen_is_told(tmp_path):
+    write(tmp_path, "d/nodes.json", json.dumps(NODE))
+    write(tmp_path, "d/pods.json", json.dumps(pod("a", "gpu-1")))
+    write(tmp_path, "d/again.json", json.dumps(FORBIDDEN))
+    write(tmp_path, "d/groups.json", json.dumps({**FORBIDDEN, "details": {"kind": "podgroups"}}))
     told = read(tmp_path / "d").notes
-    assert told[0].endswith(f"pods.json: the API server answered Forbidden: {status['message']}")
-    assert "the dump holds no pods" in told[1]
+    assert sum("the API server answered Forbidden" in note for note in told) == 2
+
+
+def test_bound_pods_without_their_nodes_are_no_picture(tmp_path):
+    with pytest.raises(BadInput) as refused:
+        notes(tmp_path, pod("a", "gpu-1"))
+    assert refused.value.exit_code == 3
+    assert "it holds no nodes, while 1 pod is bound to a node (train/a to gpu-1)" in refused.value.problem
+
+
+def test_an_object_without_a_name_is_told_by_its_place(tmp_path):
+    with pytest.raises(BadInput) as refused:
+        notes(tmp_path, NODE, {"apiVersion": "v1", "kind": "Node", "metadata": {}})
+    assert "object 2, a Node: metadata.name" in refused.value.where
 
 
 def test_a_pod_on_a_node_that_is_not_there(tmp_path):

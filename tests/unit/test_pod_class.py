@@ -128,7 +128,7 @@ def test_requests_are_those_of_the_fullest_moment(spec):
         (
             {"limits": {"nvidia.com/gpu": "1.5"}},
             'spec.containers[0].resources.limits["nvidia.com/gpu"] is "1.5": GPUs are whole numbers. '
-            "Ask for a MIG profile or a shared resource instead (docs/sharing.md).",
+            "Ask for a MIG profile or a shared resource instead.",
         ),
         ({"limits": {"nvidia.com/gpu": 0.5}}, "GPUs are whole numbers"),
         ({"requests": {"nvidia.com/gpu": "1"}}, "needs a limit of the same amount"),
@@ -146,11 +146,18 @@ def test_amounts_that_kubernetes_refuses_are_told_with_their_path(resources, tol
     assert found.pod_class.problems == found.problems
 
 
+@pytest.mark.parametrize("amount", [10**30, -(10**30), 1e308, 2**64])
+def test_amounts_beyond_64_bits_are_read(amount):
+    found = reading({"containers": [{"resources": {"limits": {"cpu": amount}}}]})
+    assert dict(found.pod_class.requests).get("cpu", 0) >= 0
+    assert bool(found.problems) == (amount < 0)
+
+
 def test_a_type_error_in_a_manifest_names_the_field():
     with pytest.raises(BadInput) as refused:
         read_template({"spec": {"containers": "none"}}, "jobs/train.yaml")
     assert refused.value.sentence.startswith(
-        "jobs/train.yaml: spec.template.spec.containers: expected a list, got text."
+        'jobs/train.yaml: spec.template.spec.containers: expected a list, got "none".'
     )
     assert refused.value.exit_code == 2
 

@@ -68,7 +68,8 @@ class Field:
         if self.value is None:
             return default
         if not isinstance(self.value, str):
-            raise self.bad("text is needed", f'Write "{_shown(self.value)}" in quotes.')
+            is_one = not isinstance(self.value, Mapping | list | tuple)
+            raise self.bad("text is needed", f'Write "{_shown(self.value)}" in quotes.' if is_one else "Write a word.")
         return self.value
 
     def flag(self, default: bool = False) -> bool:

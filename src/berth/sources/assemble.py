@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from berth.base.errors import BadInput
+from berth.base.errors import UNREADABLE, BadInput
+from berth.base.units import counted
 from berth.model.cluster import GpuClass, Node
 from berth.model.gpus import GpuMapping, read_mapping
 from berth.model.queue import Queue
@@ -28,6 +29,7 @@ def read_snapshot(path: str, *, now_s: float, gpu_mapping: str | None = None) ->
     inventory = Inventory()
     for found in dump:
         inventory.add(found)
+    _refuse_blind(dump, inventory)
     return snapshot_of(inventory, now_s=now_s, mapping=mapping, notes=tuple(dump.notes))
 
 
@@ -63,6 +65,21 @@ def snapshot_of(
         now_s=now_s,
         notes=(*told, *pods.notes(frozenset(inventory.nodes))),
     )
+
+
+def _refuse_blind(dump: Dump, inventory: Inventory) -> None:
+    """Without nodes or pods that are there, but that nobody was allowed to see, every answer would be wrong."""
+    for kind, is_seen in (("nodes", bool(inventory.nodes)), ("pods", bool(inventory.seen_pods))):
+        said = dump.refused.get(kind) or dump.refused.get("")
+        if said and not is_seen:
+            remedy = f"Dump {kind} with an account that may list them in the whole cluster."
+            raise BadInput(dump.path, f"{said.rstrip('.')}.", remedy, UNREADABLE)
+    bound = [pod for pod in inventory.pods.values() if pod.node]
+    if bound and not inventory.nodes:
+        pods = counted(len(bound), "pod is bound to a node", "pods are bound to nodes")
+        first = f"{bound[0].namespace}/{bound[0].name} to {bound[0].node}"
+        problem = f"it holds no nodes, while {pods} ({first})."
+        raise BadInput(dump.path, problem, "Dump nodes and pods: kubectl get nodes,pods -A -o json.", UNREADABLE)
 
 
 def _mapping(file: str | None) -> GpuMapping | None:

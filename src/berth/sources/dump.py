@@ -24,12 +24,14 @@ _HOW = "Dump with: kubectl get nodes,pods -A -o json > dump.json"
 
 
 class Found(msgspec.Struct, frozen=True, gc=False):
-    """One object that is read: a Struct of `berth.kube`, or a plain mapping. `file` is where it stands."""
+    """One object that is read: a Struct of `berth.kube`, or a plain mapping. `file` is where it stands, as the
+    `number`th object."""
 
     api_version: str
     kind: str
     value: Any
     file: str
+    number: int = 0
 
 
 class Dump:
@@ -42,6 +44,7 @@ class Dump:
         self.path = path
         self.notes: list[str] = []
         self.passed_over: Counter[str] = Counter()
+        self.refused: dict[str, str] = {}  # kind (`nodes`; "" where it is not said): what the API server said
         self._other_files: list[str] = []
         self._objects = 0
 
@@ -57,14 +60,14 @@ class Dump:
             raise refusal
         before = self._objects + sum(self.passed_over.values()) + len(self.notes)
         read = self._json if _is_json(file.content) else self._yaml
-        for api_version, kind, value in read(file):
+        for number, (api_version, kind, value) in enumerate(read(file), 1):
             if kind == "Status":
                 self._status(value, file.name)
             elif value is None:
                 self.passed_over[kind] += 1
             else:
                 self._objects += 1
-                yield Found(api_version, kind, value, file.name)
+                yield Found(api_version, kind, value, file.name, number)
         if self._objects + sum(self.passed_over.values()) + len(self.notes) == before:
             self.notes.append(f"{file.name} holds no objects")
 
@@ -86,7 +89,11 @@ class Dump:
         """What the API server answered instead of objects."""
         reason = value.get("reason") or "an error"
         message = value.get("message") or "no message"
-        self.notes.append(f"{name}: the API server answered {reason}: {message}")
+        said = f"the API server answered {reason}: {message}"
+        self.notes.append(f"{name}: {said}")
+        details = value.get("details")
+        kind = details.get("kind") if isinstance(details, dict) else None
+        self.refused.setdefault(kind if isinstance(kind, str) else "", said)
 
     def _close(self, files: int) -> None:
         if self._other_files:
@@ -123,7 +130,7 @@ def _no_objects(file: DumpFile) -> BadInput | None:
     elif _TABLE.match(start):
         problem = "a table for people, from which the fields that decide are missing."
     elif said := _KUBECTL_ERROR.match(start):
-        problem = f"an error message of kubectl: {said[0].decode('utf-8', 'replace').strip()}"
+        problem = f"an error message of kubectl: {said[0].decode('utf-8', 'replace').strip().rstrip('.')}."
     else:
         problem = "not YAML or JSON that holds Kubernetes objects."
     return BadInput(file.name, problem, _HOW, UNREADABLE)

@@ -53,6 +53,8 @@ class DumpFile:
 def files_of(path: str, skipped: list[str]) -> Iterator[DumpFile]:
     """The files of a dump, by name. In a folder, what holds no Kubernetes objects is put into `skipped`."""
     if path == STDIN:
+        if sys.stdin is None:
+            raise BadInput("standard input", "it is closed.", "Pipe the dump into it, or name a file.", UNREADABLE)
         yield DumpFile("standard input", _unpack("standard input", sys.stdin.buffer))
         return
     root = Path(path)

@@ -19,7 +19,7 @@ from msgspec import Raw, Struct
 from berth.base.errors import UNREADABLE, BadInput
 from berth.sources.dump_files import Content
 from berth.sources.dump_kinds import PLAIN, type_of
-from berth.sources.dump_refusals import RETRY, wrong_type
+from berth.sources.dump_refusals import RETRY, object_name, wrong_type
 
 Found = tuple[str, str, Any]  # (apiVersion, kind, value); the value is None where the kind is not read
 Bytes = bytes | memoryview | Raw
@@ -41,10 +41,6 @@ class Many(Head, gc=False, rename="camel"):
     items: list[Raw] | None = None
 
 
-class _Named(Struct, gc=False):
-    metadata: Any = None
-
-
 # How kubectl and the API server begin an object; anything else costs one more pass over it.
 _HEAD = re.compile(rb'\s*\{\s*"apiVersion"\s*:\s*"([^"\\]*)"\s*,\s*"kind"\s*:\s*"([^"\\]*)"')
 _KIND_FIRST = re.compile(rb'\s*\{\s*"kind"\s*:\s*"([^"\\]*)"\s*,\s*"apiVersion"\s*:\s*"([^"\\]*)"')
@@ -55,7 +51,7 @@ _PRINTED = re.compile(rb'\{\n +"apiVersion": "[^"\n]*",\n +"items": \[\n( +)(?=\
 _decode_head = msgspec.json.Decoder(Head).decode
 _decode_many = msgspec.json.Decoder(Many).decode
 _decode_array = msgspec.json.Decoder(list[Raw]).decode
-_decode_named = msgspec.json.Decoder(_Named).decode
+_decode_plain = msgspec.json.Decoder().decode
 
 
 @cache
@@ -225,18 +221,18 @@ def _checked(decode: Any, text: Bytes, where: str, kind: str, name: str) -> Any:
     try:
         return decode(text)
     except msgspec.ValidationError as error:
-        metadata = None
-        if kind:
-            metadata, where = _metadata(text), name
-        raise wrong_type(error, where, kind, metadata) from None
+        tree = _plain(text)
+        if kind and isinstance(tree, dict) and object_name("", tree.get("metadata")):
+            where = name
+        raise wrong_type(error, where, kind, tree) from None
     except RecursionError:
         raise too_deep(where) from None
 
 
-def _metadata(text: Bytes) -> Any:
-    """Name and namespace of an object whose fields cannot be read."""
+def _plain(text: Bytes) -> Any:
+    """An object whose fields cannot be read, as it stands there."""
     try:
-        return _decode_named(text).metadata
+        return _decode_plain(text)
     except (msgspec.DecodeError, RecursionError):
         return None
 

@@ -19,7 +19,7 @@ from msgspec import ValidationError, convert
 from berth.base.errors import UNREADABLE, BadInput
 from berth.sources.dump_files import Content
 from berth.sources.dump_kinds import PLAIN, fields_read, type_of
-from berth.sources.dump_refusals import RETRY, not_an_object, wrong_type
+from berth.sources.dump_refusals import RETRY, not_an_object, object_name, wrong_type
 from berth.sources.yaml_tree import AliasUnknown, YAMLError, parse
 
 Blocks = dict[bytes, bytes]  # key: the text after its colon, to the line before the next key
@@ -213,7 +213,13 @@ class _Reader:
         try:
             return own_version, own_kind, convert(tree, wanted), offset
         except ValidationError as error:
-            raise wrong_type(error, self.name, own_kind, tree.get("metadata")) from None
+            raise wrong_type(error, self._where(tree, offset), own_kind, tree) from None
+
+    def _where(self, tree: Mapping[str, Any], offset: int) -> str:
+        """The file, with the line of an object whose name does not tell which it is."""
+        if object_name("", tree.get("metadata")):
+            return self.name
+        return f"{self.name}: line {line_of(self.content, offset)}"
 
     def _parts(self, blocks: Blocks, kept: Mapping[str, frozenset[str] | None], offset: int) -> dict[str, Any]:
         return {

@@ -97,7 +97,7 @@ class Inventory:
         """Raises BadInput for an object without a name."""
         value = found.value
         if isinstance(value, wire.Pod):
-            self._pod(value, found.file)
+            self._pod(value, found)
         elif isinstance(value, wire.Node):
             name = _name(value.metadata, found)
             if self._is_first(self.nodes, name, value, f"node {name}"):
@@ -141,14 +141,14 @@ class Inventory:
         if value.global_default:
             self.default_priority = value.value or 0
 
-    def _pod(self, pod: wire.Pod, file: str) -> None:
+    def _pod(self, pod: wire.Pod, found: Found) -> None:
         self.seen_pods += 1
         meta, spec, status = pod.metadata or wire.NO_META, pod.spec, pod.status or wire.PodStatus()
         if not meta.name:
-            raise _nameless("Pod", file)
+            raise _nameless(found)
         key = self.share(meta.namespace or "default"), meta.name
         if spec is None or not spec.containers:
-            where = f"{file}: pod {key[0]}/{key[1]}: spec.containers"
+            where = f"{found.file}: pod {key[0]}/{key[1]}: spec.containers"
             raise BadInput(where, "missing: a pod has one container at least.", "Dump again.", UNREADABLE)
         if self._is_first(self.pods, key, pod, "pod"):
             self.pods[key] = self._record(key, meta, spec, status)
@@ -242,12 +242,12 @@ def _claims(volumes: tuple[wire.Volume, ...] | None, pod: str) -> tuple[str, ...
 
 def _name(metadata: wire.ObjectMeta | None, found: Found) -> str:
     if metadata is None or not metadata.name:
-        raise _nameless(found.kind, found.file)
+        raise _nameless(found)
     return metadata.name
 
 
-def _nameless(kind: str, file: str) -> BadInput:
-    where = f"{file}: a {kind} object: metadata.name"
+def _nameless(found: Found) -> BadInput:
+    where = f"{found.file}: object {found.number}, a {found.kind}: metadata.name"
     return BadInput(where, "missing: every object has a name.", "Dump again with kubectl.", UNREADABLE)
 
 

@@ -38,12 +38,16 @@ def read_jobs(path: str) -> list[Shape]:
     Raises BadInput (exit code 2) naming file, field, value, rule and remedy.
     """
     if path == "-":
+        if sys.stdin is None:
+            raise BadInput("standard input", "it is closed.", "Pipe the manifest into it, or name a file.")
         return shapes_in(sys.stdin.buffer.read(), "standard input")
     file = Path(path)
     try:
         content = file.read_bytes()
     except IsADirectoryError:
-        raise BadInput(path, "it is a folder.", "Name one file, or pass several joined with - .") from None
+        raise BadInput(
+            path, "it is a folder.", "Name one file; several, with --- between them, can come through -."
+        ) from None
     except OSError as error:
         raise BadInput(path, f"it cannot be read: {error.strerror}.", "Check the path.") from None
     return shapes_in(content, path)

@@ -70,25 +70,27 @@ class PodReader:
     ) -> PodReading:
         """The class of a pod. `volume_terms` are the nodes that its volumes allow (all of them must hold)."""
         wishes = tuple(annotations.get(key) for key in _READ_KEYS) if annotations else _NO_WISHES
-        key = self._encode(
-            (
-                spec.containers,
-                spec.init_containers,
-                spec.resources,
-                spec.overhead,
-                spec.node_selector,
-                spec.affinity,
-                spec.tolerations,
-                spec.topology_spread_constraints,
-                spec.host_network,
-                bool(spec.resource_claims),
-                wishes,
-                _labels_that_decide(spec, labels or _NO_LABELS),
-                volume_terms,
-                unbound,
-                path,
-            )
+        parts = (
+            spec.containers,
+            spec.init_containers,
+            spec.resources,
+            spec.overhead,
+            spec.node_selector,
+            spec.affinity,
+            spec.tolerations,
+            spec.topology_spread_constraints,
+            spec.host_network,
+            bool(spec.resource_claims),
+            wishes,
+            _labels_that_decide(spec, labels or _NO_LABELS),
+            volume_terms,
+            unbound,
+            path,
         )
+        try:
+            key = self._encode(parts)
+        except OverflowError:  # a number that does not fit into 64 bits
+            key = repr(parts).encode()
         reading = self._by_spec.get(key)
         if reading is None:
             if len(self._by_spec) >= self._most:
@@ -119,7 +121,7 @@ def read_template(template: Mapping[str, Any], where: str = "", path: str = "spe
     try:
         pod = msgspec.convert(template, wire.PodTemplate)
     except msgspec.ValidationError as error:
-        raise unreadable_manifest(error, where, path) from None
+        raise unreadable_manifest(error, where, path, template) from None
     meta = pod.metadata or wire.NO_META
     spec = pod.spec or wire.PodSpec()
     inner = f"{path}.spec" if path else "spec"
