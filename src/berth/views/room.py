@@ -12,16 +12,13 @@ from rich.text import Text
 from berth.base.units import counted, from_milli, gib
 from berth.scheduling.room import POD_SIZES, ClassRoom, Counted, Fragmentation, NodeRoom
 from berth.views.records import to_csv
-from berth.views.tables import QUIET_STYLE, Column, pct, table
+from berth.views.tables import QUIET_STYLE, Column, pct, show_whole, table
 
-WIDE = 1000
 STATE_STYLE = {"ready": "", "cordoned": "yellow", "not ready": "red", "unfit": "red", "tainted": "dim"}
 
 
 def show_nodes(rows: Sequence[NodeRoom], screen: Console, wide: bool = False) -> None:
     """A line a node, those with most free GPUs last."""
-    if wide and not screen.is_terminal:
-        screen.width = WIDE  # a pipe has no edge
     if not rows:
         screen.print("No node with GPUs.")
         return
@@ -47,13 +44,12 @@ def show_nodes(rows: Sequence[NodeRoom], screen: Console, wide: bool = False) ->
                 ", ".join(f"{c.resource} {c.free}/{c.total}" for c in n.counted) or "-",
             ]
         lines.append(cells + [name.rpartition("/")[2] or "-" for level, name in n.domains if level in levels])
-    screen.print(table(columns, lines), soft_wrap=False)
+    show_whole(screen, table(columns, lines))
     total, free = sum(n.gpus for n in rows), sum(n.free_milli for n in rows if n.state in ("ready", "tainted"))
     away = sum(n.gpus for n in rows if n.state not in ("ready", "tainted"))
     held = f", {counted(away, 'GPU')} on nodes held back" if away else ""
-    screen.print(
-        Text(f"{counted(len(rows), 'node')}, {counted(total, 'GPU')}: {from_milli(free)} free{held}", style=QUIET_STYLE)
-    )
+    total_line = f"{counted(len(rows), 'node')}, {counted(total, 'GPU')}: {from_milli(free)} free{held}"
+    screen.print(Text(total_line, style=QUIET_STYLE), soft_wrap=True)
 
 
 def show_free(
@@ -72,7 +68,8 @@ def show_free(
         columns = head + [
             Column(t, True) for t in ("NODES", "GPUS", "HEALTHY", "ALLOCATED", "FREE", "HELD BACK")
         ]  # fmt: skip
-        screen.print(
+        show_whole(
+            screen,
             table(
                 columns,
                 [
@@ -88,17 +85,18 @@ def show_free(
                     ]
                     for r in rows
                 ],
-            )
+            ),
         )
         screen.print()
         _gangs(rows, screen, level)
     if counts:
         screen.print(Text("Counted resources on nodes in service", style="bold"))
-        screen.print(
+        show_whole(
+            screen,
             table(
                 [Column("RESOURCE"), Column("TOTAL", True), Column("FREE", True)],
                 [[c.resource, str(c.total), str(c.free)] for c in counts],
-            )
+            ),
         )
         screen.print()
     if fragmentation.share is not None:
@@ -107,7 +105,8 @@ def show_free(
                 f"Fragmentation: {pct(100 * fragmentation.share)} of the free GPUs are of no use to a typical pod of "
                 f"the {counted(fragmentation.classes, 'kind')} seen here.",
                 style=QUIET_STYLE,
-            )
+            ),
+            soft_wrap=True,
         )
 
 
@@ -119,8 +118,9 @@ def _gangs(rows: Sequence[ClassRoom], screen: Console, level: str | None) -> Non
         for i, g in enumerate(r.gangs):
             first = [r.gpu_class if i == 0 else "", *([r.domain if i == 0 else ""] if level else [])]
             lines.append([*first, g.level, *(str(p) for p in g.pods), g.where])
-    screen.print(
-        table([*head, *(Column(f"{k} GPU{'s' if k > 1 else ''}", True) for k in POD_SIZES), Column("WHERE")], lines)
+    show_whole(
+        screen,
+        table([*head, *(Column(f"{k} GPU{'s' if k > 1 else ''}", True) for k in POD_SIZES), Column("WHERE")], lines),
     )
     screen.print()
 

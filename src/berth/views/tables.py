@@ -12,11 +12,13 @@ from textwrap import wrap
 from typing import NamedTuple, TextIO
 
 from rich.console import Console, RenderableType
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
 PLAIN_WIDTH = 100  # columns where the output is no terminal
 WIDEST = 120  # lines that are longer are hard to read
+NO_EDGE = 10_000
 
 HEADER_STYLE = "bold"
 QUIET_STYLE = "dim"
@@ -47,9 +49,16 @@ class Column(NamedTuple):
     style: str = ""
 
 
+class _Screen(Console):
+    """Rich would end the process with exit code 1, which says of a job that it does not fit."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
 def console(file: TextIO | None = None, width: int | None = None) -> Console:
     """A console on stdout or `file`. Its width is `width` where given, else the terminal's, WIDEST at most."""
-    screen = Console(file=file or sys.stdout, width=width, highlight=False, emoji=False, soft_wrap=False)
+    screen = _Screen(file=file or sys.stdout, width=width, highlight=False, emoji=False, soft_wrap=False)
     if width is None:
         screen.width = min(screen.width, WIDEST) if screen.is_terminal else PLAIN_WIDTH
     return screen
@@ -81,6 +90,16 @@ def table(columns: Sequence[Column], rows: Iterable[Sequence[RenderableType]], i
         cells = [Text(cell) if isinstance(cell, str) else cell for cell in row]
         grid.add_row(*([Text("")] if indent else []), *cells)
     return grid
+
+
+def show_whole(screen: Console, grid: Table) -> None:
+    """A table whose cells are never cut: names are there to be copied. What a terminal is too narrow for runs on
+    in its next line, as kubectl's tables do."""
+    width = Measurement.get(screen, screen.options.update(width=NO_EDGE), grid).maximum
+    for line in screen.render_lines(grid, screen.options.update(width=width), pad=False):
+        text = Text.assemble(*((segment.text, segment.style or "") for segment in line))
+        text.rstrip()
+        screen.print(text, soft_wrap=True)
 
 
 def bar(share: float, held: float, width: int, draw: Signs) -> Text:

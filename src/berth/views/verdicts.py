@@ -79,7 +79,8 @@ def record(one: Answered) -> dict[str, Any]:
 
 def _head(one: Answered, screen: Console, draw: Signs) -> None:
     word, style = ("RUNNING", "bold green") if one.is_running else WORDS[one.verdict.answer]
-    head = Text(f"{word:<9}", style=style)
+    head = Text()
+    head.append(f"{word:<9}", style=style)
     if one.verdict.reason:
         head.append(f"{one.verdict.reason.name}  ", style="bold")
     head.append(one.workload.key)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import time
-
 import click
 
-from berth.app.cli.options import from_dump, gpu_mapping, output, say_notes
+from berth.app.cli.options import from_dump, gpu_mapping, level, now_s, output, say_notes
 
 
 @click.command()
@@ -20,7 +18,7 @@ def nodes(dump: str, gpu_mapping: str | None, everything: bool, output: str) -> 
     from berth.sources.assemble import read_snapshot
     from berth.views import records, room, tables
 
-    snapshot = read_snapshot(dump, now_s=time.time(), gpu_mapping=gpu_mapping)
+    snapshot = read_snapshot(dump, now_s=now_s(), gpu_mapping=gpu_mapping)
     found = Room(snapshot)
     rows = [n for n in found.nodes() if everything or n.gpus or n.counted]
     if output == "json":
@@ -36,9 +34,7 @@ def nodes(dump: str, gpu_mapping: str | None, everything: bool, output: str) -> 
 @click.command()
 @from_dump
 @gpu_mapping
-@click.option(
-    "--by", "level", metavar="LEVEL", help="A row for each domain of this level (rack, block, … or its label)."
-)
+@level
 @output("table", "json", "csv")
 def free(dump: str, gpu_mapping: str | None, level: str | None, output: str) -> None:
     """What is free by GPU class, and the largest gang of 1, 2, 4 and 8-GPU pods that fits now in one domain."""
@@ -47,7 +43,7 @@ def free(dump: str, gpu_mapping: str | None, level: str | None, output: str) -> 
     from berth.sources.assemble import read_snapshot
     from berth.views import records, room, tables
 
-    snapshot = read_snapshot(dump, now_s=time.time(), gpu_mapping=gpu_mapping)
+    snapshot = read_snapshot(dump, now_s=now_s(), gpu_mapping=gpu_mapping)
     found = Room(snapshot)
     rows = found.classes()
     if level:

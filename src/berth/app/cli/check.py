@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Mapping
 from typing import Any
 
 import click
 
-from berth.app.cli.options import from_dump, gpu_mapping, namespace, output, say_notes
+from berth.app.cli.options import from_dump, gpu_mapping, job, namespace, now_s, output, say_notes
 
 
 @click.command()
-@click.option("-f", "--filename", required=True, metavar="JOB", help="Manifest of the job; - for standard input.")
+@job
 @from_dump
 @namespace
 @gpu_mapping
@@ -43,7 +42,7 @@ def check(filename: str, dump: str, namespace: str | None, gpu_mapping: str | No
                 raise BadInput(filename, f"{workload.key}: {problem}")
     if namespace:
         workloads = [replace(w, namespace=namespace) for w in workloads]
-    snapshot = read_snapshot(dump, now_s=time.time(), gpu_mapping=gpu_mapping)
+    snapshot = read_snapshot(dump, now_s=now_s(), gpu_mapping=gpu_mapping)
     answers = what_if(snapshot, workloads)
     claims = [s.name for s in shapes if any(_mounts_claims(one.template) for one in s.sets)]
     unseen = [f"{name} mounts volume claims: where their volumes are was not considered" for name in claims]

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import Any
 
 import click
 
 from berth import __version__
+from berth.app.cli.streams import drop_output, prepare, say
 from berth.base.errors import BadInput
 
 INTERNAL = 70  # EX_SOFTWARE
+UNWRITTEN = 74  # EX_IOERR
+INTERRUPTED = 130
+UNREAD = 141  # as if by SIGPIPE: neither "it fits" nor "it does not"
 
 # name: (where the command is, what it does in a line)
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -27,8 +33,29 @@ COMMANDS: dict[str, tuple[str, str]] = {
 }
 
 
+class _ReaderGone(Exception):
+    """Whoever read the output has seen enough. Click would make exit code 1 of it, which says that a job does
+    not fit."""
+
+
+@contextmanager
+def _told_apart() -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:
+        raise _ReaderGone from None
+
+
 class _Lazy(click.Group):
     """Commands whose modules are imported when they are called: `--help` imports none of them."""
+
+    def make_context(self, *args: Any, **extra: Any) -> click.Context:
+        with _told_apart():
+            return super().make_context(*args, **extra)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with _told_apart():
+            return super().invoke(ctx)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -64,31 +91,37 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command. Nothing ends in a traceback; BERTH_TRACEBACK=1 shows it to those who mend Berth."""
     # What the imports made lives as long as the process; a short command need not look at it again.
     gc.freeze()
+    prepare()
     name = os.path.basename(sys.argv[0])  # noqa: PTH119
     prog = "kubectl berth" if name.startswith("kubectl-") else "berth"
     try:
-        sys.exit(cli.main(args=arguments, prog_name=prog, standalone_mode=False) or 0)
+        code = cli.main(args=arguments, prog_name=prog, standalone_mode=False) or 0
+        if sys.stdout is not None:
+            sys.stdout.flush()
+        sys.exit(code)
     except click.ClickException as error:
-        error.show()
+        with suppress(OSError):
+            error.show()
         sys.exit(error.exit_code)
-    except click.Abort:
-        sys.exit(130)
+    except (click.Abort, KeyboardInterrupt):
+        drop_output()
+        sys.exit(INTERRUPTED)
     except BadInput as error:
-        click.echo(f"berth: {error.sentence}", err=True)
+        say(f"berth: {error.sentence}")
         sys.exit(error.exit_code)
-    except BrokenPipeError:
-        # Whoever read the output has seen enough.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
-    except KeyboardInterrupt:
-        sys.exit(130)
+    except (_ReaderGone, BrokenPipeError):
+        drop_output()
+        sys.exit(UNREAD)
     except Exception as error:
         if os.environ.get("BERTH_TRACEBACK"):
             raise
-        click.echo(
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO):
+            drop_output()
+            say(f"berth: {error.filename or 'output'}: cannot be written: {error.strerror}. Make room and try again.")
+            sys.exit(UNWRITTEN)
+        say(
             f"berth: a fault of Berth's own: {type(error).__name__}: {error}. "
-            "Please report it, with the output of the same command under BERTH_TRACEBACK=1.",
-            err=True,
+            "Please report it, with the output of the same command under BERTH_TRACEBACK=1."
         )
         sys.exit(INTERNAL)
 

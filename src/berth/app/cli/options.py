@@ -2,22 +2,46 @@
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 import click
 
+from berth.app.cli.streams import say
+from berth.base.errors import BadInput
+
 Command = TypeVar("Command", bound=Callable[..., Any])
 
+
+def named(_: click.Context, __: click.Parameter, text: str | None) -> str | None:
+    """What is left empty, as by a variable that is not set, would otherwise mean the current folder."""
+    if text is not None and not text.strip():
+        raise click.BadParameter("it is empty. Write a name.")
+    return text
+
+
 from_dump = click.option(
-    "--from", "dump", required=True, metavar="DUMP",
+    "--from", "dump", required=True, metavar="DUMP", callback=named,
     help="File, folder or - with the output of `kubectl get nodes,pods -A -o json` (or yaml, gzip or not).",
 )  # fmt: skip
 gpu_mapping = click.option(
-    "--gpu-classes", "gpu_mapping", metavar="FILE",
+    "--gpu-classes", "gpu_mapping", metavar="FILE", callback=named,
     help="YAML that maps node labels to GPU classes, where nodes do not tell.",
 )  # fmt: skip
-namespace = click.option("-n", "--namespace", metavar="NAME", help="Namespace; default: the one of the manifest.")
+job = click.option(
+    "-f", "--filename", required=True, metavar="JOB", callback=named,
+    help="Manifest of the job; - for standard input.",
+)  # fmt: skip
+namespace = click.option(
+    "-n", "--namespace", metavar="NAME", callback=named, help="Namespace; default: the one of the manifest."
+)
+level = click.option(
+    "--by", "level", metavar="LEVEL", callback=named,
+    help="A row for each domain of this level (rack, block, … or its label).",
+)  # fmt: skip
 
 
 def output(*formats: str) -> Callable[[Command], Command]:
@@ -27,9 +51,21 @@ def output(*formats: str) -> Callable[[Command], Command]:
     )
 
 
+def now_s() -> float:
+    """Seconds since the epoch: the clock's, or what BERTH_NOW says, so that an answer can be had again."""
+    text = os.environ.get("BERTH_NOW", "").strip()
+    if not text:
+        return time.time()
+    try:
+        moment = datetime.fromisoformat(text)
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
+        raise BadInput("BERTH_NOW", f"{text!r} is no time.", "Write it as 2026-01-31T12:00:00Z.") from None
+
+
 def say_notes(notes: tuple[str, ...], most: int = 10) -> None:
     """What could not be seen, on stderr."""
     for note in notes[:most]:
-        click.echo(f"note: {note}", err=True)
+        say(f"note: {note}")
     if len(notes) > most:
-        click.echo(f"note: and {len(notes) - most} more (all in -o json)", err=True)
+        say(f"note: and {len(notes) - most} more (all in -o json)")

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import sys
-import time
 
 import click
 
-from berth.app.cli.options import from_dump, gpu_mapping, namespace, output, say_notes
+from berth.app.cli.options import from_dump, gpu_mapping, named, namespace, now_s, output, say_notes
 
 
 @click.command()
-@click.argument("workload")
+@click.argument("workload", callback=named)
 @from_dump
 @namespace
 @gpu_mapping
@@ -26,17 +25,18 @@ def why(workload: str, dump: str, namespace: str | None, gpu_mapping: str | None
     from difflib import get_close_matches
 
     from berth.base.errors import BadInput
+    from berth.base.units import counted
     from berth.model.reasons import Answer
     from berth.scheduling.answer import names_of, why
     from berth.sources.assemble import read_snapshot
     from berth.views import records, tables, verdicts
 
-    snapshot = read_snapshot(dump, now_s=time.time(), gpu_mapping=gpu_mapping)
+    snapshot = read_snapshot(dump, now_s=now_s(), gpu_mapping=gpu_mapping)
     answers = why(snapshot, workload, namespace)
     if not answers:
         names = names_of(snapshot)
         close = get_close_matches(workload, [n.rpartition("/")[2] for n in names] + names, 3, 0.6)
-        hint = f"Close to it: {', '.join(close)}." if close else f"The dump holds {len(names):,} workloads."
+        hint = f"Close to it: {', '.join(close)}." if close else f"The dump holds {counted(len(names), 'workload')}."
         where = f" in namespace {namespace}" if namespace else ""
         raise BadInput(dump, f"no workload or pod {workload!r}{where}.", hint)
     if output == "json":
