@@ -236,7 +236,7 @@ class Pod:
 
 def pods_of(workload):
     """The pods of every set's minimum. Pods of a slice are neighbours in the list; the last slice may be short."""
-    found = []
+    found: list[Pod] = []
     for s, pod_set in enumerate(workload.pod_sets):
         for i in range(pod_set.min_count):
             groups = [(w.level, "all") for w in workload.topology if w.required and not w.slice_size]
@@ -252,6 +252,10 @@ def fits(workload, snapshot, empty=False):
     """Some placement of the workload's minimum keeps every rule. `empty`: only DaemonSets run, all is mended."""
     if any(s.pod_class.unsupported for s in workload.pod_sets):
         return False
+    if not any(s.min_count for s in workload.pod_sets):
+        # Without a minimum one pod is enough, but not none.
+        of_one = [replace(workload, pod_sets=(replace(s, min_count=1),)) for s in workload.pod_sets if s.count]
+        return any(fits(one, snapshot, empty) for one in of_one)
     running = [a for a in snapshot.allocations if a.is_daemon] if empty else snapshot.allocations
     left = tuple(left_on(node, running, empty) for node in snapshot.nodes)
     return _Search(snapshot, pods_of(workload), empty).run(0, left, {})

@@ -95,15 +95,19 @@ def test_a_gang_is_placed_exactly_where_its_pods_can_join_in_some_order(snapshot
     workload = snapshot.workloads[0]
     assume(sum(s.min_count for s in workload.pod_sets) <= 4)
     assume(not any(w.slice_size for s in workload.pod_sets for w in (*s.topology, *workload.topology)))
-    plan = cycle(snapshot)
+    event(f"fits {assert_placed_exactly_where_pods_can_join(snapshot)}")
+
+
+def assert_placed_exactly_where_pods_can_join(snapshot):
+    workload, plan = snapshot.workloads[0], cycle(snapshot)
     fits = oracle.fits_beside(workload, snapshot)
-    event(f"fits {fits}")
     assert (0 not in plan.verdicts) == fits, plan.verdicts
     for verdict in plan.verdicts.values():
         assert all(cause.proven for cause in verdict.causes)
         if [c.reason for c in verdict.causes] == [Reason.PodsInTheWay]:
             alone = [replace(s, pod_class=without_others(s.pod_class), labels=()) for s in workload.pod_sets]
             assert oracle.fits(replace(workload, pod_sets=tuple(alone)), snapshot), verdict
+    return fits
 
 
 def without_others(pod_class):
