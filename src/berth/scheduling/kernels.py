@@ -79,23 +79,37 @@ def copies_on(need, ask, free, left, islands, pool):  # type: ignore[no-untyped-
 
 
 @compiled
+def _copies_in_island(left, islands, island, devices, milli):  # type: ignore[no-untyped-def]
+    """Copies that the devices of one island take: t of them use each device at most t times."""
+    total = 0
+    for g in range(left.shape[0]):
+        if islands[g] == island and left[g] >= milli:
+            total += left[g] // milli
+    copies = total // devices
+    while copies > 0:
+        usable = 0
+        for g in range(left.shape[0]):
+            if islands[g] == island and left[g] >= milli:
+                usable += min(left[g] // milli, copies)
+        if usable >= copies * devices:
+            return copies
+        copies -= 1
+    return 0
+
+
+@compiled
 def _copies_of_devices(left, islands, devices, milli, one_island):  # type: ignore[no-untyped-def]
     """Copies that the devices of a node take, each on `devices` different ones; and the block."""
     if one_island and devices > 1:
         copies = 0
         for first in range(left.shape[0]):
             # Each island is counted at its first device.
-            here = 0
-            seen = False
-            for g in range(left.shape[0]):
+            is_first = left[first] >= 0 and islands[first] >= 0
+            for g in range(first):
                 if left[g] >= 0 and islands[g] == islands[first]:
-                    if g < first:
-                        seen = True
-                        break
-                    if left[g] >= milli:
-                        here += 1
-            if not seen and left[first] >= 0 and islands[first] >= 0:
-                copies += here // devices
+                    is_first = False
+            if is_first:
+                copies += _copies_in_island(left, islands, islands[first], devices, milli)
         return copies, _GPUS
     total, able = 0, 0
     for g in range(left.shape[0]):

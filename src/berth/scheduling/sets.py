@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -86,19 +86,55 @@ def _one_by_one(
     wishes: Sequence[TopologyWish], who: Who, need: int, row: int, draft: Draft, scope: Mask, rank: Rank,
     room: GrowthRoom | None = None,
 ) -> bool:  # fmt: skip
-    """Pods that other pods keep off nodes: each looks at those before it. Domains are tried the tightest first."""
+    """Pods that other pods or the queue keep off nodes: each looks at those before it.
+
+    Domains are tried the tightest first, and within one the slices one after the other.
+    """
+    slices = next((w for w in wishes if w.slice_size), None)
     mark = draft.mark()
     for inside in _set_domains(wishes, need, row, draft, scope):
         placed = 0
-        while placed < need and put_next(row, who, draft, inside, rank, room):
-            placed += 1
+        while placed < need:
+            part = min(slices.slice_size, need - placed) if slices else need - placed
+            domains = _slice_domains(slices, part, row, draft, inside) if slices else [inside]
+            if not _some_domain(domains, part, row, who, draft, rank, room):
+                break
+            placed += part
         if placed == need:
             return True
-        if room is not None:
-            for put in draft.puts[mark:]:
-                room.take(put.node, -gpu_milli(who.pod_class.requests, who.pod_class.gpu_milli))
-        draft.undo_to(mark)
+        _undo(mark, who, draft, room)
     return False
+
+
+def _some_domain(
+    domains: Iterable[Mask], part: int, row: int, who: Who, draft: Draft, rank: Rank, room: GrowthRoom | None
+) -> bool:
+    """Put `part` pods, one by one, into the first of these domains that takes all of them."""
+    mark = draft.mark()
+    for inside in domains:
+        placed = 0
+        while placed < part and put_next(row, who, draft, inside, rank, room):
+            placed += 1
+        if placed == part:
+            return True
+        _undo(mark, who, draft, room)
+    return False
+
+
+def _undo(mark: int, who: Who, draft: Draft, room: GrowthRoom | None) -> None:
+    if room is not None:
+        milli = gpu_milli(who.pod_class.requests, who.pod_class.gpu_milli)
+        for put in draft.puts[mark:]:
+            room.take(put.node, -milli * put.count)
+    draft.undo_to(mark)
+
+
+def _slice_domains(wish: TopologyWish, part: int, row: int, draft: Draft, inside: Mask) -> Iterator[Mask]:
+    """The domains with room for one slice, the tightest first."""
+    level = level_of(wish, draft)
+    if level != -1:
+        for mask, _ in domains_with_room([(row, part)], level, draft, inside):
+            yield mask
 
 
 def put_next(row: int, who: Who, draft: Draft, inside: Mask, rank: Rank, room: GrowthRoom | None = None) -> bool:
@@ -123,9 +159,10 @@ def put_next(row: int, who: Who, draft: Draft, inside: Mask, rank: Rank, room: G
 def _set_domains(wishes: Sequence[TopologyWish], need: int, row: int, draft: Draft, scope: Mask) -> Iterator[Mask]:
     """The domains of the level that all pods of the set must share, or the scope itself."""
     levels = [level_of(w, draft) for w in wishes if not w.slice_size]
-    if -1 in levels:
+    every = [level_of(w, draft) for w in wishes]
+    if -1 in every:
         return
-    scope = labelled(scope, levels, draft)
+    scope = labelled(scope, every, draft)
     if not levels:
         yield scope
         return
@@ -143,9 +180,10 @@ def _nodes_for(
     order = rank.of_row(row, draft)
     slices = next((w for w in wishes if w.slice_size), None)
     whole = [level_of(w, draft) for w in wishes if not w.slice_size]
-    if -1 in whole:
+    every = [level_of(w, draft) for w in wishes]
+    if -1 in every:
         return None
-    scope = labelled(scope, whole, draft)
+    scope = labelled(scope, every, draft)
     if whole:
         level = max(whole)
         if level == len(columns.topology.levels):

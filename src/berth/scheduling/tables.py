@@ -20,6 +20,8 @@ from berth.scheduling.columns import Columns, by_node, columns_of, refill
 from berth.scheduling.feasibility import blocks_of, is_held, preference_of
 
 I64 = NDArray[np.int64]
+
+MOST = 2**31 - 1  # devices of one pod that a row can say; more are on no node
 I32 = NDArray[np.int32]
 U8 = NDArray[np.uint8]
 I16 = NDArray[np.int16]
@@ -209,7 +211,7 @@ def _numbers(pod_class: PodClass, columns: Columns) -> tuple[I64, I32]:
     for name, amount in pod_class.requests:
         column = columns.column(name)
         if is_accelerator(name) and (column in pools or pod_class.gpu_milli < WHOLE):
-            ask[:] = (column, amount, pod_class.gpu_milli, pod_class.least.link.lower() == "nvlink")
+            ask[:] = (column, min(amount, MOST), pod_class.gpu_milli, pod_class.least.link.lower() == "nvlink")
             if pod_class.gpu_milli < WHOLE:
                 continue
         need[column] = amount
