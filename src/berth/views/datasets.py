@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from berth.base.units import counted
-from berth.views.tables import QUIET_STYLE, Column, say, signs, table
+from berth.views.tables import QUIET_STYLE, Column, say, show_whole, signs, table
 
 STATE_STYLES = {"verified": "green", "missing": "yellow", "different": "bold red"}
 
@@ -68,7 +68,7 @@ def show(sets: Sequence[Dataset], screen: Console) -> None:
 def show_checked(checked: Sequence[Checked], screen: Console) -> None:
     """One line a set."""
     rows = [(one.dataset.name, Text(one.state, style=STATE_STYLES.get(one.state, "")), one.detail) for one in checked]
-    screen.print(table([Column("set"), Column("state"), Column("detail", folds=True)], rows))
+    show_whole(screen, table([Column("set"), Column("state"), Column("detail")], rows))
 
 
 def listed(sets: Sequence[Dataset]) -> dict[str, Any]:

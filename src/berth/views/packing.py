@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.text import Text
 
-from berth.views.tables import HEADER_STYLE, QUIET_STYLE, Column, Signs, say, signs, table
+from berth.views.tables import HEADER_STYLE, QUIET_STYLE, Column, Signs, say, show_whole, signs, table
 
 if TYPE_CHECKING:
     from berth.simulation.packing import Run, Summary
@@ -24,17 +24,17 @@ def show(runs: Sequence[Run], summaries: Sequence[Summary], screen: Console) -> 
     seeds = sorted({run.seed for run in runs})
     title = Text("Packing experiment", style=HEADER_STYLE)
     title.append(f"  pods arrive in random order and none leaves; {_seeds(seeds)}", style="not bold dim")
-    screen.print(title)
+    screen.print(title, soft_wrap=True)
     for load in LOADS:
         screen.print()
         head = Text("Unallocated GPUs in percent", style=HEADER_STYLE)
         note = f"  when pods have asked for {load} % of all GPUs; mean {draw.plus_minus} standard deviation"
         head.append(note, style="not bold dim")
-        screen.print(head)
-        screen.print(_unallocated(summaries, load, draw))
+        screen.print(head, soft_wrap=True)
+        show_whole(screen, _unallocated(summaries, load, draw))
     screen.print()
     screen.print(Text("All traces", style=HEADER_STYLE))
-    screen.print(_policies(summaries, draw))
+    show_whole(screen, _policies(summaries, draw))
     screen.print()
     note = (
         "Lower is better, * is the lowest of its row. Frag. rate: percent of the idle GPUs at 100 % that typical "
@@ -58,11 +58,12 @@ def _unallocated(summaries: Sequence[Summary], load: str, draw: Signs):
         values = [_at(of.get((trace, policy)), "mean", load) for policy in policies]
         spreads = [_at(of.get((trace, policy)), "sd", load) for policy in policies]
         rows.append((trace.removeprefix(source), *_cells(values, spreads, draw)))
-    if len(traces) > 1:
+    reached = [trace for trace in traces if any(_at(of.get((trace, p)), "mean", load) is not None for p in policies)]
+    if len(reached) > 1:
         means = [_mean([_at(of.get((t, p)), "mean", load) for t in traces]) for p in policies]
         blank = " " * len(f"{draw.plus_minus}0.00") if any(s.n > 1 for s in summaries) else ""
-        rows.append((f"mean of {len(traces)}", *_cells(means, [None] * len(means), draw, blank)))
-    name = Column(f"{source} trace" if source else "trace", folds=True)
+        rows.append((f"mean of {len(reached)}", *_cells(means, [None] * len(means), draw, blank)))
+    name = Column(f"{source} trace" if source else "trace")
     columns = [name, *(Column(policy, number=True) for policy in policies)]
     return table(columns, rows, indent=2, gap=1)
 

@@ -11,7 +11,20 @@ from rich.text import Text
 from berth.base.units import counted, duration
 from berth.model.reasons import Answer, Reason
 from berth.simulation.outcome import LeftWaiting, Outcome
-from berth.views.tables import BLOCKS, HEADER_STYLE, QUIET_STYLE, Column, Signs, bar, curve, pct, say, signs, table
+from berth.views.tables import (
+    BLOCKS,
+    HEADER_STYLE,
+    QUIET_STYLE,
+    Column,
+    Signs,
+    bar,
+    curve,
+    pct,
+    say,
+    show_whole,
+    signs,
+    table,
+)
 
 MOST_VERDICTS = 10
 FINAL_PLACES = 4  # of them, kept for what will never start
@@ -100,7 +113,7 @@ def _classes(outcome: Outcome, screen: Console, draw: Signs) -> None:
         Column("held back", number=True),
         *(Column(f"{times}{n}", number=True) for n in (1, 2, 4, 8)),
     )
-    screen.print(table(columns, rows, INDENT))
+    show_whole(screen, table(columns, rows, INDENT))
     _say(
         screen,
         f"{draw.full} allocated, {draw.empty} idle (mean of the day), {draw.held} held back: cordoned, not ready or",
@@ -139,7 +152,7 @@ def _waits(outcome: Outcome, screen: Console) -> None:
         Column("longest", number=True),
         Column("still waiting", number=True),
     )
-    screen.print(table(columns, rows, INDENT))
+    show_whole(screen, table(columns, rows, INDENT))
     screen.print()
 
 
