@@ -20,6 +20,7 @@ WORDS = {
     Answer.Never: ("NEVER", "bold red"),
 }
 MOST_NODES = 8
+ONLY_SET = "pods"  # what a set is called that has no name: "1 pod of pods" says nothing
 INDENT = 2
 
 
@@ -95,7 +96,8 @@ def _head(one: Answered, screen: Console, draw: Signs) -> None:
 
 def _placement(placed: Sequence[Placed], screen: Console, draw: Signs) -> None:
     for p in placed[:MOST_NODES]:
-        text = f"{counted(p.pods, 'pod')} of {p.pod_set} on {p.node}"
+        of = "" if p.pod_set == ONLY_SET else f" of {p.pod_set}"
+        text = f"{counted(p.pods, 'pod')}{of} on {p.node}"
         chosen = sorted({g for d in p.devices for g in d})
         if chosen:
             text += f", GPU{'' if len(chosen) == 1 else 's'} {', '.join(map(str, chosen))}"
