@@ -21,6 +21,7 @@ from berth.scheduling.draft import Draft
 from berth.scheduling.exact import Part, search
 from berth.scheduling.growth import grow
 from berth.scheduling.neighbours import Who
+from berth.scheduling.policy import Policy
 from berth.scheduling.scopes import scopes
 from berth.scheduling.sets import GrowthRoom, Rank, place_sets
 from berth.scheduling.wishes import gpu_milli_of, labelled, level_of, set_wishes, whole_level
@@ -28,13 +29,7 @@ from berth.scheduling.wishes import gpu_milli_of, labelled, level_of, set_wishes
 Mask = NDArray[np.bool_]
 
 MOST_PERMUTED = 4  # sets
-
-
-@dataclass(frozen=True)
-class Bound:
-    """How far the exact search may go before it says that it does not know."""
-
-    steps: int = 20_000
+SEARCH_STEPS = Policy().search_steps
 
 
 @dataclass
@@ -55,11 +50,12 @@ def place_gang(
     rank: Rank,
     room: GrowthRoom | None = None,
     bounds_minimum: bool = False,
+    steps: int = SEARCH_STEPS,
 ) -> Tried:
     """Put a workload's pods into the draft, or leave the draft as it was.
 
     `rows` are the class rows of its pod sets, `allowed` (N,) the nodes that its queue may use for its minimum,
-    `room` bounds what it may take above the minimum, and with `bounds_minimum` the minimum too.
+    `steps` bound the exact search. `room` bounds what it may take above the minimum, and with `bounds_minimum` the minimum too.
     """
     hardest_first = sorted(
         (s for s, pod_set in enumerate(workload.pod_sets) if pod_set.count),
@@ -73,7 +69,7 @@ def place_gang(
         set_of_put = place_sets(workload, rows, hardest_first, draft, scope, rank, bound)
         if set_of_put is None and not bounds_minimum and (len(hardest_first) > 1 or draft.neighbours is not None):
             for order in orders:
-                found, set_of_put = _search(workload, rows, order, draft, scope)
+                found, set_of_put = _search(workload, rows, order, draft, scope, steps)
                 proven = proven and found
                 if set_of_put is not None:
                     break
@@ -94,7 +90,7 @@ def _orders(workload: Workload, hardest_first: Sequence[int]) -> list[Sequence[i
 
 
 def _search(
-    workload: Workload, rows: Sequence[int], order: Sequence[int], draft: Draft, scope: Mask
+    workload: Workload, rows: Sequence[int], order: Sequence[int], draft: Draft, scope: Mask, steps: int
 ) -> tuple[bool, list[int] | None]:
     """Exact search for the minimum counts. (whether the answer is proven, pod set of each put or None)."""
     parts = []
@@ -113,5 +109,5 @@ def _search(
                 slice_level, slice_size, Who(workload.namespace, pod_set.labels, pod_set.pod_class),
             )
         )  # fmt: skip
-    found = search(parts, draft, scope, Bound().steps)
+    found = search(parts, draft, scope, steps)
     return found.proven, found.set_of_put
