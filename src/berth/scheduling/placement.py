@@ -55,7 +55,8 @@ def place_gang(
     """Put a workload's pods into the draft, or leave the draft as it was.
 
     `rows` are the class rows of its pod sets, `allowed` (N,) the nodes that its queue may use for its minimum,
-    `steps` bound the exact search. `room` bounds what it may take above the minimum, and with `bounds_minimum` the minimum too.
+    `steps` bound the exact search. `room` bounds what it may take above the minimum, and with `bounds_minimum` the
+    minimum too.
     """
     hardest_first = sorted(
         (s for s, pod_set in enumerate(workload.pod_sets) if pod_set.count),

@@ -121,8 +121,9 @@ class Round:
         """Place a workload whole, or leave the draft as it was."""
         workload, draft = self.workloads[w], self.draft
         tried = place_gang(
-            workload, self.rows[w], draft, self._allowed(w, closed), self.losses, self._growth(w, closed)
-        )
+            workload, self.rows[w], draft, self._allowed(w, closed), self.losses, self._growth(w, closed),
+            steps=self.policy.search_steps,
+        )  # fmt: skip
         if not tried.placed and self.ledger.limits_classes:
             # No class may take all of the gang: deal its pods to classes one by one.
             draft.drop()
