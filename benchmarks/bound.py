@@ -65,7 +65,7 @@ def held(given: Problem, columns: Columns, arrivals: np.ndarray) -> float:
     kinds = np.flatnonzero(given.milli > 0)
     best, centre, price = float("inf"), None, given.milli.copy()
     for _ in range(MOST_ROUNDS):
-        for tried in ([price] if centre is None else [CENTRE * centre + (1 - CENTRE) * price, price]):
+        for tried in [price] if centre is None else [CENTRE * centre + (1 - CENTRE) * price, price]:
             whole = np.rint(tried * PRICE_ONE).astype(np.int64)
             values, patterns = best_patterns(given, whole)
             proven = held_at_most(given, whole, values, arrivals)
@@ -86,7 +86,7 @@ def fits_up_to(given: Problem, columns: Columns, arrivals: np.ndarray) -> float:
     milli = np.where(given.many == 0, given.need * 20.0, given.milli) * given.can_run
     best, centre, price = float("inf"), None, milli
     for _ in range(MOST_ROUNDS):
-        for tried in ([price] if centre is None else [CENTRE * centre + (1 - CENTRE) * price, price]):
+        for tried in [price] if centre is None else [CENTRE * centre + (1 - CENTRE) * price, price]:
             # Prices count by their ratios alone: scaled so that rounding them loses nothing.
             scaled = tried * (given.capacity / max(float(tried @ arrivals), 1e-9))
             whole = np.rint(scaled * PRICE_ONE).astype(np.int64)

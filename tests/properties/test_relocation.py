@@ -218,8 +218,10 @@ def two_halves(**of_second):
     half = pod_class(1000, 1, 500)
     nodes = (machine(0, 8000, 1), machine(1, 8000, 1))
     second = {"pod_class": half, **of_second}
-    running = (Allocation("n0", "frozen", "a", half, devices=(0,)),
-               Allocation("n1", "default", "b", devices=(0,), **second))  # fmt: skip
+    running = (
+        Allocation("n0", "frozen", "a", half, devices=(0,)),
+        Allocation("n1", "default", "b", devices=(0,), **second),
+    )
     return Snapshot(nodes, running, waits(pod_class(1000, 1)), (CARD,))
 
 
@@ -230,6 +232,29 @@ def test_the_only_pod_that_may_move_moves():
     assert [(m.pod, m.node, m.devices) for m in found.moves] == [(1, 0, 1)]
     assert (found.node, found.devices, found.milli) == ((1,), (1,), 500)
     assert standing.may_move.tolist() == [False, True], "the caller's columns are left as they were"
+
+
+def test_what_the_caller_does_not_accept_is_undone():
+    snapshot = two_halves()
+    tables, draft, standing = opened(snapshot)
+    before, asked = state(draft), []
+
+    def refuse():
+        asked.append(draft.device_free.copy())
+        return False
+
+    assert make_room([tables.row(pod_class(1000, 1))], standing, draft, AsListed(), 1000, accepts=refuse) is None
+    assert [x.tolist() for x in asked] == [[[0], [0]]], "asked once, when all was in place"
+    assert all(np.array_equal(x, y) for x, y in zip(before, state(draft), strict=True))
+
+
+def test_a_pod_may_only_go_where_it_is_allowed():
+    snapshot = two_halves()
+    tables, draft, standing = opened(snapshot)
+    row = tables.row(pod_class(1000, 1))
+    assert make_room([row], standing, draft, AsListed(), 1000, where=np.array([True, False])) is None
+    assert make_room([row], standing, draft, AsListed(), 499) is None
+    assert make_room([row], standing, draft, AsListed(), 500, where=np.array([False, True])) is not None
 
 
 def test_a_pod_that_another_looks_at_stays():

@@ -88,7 +88,7 @@ def make_room(
     `rows` are their class rows, all of them or none: one after the other, each where it costs least after those
     before it. On success the transaction is open (commit or drop it); the draft's puts are the new places of
     all pods, its lifts the old ones. `where` (N,) are the nodes that the waiting pods may use. `accepts` is asked
-    when a pod and what moves for it are in place; where it says no the search goes on. Limits of queues are the
+    when a pod and what moves for it are in place; where it says no the next set is tried. Limits of queues are the
     caller's.
     """
     assert not draft.puts and not draft.lifts, "a transaction of its own"
@@ -122,6 +122,7 @@ class _Search:
     milli: int = 0
     proven: bool = True
     steps: int = 0
+    refused: bool = False  # the set at hand, by `accepts`
     _order: dict[int, list[int]] = field(default_factory=dict)
 
     def place(self, row: int, budget: int) -> bool:
@@ -179,7 +180,7 @@ class _Search:
 
     def _settle(self, row: int, n: int, pods: list[int]) -> bool:
         """Put the pods elsewhere and the waiting one in; or leave the draft as it was."""
-        self.steps = self.bounds.places_tried
+        self.steps, self.refused = self.bounds.places_tried, False
         standing = self.standing
         largest_first = sorted(pods, key=lambda p: (-int(standing.milli[p]), p))
         to: list[Move] = []
@@ -212,6 +213,8 @@ class _Search:
                     return True
                 to.pop()
                 draft.undo_to(mark)
+                if self.refused:
+                    return False  # other places are worse by the rank
         return False
 
     def _swap(self, row: int, n: int, pods: list[int]) -> bool:
@@ -226,6 +229,7 @@ class _Search:
             self._seat(row, n)
             if self.accepts is None or self.accepts():
                 return True
+            self.refused = True
             draft.undo_to(put)
             self.node.pop()
             self.devices.pop()
