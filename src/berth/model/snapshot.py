@@ -11,6 +11,16 @@ from berth.model.topology import Topology
 from berth.model.workload import Workload
 
 
+class Owner(Struct, frozen=True, gc=False):
+    """An object that owns pods of workloads with other names: the Job whose scheduler made a PodGroup for it, the
+    ReplicaSet of pods that stand alone. People ask for it by its name."""
+
+    namespace: str
+    kind: str
+    name: str
+    workloads: tuple[str, ...]  # keys, those that wait first
+
+
 class Snapshot(Struct, frozen=True, gc=False):
     """The cluster at `now_s` (seconds since the epoch).
 
@@ -27,6 +37,7 @@ class Snapshot(Struct, frozen=True, gc=False):
     demand: Demand = Demand()
     now_s: float = 0.0
     notes: tuple[str, ...] = ()
+    owners: tuple[Owner, ...] = ()
 
     def gpu_class(self, name: str) -> GpuClass | None:
         return next((c for c in self.gpu_classes if c.name == name), None)

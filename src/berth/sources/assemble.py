@@ -64,6 +64,7 @@ def snapshot_of(
         topology=topology,
         now_s=now_s,
         notes=(*told, *pods.notes(frozenset(inventory.nodes))),
+        owners=pods.owners(),
     )
 
 

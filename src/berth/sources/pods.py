@@ -7,19 +7,21 @@ from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
-from berth.dialects.membership import Membership, Memberships, PodFacts, index, merged, standings
+from berth.dialects.membership import Membership, Memberships, OwnerRef, PodFacts, index, merged, standings
+from berth.dialects.objects import chain
 from berth.model.cluster import Allocation
+from berth.model.snapshot import Owner
 from berth.model.workload import NodeTerm, PodClass, PodSet, TopologyWish, Workload
 from berth.sources.domains import Domains
 from berth.sources.inventory import Inventory, Key, Pairs, PodRecord
 from berth.sources.pod_class import with_inherited
 from berth.sources.pods_doubts import Doubts
 from berth.sources.selectors import both
+from berth.sources.suspended import GATE, suspended_workloads
 from berth.sources.volumes import volume_wishes
 
 # Owners whose pods come back on the same node: DaemonSets, and the node itself for static pods.
 _DAEMONS = ("DaemonSet", "Node")
-SUSPENDED = "suspended"  # told as a gate: somebody has to open it
 
 
 @dataclass(slots=True)
@@ -47,7 +49,8 @@ class Pods:
             knows_claims=bool(inventory.volume_claims),
             knows_groups=any(thing.get("kind") == "PodGroup" for thing in inventory.plain),
         )
-        memberships = Memberships(index(inventory.plain))
+        self._objects = index(inventory.plain)
+        memberships = Memberships(self._objects)
         for record in inventory.pods.values():
             membership = memberships.of(self._facts(record))
             key = inventory.share(membership.key)
@@ -64,8 +67,27 @@ class Pods:
         return tuple(self._held)
 
     def waiting(self) -> tuple[Workload, ...]:
-        """Workloads with a pod that has no node, has not ended and is not being deleted."""
-        return tuple(self._workload(group.members) for group in self._groups.values() if group.waits)
+        """Workloads with a pod that has no node, has not ended and is not being deleted; and suspended ones."""
+        waiting = [self._workload(group.members) for group in self._groups.values() if group.waits]
+        waiting.extend(suspended_workloads(self._inventory, self._objects, self._groups, self.doubts.contradictions))
+        return tuple(waiting)
+
+    def owners(self) -> tuple[Owner, ...]:
+        """The owners of pods, upwards, whose workloads go by other names; workloads that wait come first."""
+        chains: dict[tuple[str, tuple[OwnerRef, ...]], tuple[OwnerRef, ...]] = {}
+        found: dict[tuple[str, str, str], dict[str, None]] = {}
+        for key, group in sorted(self._groups.items(), key=lambda item: not item[1].waits):
+            for record, membership in group.members:
+                if not record.owners or record.has_ended or record.owners[0].kind in _DAEMONS:
+                    continue
+                refs = chains.get((record.namespace, record.owners))
+                if refs is None:
+                    links = chain(record.owners, record.namespace, self._objects)
+                    refs = chains[record.namespace, record.owners] = tuple(ref for ref, _ in links)
+                for ref in refs:
+                    if (ref.kind, ref.name) != (membership.kind, membership.name):
+                        found.setdefault((record.namespace, ref.kind, ref.name), {})[key] = None
+        return tuple(Owner(*named, tuple(keys)) for named, keys in found.items())
 
     def notes(self, nodes: frozenset[str]) -> tuple[str, ...]:
         """What is doubtful about pods, after `waiting`. `nodes` are the names of those that are known."""
@@ -152,7 +174,7 @@ class Pods:
             provenance = (*provenance, ("domain", f"its running pods are in {where}"))
         gates = {gate for r, _ in waiting for gate in r.gates}
         if membership.suspended:
-            gates.add(SUSPENDED)
+            gates.add(GATE)
         if membership.waits_for and self.doubts.knows_groups:
             gates.add(membership.waits_for)
         return Workload(

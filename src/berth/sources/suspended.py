@@ -1,0 +1,59 @@
+"""Workloads whose owner is suspended: nobody has created their pods, and they wait all the same.
+
+Kueue holds back every job in this way until it admits it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping
+from typing import Any
+
+from msgspec.structs import replace
+
+from berth.base.errors import BadInput
+from berth.dialects.objects import Objects, controlling, find, owner_refs
+from berth.dialects.owners import is_read, shapes_of
+from berth.model.workload import Workload
+from berth.sources.inventory import Inventory, seconds
+from berth.sources.manifests import workloads_of
+
+GATE = "spec.suspend"  # told as a gate: somebody has to open it
+_ENDED = frozenset(("Complete", "Completed", "Failed", "FailureTarget", "Finished", "Succeeded"))
+
+
+def suspended_workloads(
+    inventory: Inventory, objects: Objects, known: Container[str], doubts: dict[str, None]
+) -> list[Workload]:
+    """Those of which no pod is known. What cannot be read is put into `doubts`."""
+    found: list[Workload] = []
+    for thing in inventory.plain:
+        if not _may_wait(thing, objects):
+            continue
+        meta = thing["metadata"]
+        try:
+            shapes = [s for s in shapes_of(thing, "", objects) if s.suspended and s.key not in known]
+            made = workloads_of(shapes, priorities=inventory.priorities)
+        except BadInput as error:
+            doubts[f"{thing.get('kind')} {meta.get('namespace')}/{meta.get('name')}: {error.sentence}"] = None
+            continue
+        created = meta.get("creationTimestamp")
+        created_s = seconds(created) if isinstance(created, str) else 0.0
+        found.extend(replace(w, gates=tuple(sorted({*w.gates, GATE})), created_s=created_s) for w in made)
+    return found
+
+
+def _may_wait(thing: Mapping[str, Any], objects: Objects) -> bool:
+    """It asks for pods by itself (no owner that is at hand does), and has neither ended nor been deleted."""
+    meta = thing.get("metadata")
+    if not isinstance(meta, Mapping) or not meta.get("name") or meta.get("deletionTimestamp") or not is_read(thing):
+        return False
+    above = controlling(owner_refs(meta.get("ownerReferences")))
+    if above and find(objects, above.group, above.kind, str(meta.get("namespace") or ""), above.name) is not None:
+        return False
+    status = thing.get("status")
+    conditions = status.get("conditions") if isinstance(status, Mapping) else None
+    if not isinstance(conditions, list):
+        return True
+    return not any(
+        isinstance(c, Mapping) and c.get("type") in _ENDED and str(c.get("status")) == "True" for c in conditions
+    )
