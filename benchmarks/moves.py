@@ -4,7 +4,8 @@
 
 Needs the public data (BERTH_DATA). Unallocated GPU %, mean of the seeds. `bound` is from `benchmarks/bound.py
 --json` with the same seeds; without it that column is empty. `nearer` is the share of the distance to the bound
-that moves recover, and `moved` GPU milli moved in percent of what pods hold at the end.
+that moves recover, `moved` GPU milli moved in percent of what pods hold at the end, and `all fit` 100 − the load up
+to which everything could run: the fair mark for a policy that takes pods as they come (berth.simulation.bound).
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ NAN = float("nan")
 
 
 def rows_of(runs: list[Run], bounds: dict[str, dict]) -> dict[str, list[float]]:
-    """By trace: at each load without, with, bound and share recovered in percent; then moved %."""
+    """By trace: at each load without, with, bound and share recovered in percent; then moved % and `all fit`."""
     rows: dict[str, list[float]] = {}
     for trace in dict.fromkeys(run.trace for run in runs):
         name = trace.removeprefix("openb:")
@@ -40,7 +41,7 @@ def rows_of(runs: list[Run], bounds: dict[str, dict]) -> dict[str, list[float]]:
             before, after = (mean(r.unallocated_gpu_pct[load] for r in some) for some in (without, having))
             bound = bounds.get(name, {}).get(load, NAN)
             row += [before, after, bound, 100 * (before - after) / (before - bound)]
-        row.append(mean(r.moved_pct for r in having))
+        row += [mean(r.moved_pct for r in having), bounds.get(name, {}).get("all_fit", NAN)]
         rows[name] = row
     return rows
 
@@ -48,7 +49,7 @@ def rows_of(runs: list[Run], bounds: dict[str, dict]) -> dict[str, list[float]]:
 def table(rows: dict[str, list[float]]) -> str:
     """One row a trace and their mean. The share of the mean row is that of the mean distances."""
     heads = [f"{head}@{load}" for load in LOADS for head in ("without", "with", "bound", "nearer")]
-    lines = [f"{'trace':<12}" + "".join(f"{head:>12}" for head in (*heads, "moved %"))]
+    lines = [f"{'trace':<12}" + "".join(f"{head:>12}" for head in (*heads, "moved %", "all fit"))]
     total = [mean(column) for column in zip(*rows.values(), strict=True)]
     for at in range(0, 4 * len(LOADS), 4):
         total[at + 3] = 100 * (total[at] - total[at + 1]) / (total[at] - total[at + 2])

@@ -269,6 +269,22 @@ def test_a_pod_that_another_looks_at_stays():
     assert make_room([tables.row(pod_class(1000, 1))], standing, draft, AsListed(), 1000) is None
 
 
+def test_counts_of_neighbours_follow_a_move_and_its_undoing():
+    apart = PodTerm(LabelSelector((("app", "web"),)), "kubernetes.io/hostname")
+    lonely = Allocation("n0", "default", "c", PodClass(resources({"cpu": 100}), apart=(apart,)))
+    snapshot = two_halves(labels=(("app", "db"),))
+    snapshot = Snapshot(snapshot.nodes, (*snapshot.allocations, lonely), snapshot.workloads, (CARD,))
+    tables, draft, standing = opened(snapshot)
+    assert standing.may_move.tolist() == [False, True, False], "the pod with a term stays, who it ignores may move"
+    before = sorted(n for n, _ in draft.neighbours.pods)
+    found = make_room([tables.row(pod_class(1000, 1))], standing, draft, AsListed(), 1000)
+    assert len(found.moves) == 1
+    assert [n for n, who in draft.neighbours.pods if who.labels] == [0]
+    draft.drop()
+    assert sorted(n for n, _ in draft.neighbours.pods) == before
+    assert [n for n, who in draft.neighbours.pods if who.labels] == [1]
+
+
 def test_pods_whose_devices_are_in_doubt_stay():
     half = pod_class(1000, 1, 500)
     nodes = (machine(0, 8000, 1), machine(1, 8000, 1))
