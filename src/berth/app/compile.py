@@ -6,6 +6,8 @@ is compiled for the types with which the product calls it, by making small decis
 
 from __future__ import annotations
 
+from functools import partial
+
 from berth.model.cluster import Device, GpuClass, Node
 from berth.model.queue import Queue
 from berth.model.resources import resources
@@ -46,6 +48,7 @@ def small_cluster() -> Snapshot:
 
 def main() -> None:
     """Make every decision that needs compiled code once."""
+    from berth.simulation import moves
     from berth.simulation.baselines import BASELINES
     from berth.simulation.inflation import offer, prepare
     from berth.simulation.packing import run
@@ -55,6 +58,7 @@ def main() -> None:
     offered = offer(prepare(TINY), 1)
     for name, policy in BASELINES.items():
         run(name, policy, TINY.name, offered)
+    run("berth+moves", partial(moves.placements, percent=100.0), TINY.name, offered)
 
 
 if __name__ == "__main__":
