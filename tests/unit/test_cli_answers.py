@@ -112,3 +112,38 @@ def test_a_clock_that_cannot_be_read(monkeypatch, now):
     ran = here("nodes", "--from", CLUSTER)
     assert (ran.code, ran.out) == (2, "")
     assert ran.err == f"berth: BERTH_NOW: '{now}' is no time. Write it as 2026-01-31T12:00:00Z.\n"
+
+
+COPIES = """
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: REPLICAS
+  template: {spec: {containers: [{name: c, resources: {limits: {nvidia.com/gpu: GPUS}}}]}}
+"""
+
+
+def copies(tmp_path, replicas: int, gpus: int, *more: str):
+    job = tmp_path / "job.yaml"
+    job.write_text(COPIES.replace("REPLICAS", str(replicas)).replace("GPUS", str(gpus)))
+    return here("check", "-f", str(job), "--from", CLUSTER, *more)
+
+
+def test_copies_that_are_refused_alike_share_one_block(tmp_path):
+    ran = copies(tmp_path, 500, 8)
+    blocks = ran.out.split("\n\n")
+    assert ran.code == 1
+    assert [b.split("\n")[0][:8] for b in blocks] == ["FITS NOW", "NOT YET "]
+    assert blocks[1].rstrip().endswith("the same holds for 498 more workloads, up to default/web-499")
+    assert len(json.loads(copies(tmp_path, 500, 8, "-o", "json").out)["answers"]) == 500
+
+
+def test_large_numbers_are_written_out(tmp_path):
+    assert "Deployment · 1 pod · 1,000,000 GPUs" in copies(tmp_path, 1, 1_000_000).out
+
+
+def test_more_copies_than_are_looked_at(tmp_path):
+    ran = copies(tmp_path, 100_001, 1)
+    assert ran.code == 2
+    assert "job.yaml: Deployment web: it asks for 100,001 independent pods, and 100,000 at most" in ran.err

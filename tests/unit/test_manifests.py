@@ -240,3 +240,15 @@ def test_a_captured_gang_that_was_none() -> None:
     # The labels of this test are not what KAI joins pods by; the report shows one PodGroup for each pod.
     assert [s.name for s in read] == ["gang-worker-0", "gang-worker-1"]
     assert all("annotation pod-group-name" in s.contradictions[0] for s in read)
+
+
+def test_two_objects_of_one_name_are_refused() -> None:
+    pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: NAME, namespace: NS}\nspec: {containers: [{name: c}]}\n---\n"
+    one, other = pod.replace("NAME", "a").replace("NS", "x"), pod.replace("NAME", "a").replace("NS", "y")
+    assert len(shapes_in((one + other).encode(), "f.yaml")) == 2
+    with pytest.raises(BadInput) as refused:
+        shapes_in((one + other + one).encode(), "f.yaml")
+    assert refused.value.where == "f.yaml: Pod a: metadata.name"
+    assert refused.value.exit_code == 2
+    generated = one.replace("name: a,", "generateName: a-,")
+    assert len(shapes_in((generated + generated).encode(), "f.yaml")) == 2

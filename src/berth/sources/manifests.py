@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from berth.base.errors import BadInput
 from berth.base.units import counted
 from berth.dialects.grouping import grouped
-from berth.dialects.objects import index
+from berth.dialects.objects import group_of, index
 from berth.dialects.owners import API_GROUPS, READERS, is_read, shapes_of
 from berth.dialects.shape import SetShape, Shape
 from berth.model.workload import PodClass, PodSet, Workload
@@ -66,6 +66,7 @@ def shapes_in(content: bytes, where: str) -> list[Shape]:
         held = ", ".join(sorted({str(thing.get("kind")) for thing in manifests})) or "nothing"
         kinds = ", ".join(sorted({kind for _, kind in READERS}))
         raise BadInput(where, f"it holds no workload ({held}).", _meant(skipped) or f"Berth reads {kinds}.")
+    _refuse_repeated(workloads, where)
     objects = index(manifests)
     shapes: list[Shape] = []
     for thing in workloads:
@@ -95,7 +96,9 @@ def workloads_of(
     for shape in shapes:
         if shape.copies > MOST_COPIES:
             raise BadInput(
-                shape.where, f"{counted(shape.copies, 'independent pod')} are more than {MOST_COPIES:,}.", "Ask less."
+                f"{shape.where}: {shape.kind} {shape.name}",
+                f"it asks for {counted(shape.copies, 'independent pod')}, and {MOST_COPIES:,} at most are looked at.",
+                "Check fewer: pods that are alike get the same answer.",
             )
         sets = tuple(_pod_set(one, shape, convert) for one in shape.sets if one.count)
         if not sets:
@@ -221,6 +224,20 @@ def _asks_for_pods(thing: Mapping[str, Any], where: str) -> bool:
         group = API_GROUPS[kind]
         raise BadInput(f"{where}: apiVersion", "it is missing.", f"Write that of {kind}: {group or 'v1'}.")
     return False
+
+
+def _refuse_repeated(workloads: Sequence[Mapping[str, Any]], where: str) -> None:
+    """Of two objects of one name the later would replace the first: both together is nothing that can be had."""
+    seen: set[tuple[str, ...]] = set()
+    for thing in workloads:
+        meta = thing.get("metadata")
+        if not isinstance(meta, Mapping) or not isinstance(name := meta.get("name"), str) or not name:
+            continue
+        key = (group_of(str(thing.get("apiVersion"))), str(thing["kind"]), str(meta.get("namespace") or ""), name)
+        if key in seen:
+            problem = f'"{name}" is the name of another {thing["kind"]} of the same namespace in this file.'
+            raise BadInput(f"{where}: {_name(thing)}: metadata.name", problem, "Give each its own name.")
+        seen.add(key)
 
 
 # ---- words

@@ -114,7 +114,7 @@ def amount(name: str, value: wire.Quantity, path: str, problems: Problems) -> in
     except QuantityError:
         return _unlawful(name, text, path, problems)
     if found < 0:
-        problems.say(field_path(path, name), text, "an amount is never negative.")
+        problems.say(field_path(path, name), text, "an amount is never negative. Write 0 or more.")
         return 0
     return found
 
@@ -127,12 +127,12 @@ def _unlawful(name: str, text: str, path: str, problems: Problems) -> int:
         problems.say(where, text, "not a quantity. Write a number with a unit, such as 500m, 2 or 80Gi.")
         return 0
     if rounded_up < 0:
-        problems.say(where, text, "an amount is never negative.")
+        problems.say(where, text, "an amount is never negative. Write 0 or more.")
         return 0
     if is_accelerator(name):
         rule = "GPUs are whole numbers. Ask for a MIG profile or a shared resource instead."
     else:
-        rule = "this resource comes in whole numbers only."
+        rule = "this resource comes in whole numbers only. Write one."
     problems.say(where, text, rule)
     return rounded_up
 

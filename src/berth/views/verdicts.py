@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from berth.base.units import counted, duration
+from berth.base.units import counted, duration, from_milli
 from berth.model.reasons import BLOCK_WORDS, Answer, Verdict
 from berth.scheduling.answer import Answered, Placed
 from berth.views.records import cause_record
@@ -25,9 +25,10 @@ INDENT = 2
 
 
 def show(answers: Sequence[Answered], screen: Console) -> None:
-    """One block for each workload."""
+    """One block for each workload; copies that get the same refusal share one."""
     draw = signs(screen)
-    for i, one in enumerate(answers):
+    for i, alike in enumerate(_alike(answers)):
+        one = alike[0]
         if i:
             screen.print()
         _head(one, screen, draw)
@@ -37,6 +38,28 @@ def show(answers: Sequence[Answered], screen: Console) -> None:
             _causes(one.verdict, screen)
         for line in one.remarks:
             _line(screen, line, style=QUIET_STYLE)
+        if len(alike) > 1:
+            last = alike[-1].workload.key
+            _line(screen, f"the same holds for {counted(len(alike) - 1, 'more workload')}, up to {last}")
+
+
+def _alike(answers: Sequence[Answered]) -> list[list[Answered]]:
+    """Answers in their order; those that refuse their neighbour's twin for the same causes are one group."""
+    groups: list[list[Answered]] = []
+    for one in answers:
+        before = groups[-1][0] if groups else None
+        if (
+            before is not None
+            and one.verdict.causes
+            and one.verdict.causes == before.verdict.causes
+            and one.workload.pod_sets == before.workload.pod_sets
+            and (one.workload.namespace, one.workload.kind) == (before.workload.namespace, before.workload.kind)
+            and (one.rules, one.remarks) == (before.rules, before.remarks)
+        ):
+            groups[-1].append(one)
+        else:
+            groups.append([one])
+    return groups
 
 
 def record(one: Answered) -> dict[str, Any]:
@@ -87,7 +110,7 @@ def _head(one: Answered, screen: Console, draw: Signs) -> None:
     head.append(one.workload.key)
     facts = [one.workload.kind, counted(one.workload.pod_count, "pod")]
     if one.gpus:
-        facts.append(f"{one.gpus:g} GPU{'' if one.gpus == 1 else 's'}")
+        facts.append(f"{from_milli(round(one.gpus * 1000))} GPU{'' if one.gpus == 1 else 's'}")
     if one.waited_s > 0:
         facts.append(f"waits {duration(one.waited_s)}")
     head.append("  " + f" {draw.dot} ".join(facts), style=QUIET_STYLE)
