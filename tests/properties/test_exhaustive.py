@@ -21,7 +21,7 @@ ODD = Size(nodes=5, pods=4, gates=False, priorities=False)
 MOST_PODS = 5
 
 exhaustively = settings(
-    max_examples=400, deadline=None, derandomize=True,
+    max_examples=300, deadline=None, derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],
 )  # fmt: skip
 

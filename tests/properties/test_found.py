@@ -13,7 +13,7 @@ from berth.model.queue import ANY_CLASS, Queue
 from berth.model.resources import resources
 from berth.model.snapshot import Snapshot
 from berth.model.topology import HOST_LABEL, Topology
-from berth.model.workload import Capability, LabelSelector, PodClass, PodSet, PodTerm, TopologyWish, Workload
+from berth.model.workload import Capability, LabelSelector, PodClass, PodSet, PodTerm, Spread, TopologyWish, Workload
 from berth.scheduling.cycle import cycle
 
 RULES = [
@@ -28,6 +28,7 @@ RULES = [
 ]
 APP = (("app", "a"),)
 NEAR = (PodTerm(LabelSelector(APP), HOST_LABEL),)
+SPREAD = (Spread(LabelSelector(APP), HOST_LABEL, max_skew=1, min_domains=2),)
 RACKS = TopologyWish("rack", slice_size=2)
 NVLINK = Capability(link="nvlink")
 
@@ -133,6 +134,10 @@ FOUND = {
     "a set near the next one": snapshot(
         [node("n0"), node("n1")], gang(each(gpus(near=NEAR), 2), each(gpus(near=NEAR), 2, labels=APP))
     ),
+    "a set that spreads goes first": snapshot(
+        [node("n0")],
+        gang(each(gpus(), 2, labels=APP), each(gpus(spread=SPREAD), 1, labels=APP)),
+    ),
     "a second look stays within the limit": snapshot(
         [node("n0")],
         gang(each(gpus(near=NEAR), 1), name="reader", queue="q", priority=1),
@@ -168,7 +173,7 @@ def test_it_is_placed_exactly_where_it_fits(name):
     test_exhaustive.assert_never_exactly_where_too_small(FOUND[name])
 
 
-@pytest.mark.parametrize("name", ["a set near the next one"])
+@pytest.mark.parametrize("name", ["a set near the next one", "a set that spreads goes first"])
 def test_it_is_placed_exactly_where_its_pods_can_join(name):
     test_neighbours.assert_placed_exactly_where_pods_can_join(FOUND[name])
 

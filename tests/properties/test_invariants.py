@@ -19,7 +19,7 @@ from berth.scheduling.cycle import cycle
 from berth.scheduling.tables import Tables
 
 often = settings(
-    max_examples=250, deadline=None, derandomize=True,
+    max_examples=200, deadline=None, derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],
 )  # fmt: skip
 
