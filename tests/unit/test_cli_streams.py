@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from pathlib import Path
 
 import pytest
 from cli_runs import CLUSTER, here, shell
+
+from berth.app.cli import compiled
 
 CHECK = "$BERTH check -f examples/llm-one-rack.yaml --from examples/cluster.yaml"
 NODES = "$BERTH nodes --from examples/cluster.yaml"
@@ -82,10 +86,41 @@ def test_what_is_left_empty_is_a_usage_error(arguments):
     assert "it is empty. Write a name." in ran.err
 
 
-def test_without_numba_and_without_a_place_for_its_cache():
-    blocked = "import sys; sys.modules['numba'] = None; from berth.app.cli.main import main; main()"
-    check = "check -f examples/pytorchjob.yaml --from examples/cluster.yaml"
-    compiled = shell(f"$BERTH {check}")
-    assert compiled.code == 0
-    assert shell(f'{sys.executable} -c "{blocked}" {check}') == compiled
-    assert shell(f"$BERTH {check}", NUMBA_CACHE_DIR="/proc/nowhere", HOME="/nonexistent") == compiled
+CHECKED = "check -f examples/pytorchjob.yaml --from examples/cluster.yaml"
+NO_NUMBA = "import sys; sys.modules['numba'] = None; from berth.app.cli.main import main; main()"
+
+
+def test_without_numba_the_answer_is_the_same():
+    assert shell(f'{sys.executable} -c "{NO_NUMBA}" {CHECKED}') == shell(f"$BERTH {CHECKED}")
+
+
+def test_an_experiment_without_numba_says_what_it_needs(tmp_path):
+    ran = shell(f'{sys.executable} -c "{NO_NUMBA}" simulate packing --trace {tmp_path}')
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err == "berth: simulate packing --trace: needs Numba, which is not installed. Install it.\n"
+
+
+def test_a_cache_that_cannot_be_written():
+    ran = shell(f"$BERTH {CHECKED}", NUMBA_CACHE_DIR="/proc/nowhere", HOME="/nonexistent", XDG_CACHE_HOME="/proc/none")
+    assert ran == shell(f"$BERTH {CHECKED}")
+
+
+def test_nowhere_to_keep_compiled_code(tmp_path, monkeypatch):
+    for name in ("NUMBA_CACHE_DIR", "NUMBA_DISABLE_JIT"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(compiled, "_is_writable", lambda folder: False)
+    compiled.plain_unless_kept()
+    assert os.environ.pop("NUMBA_DISABLE_JIT") == "1"
+    compiled.kept_for_now()
+    folder = Path(os.environ.pop("NUMBA_CACHE_DIR"))
+    assert folder.is_dir()
+    folder.rmdir()
+
+
+def test_somewhere_to_keep_compiled_code(tmp_path, monkeypatch):
+    for name in ("NUMBA_CACHE_DIR", "NUMBA_DISABLE_JIT"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(compiled, "_SOURCES", tmp_path)
+    compiled.plain_unless_kept()
+    compiled.kept_for_now()
+    assert not {"NUMBA_CACHE_DIR", "NUMBA_DISABLE_JIT"} & set(os.environ)

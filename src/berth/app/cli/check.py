@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from berth.app.cli.compiled import plain_unless_kept
 from berth.app.cli.options import from_dump, gpu_mapping, job, namespace, now_s, output, say_notes
 
 
@@ -23,6 +24,7 @@ def check(filename: str, dump: str, namespace: str | None, gpu_mapping: str | No
     JOB is a Pod, Job, PyTorchJob, MPIJob, JobSet, Deployment, StatefulSet, LeaderWorkerSet, RayCluster,
     RayJob, TrainJob or Volcano Job. Exit code: 0 it fits, 1 it does not, 2 a bad JOB, 3 an unreadable DUMP.
     """
+    plain_unless_kept()
     from msgspec.structs import replace
 
     from berth.base.errors import BadInput

@@ -6,12 +6,16 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from importlib.util import find_spec
 from math import isnan
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
 
 import click
+
+from berth.app.cli.compiled import kept_for_now
+from berth.base.errors import BadInput
 
 if TYPE_CHECKING:
     from berth.simulation.offer import Policy
@@ -129,6 +133,7 @@ def packing(
     have asked for 130 % of all GPUs, none leaves, and what counts is the share of GPUs that no pod could
     be given.
     """
+    kept_for_now()
     if traces is None:
         _refuse_for_day(policies, seeds, plot, moves)
         _day(seeds[0] if seeds else DAY_SEED, output, demand == "learned")
@@ -186,6 +191,8 @@ def _experiment(
     demand: str,
     moves: float,
 ) -> None:
+    if find_spec("numba") is None:
+        raise BadInput("simulate packing --trace", "needs Numba, which is not installed.", "Install it.")
     from berth.simulation.packing import experiment, summaries
     from berth.sources.traces import PUBLISHED_VARIANTS, read_trace
     from berth.views import curves, records, tables

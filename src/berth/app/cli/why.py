@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from berth.app.cli.compiled import plain_unless_kept
 from berth.app.cli.options import from_dump, gpu_mapping, named, namespace, now_s, output, say_notes
 from berth.base.errors import BadInput
 
@@ -29,6 +30,7 @@ def why(workload: str, dump: str, namespace: str | None, gpu_mapping: str | None
     understood, too. Pods of every scheduler are answered for, and it says whose rules apply. Exit code: 0 it runs
     or would fit, 1 it does not fit, 2 no such workload, 3 an unreadable DUMP.
     """
+    plain_unless_kept()
     from berth.model.reasons import Answer
     from berth.scheduling.answer import why
     from berth.sources.assemble import read_snapshot

@@ -1,0 +1,54 @@
+"""Where compiled loops are kept, and what happens where nothing can be kept.
+
+Numba keeps them beside the sources, else in the user's cache. An image whose files are read-only and whose user has
+no home has neither: there Numba refuses to compile for keeps, and compiling anew for one answer would take many times
+as long as the answer. So the plain functions answer, and only a simulation compiles, for itself.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+import berth
+
+_SOURCES = Path(berth.__file__).parent / "scheduling"
+
+
+def plain_unless_kept() -> None:
+    """For a command that makes one decision."""
+    if not _can_be_kept():
+        os.environ.setdefault("NUMBA_DISABLE_JIT", "1")
+
+
+def kept_for_now() -> None:
+    """For a command that makes a hundred thousand: a folder that lives as long as the process."""
+    if _can_be_kept():
+        return
+    try:
+        folder = tempfile.mkdtemp(prefix="berth-")
+    except OSError:
+        os.environ.setdefault("NUMBA_DISABLE_JIT", "1")
+        return
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    os.environ["NUMBA_CACHE_DIR"] = folder
+
+
+def _can_be_kept() -> bool:
+    """Numba finds a place, by the order in which it looks for one."""
+    named = os.environ.get("NUMBA_CACHE_DIR")
+    users = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    places = [_SOURCES / "__pycache__", *([Path(named)] if named else []), Path(os.path.expanduser(users), "numba")]  # noqa: PTH111
+    return any(_is_writable(place) for place in places)
+
+
+def _is_writable(folder: Path) -> bool:
+    """It can be written to, or made."""
+    try:
+        existing = next(f for f in (folder, *folder.parents) if f.exists())
+        return existing.is_dir() and os.access(existing, os.W_OK | os.X_OK)
+    except (OSError, StopIteration, RuntimeError):
+        return False
