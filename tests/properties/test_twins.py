@@ -263,7 +263,8 @@ def test_prices_and_worth(economy):
                     pods[j] += count
                     used += count * kinds[j].cpu if lane == 0 else 0.0
             in_first += cpu if lane == 0 else 0
-        idle_cpu += max(0.0, in_first - used)
+        idle_cpu += in_first - used
+    idle_cpu = max(0.0, idle_cpu)
     assert scratch.wanted.tolist() == pytest.approx([pods[j] for j in range(len(kinds))], rel=1e-6, abs=1e-7)
     new, new_cpu_price = plain_prices.moved(kinds, old, cpu_price, pods, idle_cpu, KNOBS.eta)
     assert price.tolist() == pytest.approx([*new, new_cpu_price], rel=1e-6, abs=2e-6)

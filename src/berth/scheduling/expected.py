@@ -7,6 +7,7 @@ same kinds may use are one group, and are looked up in the same tables.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,7 @@ Mask = NDArray[np.bool_]
 
 MOST_GROUPS = 64
 MOST_KINDS = 256
+LEAST_IMAGINED = 0.5  # part of imagined pods where nobody asks for a device
 
 
 def kinds_of(rows: I64, tables: Tables) -> tuple[I64, I64]:
@@ -51,24 +53,32 @@ def shares_of(kind: I64, demand: F64, kinds: int) -> F64:
     return shares / total if total > 0 else shares
 
 
-def mix_of(first: I64, shares: F64, tables: Tables, columns: Columns) -> tuple[Mix, I64]:
-    """The mix, and (N,) the group of each node."""
+def mix_of(first: I64, shares: F64, imagined: float, tables: Tables, columns: Columns) -> tuple[Mix, I64]:
+    """The mix, and (N,) the group of each node. `imagined` is the part of pods that nobody has asked for yet."""
     ask = tables.ask[first].astype(np.int64)
-    devices, milli = ask[:, 1], ask[:, 2]
+    cpu = tables.need[first, 0].astype(np.float64)
     would_do: Mask = tables.static[first] == Block.Nothing
-    allowed: Mask = would_do & (columns.pool == ask[:, :1]) & (devices[:, None] > 0)
+    allowed: Mask = would_do & (columns.pool == ask[:, :1]) & (ask[:, 1:2] > 0)
+    if not (shares[allowed.any(axis=1)] > 0).any():
+        imagined = 1.0 if not shares.any() else max(imagined, LEAST_IMAGINED)
+    if imagined > 0:
+        more = _imagined(columns)
+        ask, cpu = np.concatenate([ask, more.ask]), np.concatenate([cpu, more.cpu])
+        allowed = np.concatenate([allowed, more.allowed])
+        shares = np.concatenate([shares * (1.0 - imagined), more.share * imagined])
+    devices, milli = ask[:, 1], ask[:, 2]
     on_devices = allowed.any(axis=1)
     group, patterns = _groups(allowed)
     one_by_one = on_devices & ((devices == 1) | (milli < WHOLE))
     several = on_devices & ~one_by_one
     size = -(-milli // LEVEL)
     sizes, counts = np.unique(size[one_by_one]), np.unique(devices[several])
-    channel = np.full(len(first), -1, np.int64)
+    channel = np.full(len(ask), -1, np.int64)
     channel[one_by_one] = np.searchsorted(sizes, size[one_by_one])
     channel[several] = len(sizes) + np.searchsorted(counts, devices[several])
     mix = Mix(
         share=shares,
-        cpu=tables.need[first, 0].astype(np.float64),
+        cpu=cpu,
         milli=np.where(on_devices, devices * milli, 0).astype(np.float64),
         channel=channel,
         parts=np.where(one_by_one, devices, 1).astype(np.float64),
@@ -77,6 +87,41 @@ def mix_of(first: I64, shares: F64, tables: Tables, columns: Columns) -> tuple[M
         counts=counts,
     )
     return mix, group
+
+
+class _More(NamedTuple):
+    """Kinds beside those that were asked for, as columns: ask (J, 4), cpu (J,), allowed (J, N), share (J,)."""
+
+    ask: I64
+    cpu: F64
+    allowed: Mask
+    share: F64
+
+
+def _imagined(columns: Columns) -> _More:
+    """Pods of 1, 2, 4, … whole devices of each kind of node, with half the CPU that goes with them.
+
+    They stand for what may come: without them a node would be worth nothing to whom nobody has asked for yet, and
+    pods would be strewn over nodes that should stay whole. Each size has the same part of the devices.
+    """
+    count = (columns.device_free >= 0).sum(axis=1)
+    lines: list[tuple[int, int, float]] = []
+    allowed: list[Mask] = []
+    for resource in np.unique(columns.pool[(columns.pool >= 0) & (count > 0)]).tolist():
+        there = columns.pool == resource
+        cpu = float(np.maximum(columns.empty[there, 0], 0).sum()) / float(count[there].sum())
+        devices = 1
+        while (there & (count >= devices)).any():
+            lines.append((resource, devices, devices * cpu / 2))
+            allowed.append(there & (count >= devices))
+            devices *= 2
+    share = np.array([1.0 / devices for _, devices, _ in lines])
+    return _More(
+        np.array([(resource, devices, WHOLE, 0) for resource, devices, _ in lines], np.int64).reshape(-1, 4),
+        np.array([cpu for _, _, cpu in lines]),
+        np.array(allowed, bool).reshape(len(lines), columns.size),
+        share / share.sum() if len(share) else share,
+    )
 
 
 def _groups(allowed: Mask) -> tuple[I64, Mask]:

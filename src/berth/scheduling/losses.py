@@ -30,16 +30,18 @@ class Losses:
     rows: I64
     demand: F64
     policy: Policy
+    is_stated: bool
     _market: Market | None = None
 
     @classmethod
-    def of(cls, rows: I64, demand: F64, policy: Policy, draft: Draft) -> Losses:
-        return cls(rows, demand, policy)
+    def of(cls, rows: I64, demand: F64, policy: Policy, is_stated: bool) -> Losses:
+        return cls(rows, demand, policy, is_stated)
 
     def market(self, draft: Draft) -> Market:
         """Prices for what is free now."""
         if self._market is None:
-            self._market = Market.of(self.rows, self.demand, self.policy, draft)
+            imagined = 0.0 if self.is_stated or self.policy.learn_arrivals else self.policy.imagined
+            self._market = Market.of(self.rows, self.demand, imagined, self.policy, draft)
         return self._market
 
     def follow(self, nodes: I64, draft: Draft) -> None:
@@ -80,14 +82,14 @@ class Market:
     scratch: Scratch
 
     @classmethod
-    def of(cls, rows: I64, demand: F64, policy: Policy, draft: Draft) -> Market:
+    def of(cls, rows: I64, demand: F64, imagined: float, policy: Policy, draft: Draft) -> Market:
         """Prices of the empty cluster, remembered while it and the demand stay the same; then steps to what is free.
 
         A function of the snapshot alone, so that a plan does not depend on what was decided before.
         """
         tables, columns = draft.tables, draft.columns
         kind, first = expected.kinds_of(rows, tables)
-        mix, group = expected.mix_of(first, expected.shares_of(kind, demand, len(first)), tables, columns)
+        mix, group = expected.mix_of(first, expected.shares_of(kind, demand, len(first)), imagined, tables, columns)
         shapes = expected.shapes_of(group, columns)
         knobs = Knobs(policy.quantum, policy.tau, policy.tau_classes, policy.eta, policy.average)
         most = draft.device_free.shape[1]
@@ -109,12 +111,12 @@ class Market:
         market = cls(
             mix, knobs, group,
             Following(now, smooth, policy.steps, policy.warm_steps, policy.refresh, shapes, shape_book),
-            Learning(policy.learn_arrivals, kind_of_row, np.zeros(len(first)), np.zeros(1, np.int64)),
+            Learning(policy.learn_arrivals, kind_of_row, np.zeros(len(mix.share)), np.zeros(1, np.int64)),
             worth, headroom.book_for(columns.size), scratch,
         )  # fmt: skip
         nodes = Nodes(group, np.ones(columns.size, np.int64), draft.free, draft.device_free)
         if not policy.learn_arrivals:
-            prices.settle(policy.steps, now, smooth, mix, knobs, nodes, worth, market.book, scratch)
+            prices.settle(policy.first_steps, policy.eta, now, smooth, mix, knobs, nodes, worth, market.book, scratch)
         prices.set_worth(smooth, mix, knobs, nodes, worth, market.book, scratch)
         return market
 

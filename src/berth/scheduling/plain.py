@@ -175,8 +175,8 @@ class Worths:
 class Rank:
     """The node with the lowest is taken. `loss` in quanta; `dislike` is what the preference lacks of the most.
 
-    `left` is what a share finds on its device in tens of milli, or how many devices are left where they are only
-    counted: the fullest first.
+    `left` is what a share finds on its device in tens of milli, how many devices are left where they are only
+    counted, and 1 for a pod without devices on a node that has some: the fullest first.
     """
 
     loss: int
@@ -189,7 +189,7 @@ def choices(ask: Ask, host: Host, worths: Worths, preference: int = 0) -> list[t
     before = worths.of(host)
     found: list[tuple[Rank, tuple[int, ...]]] = []
     for devices in device_choices(ask, host):
-        left = 0
+        left = int(not ask.devices and host.pool >= 0)
         if ask.devices and not ask.is_on_devices_of(host):
             left = min(host.free[ask.resource], MOST_LEFT)
         elif ask.devices == 1 and ask.milli < WHOLE:

@@ -4,13 +4,11 @@ At the present prices every node has a best fill (headroom.py), and so the clust
 a class that would get more than its share becomes cheaper, one that would get less dearer, by small steps. What is
 used is a running average, which the last steps do not sway.
 
-Prices are floats, out of operations that give the same bits on every machine (portable.py), cut to 2**-20 milli
-after each step. Shapes are those of headroom.py.
+Prices are floats, out of operations that give the same bits on every machine (portable.py).
+Shapes are those of headroom.py.
 """
 
 from __future__ import annotations
-
-from math import floor
 
 import numpy as np
 
@@ -20,7 +18,6 @@ from berth.scheduling.headroom import F64, LANES, LEVEL, LEVELS, Mix, appraise, 
 from berth.scheduling.kernels import WHOLE, compiled, inlined
 from berth.scheduling.portable import exp, log
 
-ONE = 2.0**20  # prices are multiples of its inverse
 FIRST_CPU, LEAST_CPU = 0.001, 1e-5
 LEAST, MOST = 0.02, 3.0  # of a class, for each milli that it asks for
 FAST = 10.0  # how much larger the first steps of a warm-up are
@@ -53,8 +50,6 @@ def step(eta, price, mix, knobs, nodes, worth, book, scratch):  # type: ignore[n
         cpu[k, cheapest] += nodes.times[n] * max(nodes.free[n, 0], 0)
     idle_cpu = _taken(mix, scratch)
     _follow(eta, price, mix, idle_cpu, scratch)
-    for j in range(price.shape[0]):
-        price[j] = floor(price[j] * ONE + 0.5) / ONE
 
 
 @compiled
@@ -100,8 +95,8 @@ def _taken(mix, scratch):  # type: ignore[no-untyped-def]
                         wanted[j] += pods
                         if lane == 0:
                             used += pods * mix.cpu[j]
-        idle_cpu += max(0.0, scratch.cpu[k, 0] - used)
-    return idle_cpu
+        idle_cpu += scratch.cpu[k, 0] - used
+    return max(0.0, idle_cpu)
 
 
 @compiled
@@ -134,10 +129,10 @@ def _move(ratio, eta):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def settle(steps, price, smooth, mix, knobs, nodes, worth, book, scratch):  # type: ignore[no-untyped-def]
+def settle(steps, eta, price, smooth, mix, knobs, nodes, worth, book, scratch):  # type: ignore[no-untyped-def]
     """So many steps of the prices, and of their running average."""
     for _ in range(steps):
-        step(knobs.eta, price, mix, knobs, nodes, worth, book, scratch)
+        step(eta, price, mix, knobs, nodes, worth, book, scratch)
         for j in range(price.shape[0]):
             smooth[j] += knobs.average * (price[j] - smooth[j])
 
@@ -148,7 +143,7 @@ def warm_up(steps, price, smooth, mix, knobs, nodes, worth, book, scratch):  # t
     for _ in range(steps // 2):
         step(FAST * knobs.eta, price, mix, knobs, nodes, worth, book, scratch)
     smooth[:] = price
-    settle(steps - steps // 2, price, smooth, mix, knobs, nodes, worth, book, scratch)
+    settle(steps - steps // 2, knobs.eta, price, smooth, mix, knobs, nodes, worth, book, scratch)
 
 
 @compiled

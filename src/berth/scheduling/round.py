@@ -64,7 +64,7 @@ class Round:
         ledger = _ledger(snapshot)
         queue = np.fromiter((ledger.queue_of(w.queue, w.namespace) for w in workloads), np.int32, len(workloads))
         demand_rows, demand = _demand(snapshot, policy, tables, rows)
-        losses = Losses.of(demand_rows, demand, policy, draft)
+        losses = Losses.of(demand_rows, demand, policy, bool(snapshot.demand.classes))
         draft.on_change.append(lambda nodes: losses.follow(nodes, draft))
         milli = np.fromiter((milli_of(w) for w in workloads), np.int64, len(workloads))
         return cls(snapshot, policy, draft, ledger, losses, rows, milli, queue)

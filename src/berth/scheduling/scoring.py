@@ -66,7 +66,7 @@ def rank_on(n, m, classes, cluster, worth, book):  # type: ignore[no-untyped-def
         least = book.by_lane[n, 0] - worth.rate[0] * cpu
         for lane in range(1, LANES):
             least = min(least, book.by_lane[n, lane] - worth.rate[lane] * cpu)
-        filled = np.int64(0)
+        filled = np.int64(cluster.pool[n] >= 0)  # a pod without devices leaves nodes that have some alone
         if devices > 0:
             filled = min(cluster.free[n, classes.ask[m, 0]], _MOST_LEVEL)
         return ((before - least) >> _QUANTUM_BITS << _LOSS_SHIFT) + taste + filled, np.int64(0)

@@ -14,7 +14,7 @@ from berth.base.staleness import forget_stale
 from berth.scheduling import headroom, kernels, portable, prices, scoring
 from berth.scheduling.headroom import Book, Nodes, appraise
 from berth.scheduling.kernels import choose_devices, compiled, take
-from berth.scheduling.prices import set_worth, settle, warm_up
+from berth.scheduling.prices import FAST, set_worth, settle, warm_up
 from berth.scheduling.scoring import NO_ROOM, rank_on
 
 I32 = NDArray[np.int32]
@@ -22,6 +22,7 @@ I64 = NDArray[np.int64]
 F64 = NDArray[np.float64]
 
 WARM_REFRESHES = 5  # how often prices that are learned from arrivals start again
+SETTLING = 10.0  # how much larger their first steps are
 
 
 class Queues(NamedTuple):
@@ -63,7 +64,11 @@ class Following(NamedTuple):
 @compiled
 def refresh(mix, knobs, following, learning, nodes, worth, book, scratch):  # type: ignore[no-untyped-def]
     """Bring the prices up to what is free now, and to what has arrived where that is learned."""
+    steps, eta = following.steps, knobs.eta
     if learning.on:
+        # What is known of the demand is little at first, and so are the prices: larger steps, and more of them.
+        steps *= 2
+        eta *= min(FAST, 1.0 + SETTLING / (1.0 + learning.arrived[0] // following.refresh))
         total = 0.0
         for j in range(learning.counts.shape[0]):
             total += learning.counts[j]
@@ -72,7 +77,7 @@ def refresh(mix, knobs, following, learning, nodes, worth, book, scratch):  # ty
         if learning.arrived[0] < WARM_REFRESHES * following.refresh:
             warm_up(following.warm_steps, following.now, following.smooth, mix, knobs, following.shapes, worth,
                     following.shape_book, scratch)  # fmt: skip
-    settle(following.steps, following.now, following.smooth, mix, knobs, nodes, worth, book, scratch)
+    settle(steps, eta, following.now, following.smooth, mix, knobs, nodes, worth, book, scratch)
     set_worth(following.smooth, mix, knobs, nodes, worth, book, scratch)
 
 
