@@ -20,6 +20,7 @@ from berth.scheduling.cycle import cycle
 from berth.scheduling.policy import Policy
 from berth.scheduling.tables import Tables
 from berth.simulation.day import replay
+from berth.simulation.jobs import Arrival
 from berth.simulation.occupancy import Occupancy, Overcommitted
 from berth.simulation.workday import Day, builtin_day, popularity
 
@@ -44,7 +45,8 @@ def small_day(nodes, arrivals, length_s: float = 4 * HOUR) -> Day:
     """`arrivals` are (workload, seconds that it runs)."""
     ordered = sorted(arrivals, key=lambda a: a[0].created_s)
     workloads = tuple(w for w, _ in ordered)
-    cluster = Snapshot(nodes=tuple(nodes), gpu_classes=(GpuClass("T4-16GB"),), demand=popularity(workloads))
+    demand = popularity([Arrival(w, r) for w, r in ordered])
+    cluster = Snapshot(nodes=tuple(nodes), gpu_classes=(GpuClass("T4-16GB"),), demand=demand)
     return Day("small", 0, cluster, workloads, tuple(r for _, r in ordered), length_s)
 
 

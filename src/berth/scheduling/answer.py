@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from berth.base.units import counted
 from berth.model.cluster import Allocation, Node
 from berth.model.demand import Demand
-from berth.model.reasons import Answer, Verdict
+from berth.model.reasons import Answer, Reason, Verdict
 from berth.model.snapshot import Snapshot
 from berth.model.topology import Topology
 from berth.model.workload import PodClass, PodSet, Workload
@@ -112,7 +112,7 @@ def why(snapshot: Snapshot, name: str, namespace: str | None, policy: Policy | N
             answers.append(
                 Answered(
                     one.workload,
-                    one.verdict,
+                    _whose(one),
                     one.placed,
                     one.scope,
                     one.gpus,
@@ -131,6 +131,19 @@ def why(snapshot: Snapshot, name: str, namespace: str | None, policy: Policy | N
     for key, held in running.items():
         answers.append(_running(key, held, snapshot))
     return answers
+
+
+def _whose(one: Answered) -> Verdict:
+    """What Berth does not place another scheduler may: of its pods Berth cannot say *never*."""
+    verdict, whose = one.verdict, one.workload.scheduler
+    if verdict.reason is not Reason.Unsupported or whose in ("", OWN_RULES):
+        return verdict
+    cause = replace(
+        verdict.causes[0],
+        sentence=f"the pod asks for {verdict.causes[0].where}, which is {whose}'s to place: Berth cannot tell",
+        unlock=(f"look at the events of {whose}",),
+    )
+    return replace(verdict, answer=Answer.NotYet, causes=(cause, *verdict.causes[1:]))
 
 
 def names_of(snapshot: Snapshot) -> list[str]:
@@ -183,7 +196,8 @@ def _running(key: str, held: Sequence[Allocation], snapshot: Snapshot) -> Answer
     )  # fmt: skip
     gone = sorted({a.node for a in held if a.node not in nodes})
     remarks = tuple(f"node {n} is not in the dump" for n in gone)
-    gpus = sum(milli_of(Workload("", (PodSet("", a.pod_class),))) for a in held) / 1000
+    gpus = sum(max(gpu_milli(a.pod_class.requests, a.pod_class.gpu_milli), len(a.devices) * a.pod_class.gpu_milli)
+               for a in held) / 1000  # fmt: skip
     return Answered(
         workload,
         Verdict(key, Answer.Fits),

@@ -19,7 +19,10 @@ try:
 
     def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
         """Compiled once, cached on disk, without the interpreter's lock."""
-        decorated: Callable[..., Any] = _njit(cache=True, nogil=True)(function)
+        try:
+            decorated: Callable[..., Any] = _njit(cache=True, nogil=True)(function)
+        except RuntimeError:  # nowhere to keep it
+            decorated = _njit(nogil=True)(function)
         return decorated
 
     def inlined(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from berth.base.units import counted
 from berth.model.reasons import Block, Cause, Reason
 from berth.model.resources import CPU, MEMORY, STORAGE, is_extended
+from berth.model.workload import Capability
 from berth.scheduling.feasibility import is_held, untolerated
 from berth.scheduling.question import Question, fits, largest_domain, narrowest_level, slices_held
 from berth.scheduling.wishes import level_of
@@ -57,7 +58,10 @@ def unknown_resource(q: Question) -> Cause | None:
                 Reason.UnknownResource, f"no node has {name}", need=amount, unit=name, where=name,
                 unlock=(f"a node with {name}",),
             )  # fmt: skip
-        having = f"; advertised are {', '.join(advertised[:5])}" if advertised else ""
+        family = name.rpartition("-")[0] or name.rpartition("/")[0]
+        advertised.sort(key=lambda other: not other.startswith(family))
+        more = f" and {len(advertised) - 5} more" if len(advertised) > 5 else ""
+        having = f"; advertised are {', '.join(advertised[:5])}{more}" if advertised else ""
         return Cause(
             Reason.UnknownResource, f"no node advertises {name}{having}", need=amount, unit=name, where=name,
             unlock=(f"a node whose device plugin advertises {name}",),
@@ -81,6 +85,13 @@ def nowhere_by_itself(q: Question) -> Cause | None:
             return Cause(
                 Reason.ClassUnavailable, f"{counted(int(counts[furthest]), 'node')} would do but for RDMA",
                 need=q.need, unit="pods", where="RDMA", unlock=("nodes with RDMA",),
+            )  # fmt: skip
+        case Block.NoResource if q.pod_set.pod_class.least == Capability():
+            asked = " and ".join(spell(n, a) for n, a in q.pod_set.pod_class.requests if is_extended(n))
+            return Cause(
+                Reason.LargerThanNode,
+                f"one pod asks for {asked}; there are nodes with each, but none that would do has all",
+                need=1, unit="pods", unlock=("pods that ask for one of them each",),
             )  # fmt: skip
         case Block.GpuClass | Block.NoResource:
             asked = capability_words(q)

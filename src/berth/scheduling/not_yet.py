@@ -27,6 +27,7 @@ from berth.scheduling.question import (
     node_idle,
     slices_held,
 )
+from berth.scheduling.topology import room_by_domain
 from berth.scheduling.wording import (
     amount,
     could_start,
@@ -52,19 +53,20 @@ def held_back(q: Question) -> Cause | None:
     if fits(q.copies, q) or not fits(q.mended, q):
         return None
     static = q.draft.tables.static[q.row]
-    helpful = np.flatnonzero(q.mended > q.copies)
+    helpful = _enough_of(np.flatnonzero(q.mended > q.copies), q)
     held = is_held(static)[helpful]
-    names = [q.draft.columns.nodes[n].name for n in helpful[:3].tolist()]
+    names = [q.draft.columns.nodes[n].name for n in helpful[held].tolist()]
+    sick = [q.draft.columns.nodes[n].name for n in helpful[~held].tolist()]
     kinds = [f"{int((static[helpful] == b).sum())} {BLOCK_WORDS[b]}" for b in HELD_BACK if (static[helpful] == b).any()]
     broken = sum(int((q.draft.device_free[n] < 0).sum()) for n in helpful[~held].tolist())
     parts = []
-    if kinds:
+    if names:
         parts.append(
-            f"{counted(int(held.sum()), 'node')} with room {'is' if held.sum() == 1 else 'are'} held back "
+            f"{counted(len(names), 'node')} with room {'is' if len(names) == 1 else 'are'} held back "
             f"({', '.join(kinds)})"
         )
     if broken:
-        parts.append(f"{counted(broken, 'unfit GPU')} {'is' if broken == 1 else 'are'} held back on {', '.join(names)}")
+        parts.append(f"{counted(broken, 'unfit GPU')} on {_some(sick)} {'is' if broken == 1 else 'are'} held back")
     narrow = narrowest_level(q)
     where, have = "", int(q.copies.sum())
     if narrow is not None and not narrow[0].slice_size:
@@ -72,15 +74,44 @@ def held_back(q: Question) -> Cause | None:
         where = f" {in_one(narrow[1], q)} ({where})"
     have = min(have, q.need - 1)
     start = f"; at most {have:,} could start{where}" if have and q.need > 1 else could_start(q, 0)
-    mended = f"{', '.join(names)} back in service" if kinds else f"the GPU{'s' if broken > 1 else ''} mended"
+    unlock = [f"{_some(names)} back in service"] if names else []
+    unlock += [f"the unfit GPU{'s' if broken > 1 else ''} on {_some(sick)} mended"] if broken else []
     have_units = in_units(q, have)
     if q.need == 1 and q.per_pod >= WHOLE:
         have_units = number(q, int(node_idle(q)[static == Block.Nothing].max(initial=0)))
         have_units = min(have_units, in_units(q, 1) - 1)
     return Cause(
-        Reason.NodesHeldBack, f"{needed(q)}{start}, and {' and '.join(parts)}",
-        need=in_units(q, q.need), have=have_units, unit=unit_in(q), where=", ".join(names), unlock=(mended,),
+        Reason.NodesHeldBack, f"{needed(q)}{start}, and {'; '.join(parts)}",
+        need=in_units(q, q.need), have=have_units, unit=unit_in(q), where=_some([*names, *sick]),
+        unlock=(" and ".join(unlock),),
     )  # fmt: skip
+
+
+def _enough_of(helpful: NDArray[np.int64], q: Question) -> NDArray[np.int64]:
+    """The nodes that would suffice: of one domain where there must be one, those with most room first."""
+    narrow = narrowest_level(q)
+    levels = q.draft.columns.topology.levels
+    if narrow is not None and not narrow[0].slice_size and narrow[1] < len(levels):
+        domain = q.draft.columns.domain[narrow[1]]
+        best = int(np.argmax(room_by_domain(q.mended, narrow[1], q.draft.columns)))
+        helpful = helpful[domain[helpful] == best]
+        have = int(q.copies[domain == best].sum())
+    elif narrow is not None and narrow[1] == len(levels):
+        return helpful[[int(np.argmax(q.mended[helpful]))]]
+    elif narrow is not None:
+        return helpful
+    else:
+        have = int(q.copies.sum())
+    gain = (q.mended - q.copies)[helpful].astype(np.int64)
+    order = np.argsort(-gain, kind="stable")
+    enough = int(np.searchsorted(np.cumsum(gain[order]), q.need - have)) + 1
+    return np.sort(helpful[order[:enough]])
+
+
+def _some(names: Sequence[str]) -> str:
+    """Three names, and how many more."""
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(names[:3]) + more
 
 
 def used_up(q: Question) -> Cause | None:

@@ -84,8 +84,8 @@ def place_gang(
 
 
 def _orders(workload: Workload, hardest_first: Sequence[int]) -> list[Sequence[int]]:
-    """The orders of sets that the exact search tries: all (few) of them where pods want to be near other sets'."""
-    if not any(s.pod_class.near for s in workload.pod_sets) or len(hardest_first) > MOST_PERMUTED:
+    """The orders of sets that the exact search tries: all (few) of them where pods look at other sets'."""
+    if not any(s.pod_class.near or s.pod_class.spread for s in workload.pod_sets) or len(hardest_first) > MOST_PERMUTED:
         return [hardest_first]
     return [hardest_first, *(o for o in permutations(hardest_first) if list(o) != list(hardest_first))]
 

@@ -100,6 +100,9 @@ def _nearest(q: Question) -> tuple[tuple[str, str], ...]:
             text = f"at most {from_milli(most)} free on one GPU" if most else "nothing free on any GPU"
         elif link and block == Block.Gpus:
             text = f"at most {from_milli(int(in_island[n]))} free in one NVLink island"
+        elif block == Block.Gpus and columns.pool[n] < 0:
+            name = next(r for r, _ in q.pod_set.pod_class.requests if is_accelerator(r))
+            text = f"{int(idle[n]) // WHOLE} of {q.per_pod // WHOLE} {name} free"
         elif block == Block.Gpus:
             one = "GPU" if q.per_pod == WHOLE else "GPUs"
             text = f"{from_milli(int(idle[n]))} of {from_milli(q.per_pod)} {one} free"

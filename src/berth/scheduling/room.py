@@ -105,6 +105,12 @@ class Room:
         ).reshape(columns.size)
         self.whole_devices: I64 = (columns.device_free >= 0).sum(axis=1)
         self.free_milli: I64 = np.where(columns.device_free > 0, columns.device_free, 0).sum(axis=1)
+        self.named = np.array([n.named_devices for n in columns.nodes], bool).reshape(columns.size) & (columns.pool < 0)
+        for n in np.flatnonzero(self.named).tolist():
+            # Devices that only claims can have: what a claim holds is not free, the rest is.
+            held = {d for a in snapshot.allocations if a.node == columns.nodes[n].name for d in a.devices}
+            self.whole_devices[n] = self.healthy[n]
+            self.free_milli[n] = max(int(self.healthy[n]) - len(held), 0) * WHOLE
         self.whole: I64 = (columns.device_free == WHOLE).sum(axis=1)
 
     def nodes(self) -> list[NodeRoom]:

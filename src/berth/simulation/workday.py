@@ -49,7 +49,7 @@ def builtin_day(seed: int = 42) -> Day:
     drawn.extend(mistakes())
     # A stable sort: what comes in the same instant keeps the order in which it was drawn.
     drawn.sort(key=lambda a: a.workload.created_s)
-    yesterday = [a.workload for a in drawn if -DAY_S <= a.workload.created_s < 0]
+    yesterday = [a for a in drawn if -DAY_S <= a.workload.created_s < 0]
     here = [_left(a) for a in drawn if a.workload.created_s + a.runs_s > 0]
     return Day(
         name="built-in",
@@ -65,12 +65,16 @@ def _left(arrival: Arrival) -> Arrival:
     return Arrival(arrival.workload, arrival.runs_s + min(0.0, arrival.workload.created_s))
 
 
-def popularity(workloads: Sequence[Workload]) -> Demand:
-    """Pod classes with their share of the pods, most popular first."""
-    counts: Counter[PodClass] = Counter()
-    for workload in workloads:
-        for pod_set in workload.pod_sets:
-            counts[pod_set.pod_class] += pod_set.count
-    total = sum(counts.values())
-    ranked = counts.most_common()
+def popularity(arrivals: Sequence[Arrival]) -> Demand:
+    """Pod classes with their share of pod time, the largest first.
+
+    Pods that run longer are met more often when room is needed (Little's law: pods there = arrival rate × time),
+    so a class weighs as many pods as it has running on average, not as many as arrive.
+    """
+    held: Counter[PodClass] = Counter()
+    for arrival in arrivals:
+        for pod_set in arrival.workload.pod_sets:
+            held[pod_set.pod_class] += round(pod_set.count * arrival.runs_s)
+    total = sum(held.values())
+    ranked = held.most_common()
     return Demand(tuple(c for c, _ in ranked), tuple(n / total for _, n in ranked))
