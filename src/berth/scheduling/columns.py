@@ -173,7 +173,8 @@ def refill(columns: Columns, n: int, allocations: Iterable[Allocation]) -> None:
             if name not in free:
                 continue  # nobody advertises it or waits for it
             free[name] -= amount
-            if allocation.is_daemon:
+            shares = name == node.device_resource and allocation.pod_class.gpu_milli < WHOLE
+            if allocation.is_daemon and not shares:
                 empty[name] -= amount
         free[PODS] -= 1
         if allocation.is_daemon:

@@ -19,6 +19,7 @@ from berth.model.workload import Workload
 
 I64 = NDArray[np.int64]
 NO_BOUND = 2**62
+MOST_MILLI = 2**50  # of one pod or workload: what is absurd stays a number
 
 
 @dataclass
@@ -135,12 +136,13 @@ def ledger_of(queues: Sequence[Queue], classes: Sequence[str], namespaces: Seque
 @lru_cache(maxsize=65536)
 def gpu_milli(requests: Resources, milli: int) -> int:
     """GPU milli of one pod: a device, a partition and a replica each count as one GPU's worth of `milli`."""
-    return sum(amount * milli for name, amount in requests if is_accelerator(name))
+    return min(sum(amount * milli for name, amount in requests if is_accelerator(name)), MOST_MILLI)
 
 
 def milli_of(workload: Workload, minimum: bool = False) -> int:
     """GPU milli of all pods of a workload, or of its minimum."""
-    return sum(
+    milli = sum(
         (s.min_count if minimum else s.count) * gpu_milli(s.pod_class.requests, s.pod_class.gpu_milli)
         for s in workload.pod_sets
     )
+    return min(milli, MOST_MILLI)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import os
 import shutil
+import sys
 import tempfile
 from pathlib import Path
 
@@ -19,9 +20,21 @@ _SOURCES = Path(berth.__file__).parent / "scheduling"
 
 
 def plain_unless_kept() -> None:
-    """For a command that makes one decision."""
+    """For a command that makes one decision: compiled code where there is some already, or can be kept."""
     if not _can_be_kept():
         os.environ.setdefault("NUMBA_DISABLE_JIT", "1")
+    elif not _is_kept() and not os.environ.get("NUMBA_DISABLE_JIT"):
+        print(  # before anything of Berth is imported
+            "berth: compiling the hot loops once, half a minute (`python -m berth.app.compile` does it ahead)",
+            file=sys.stderr,
+        )
+
+
+def _is_kept() -> bool:
+    """The largest loop has been compiled, by the names that Numba gives."""
+    places = [_SOURCES / "__pycache__", Path(os.environ.get("NUMBA_CACHE_DIR") or _SOURCES)]
+    places.append(Path(os.path.expanduser(os.environ.get("XDG_CACHE_HOME") or "~/.cache"), "numba"))  # noqa: PTH111
+    return any(next(place.rglob("*.nbi"), None) is not None for place in places if place.is_dir())
 
 
 def kept_for_now() -> None:
