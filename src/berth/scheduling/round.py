@@ -60,13 +60,22 @@ class Round:
         columns = tables.sync(snapshot, classes)
         draft = Draft.of(tables, Neighbours.of(snapshot, columns))
         workloads = snapshot.workloads
-        rows = [tuple([tables.row(s.pod_class) for s in w.pod_sets]) for w in workloads]
+        # Workloads that are alike share their pod sets, so what depends on those alone is worked out once.
+        alike: dict[int, tuple[tuple[int, ...], int]] = {}
+        rows: list[tuple[int, ...]] = []
+        milli = np.empty(len(workloads), np.int64)
+        for i, w in enumerate(workloads):
+            known = alike.get(id(w.pod_sets))
+            if known is None:
+                of_sets = tuple([tables.row(s.pod_class) for s in w.pod_sets])
+                known = alike[id(w.pod_sets)] = (of_sets, milli_of(w))
+            rows.append(known[0])
+            milli[i] = known[1]
         ledger = _ledger(snapshot)
         queue = np.fromiter((ledger.queue_of(w.queue, w.namespace) for w in workloads), np.int32, len(workloads))
         demand_rows, demand = _demand(snapshot, policy, tables, rows)
         losses = Losses.of(demand_rows, demand, policy, bool(snapshot.demand.classes))
         draft.on_change.append(lambda nodes: losses.follow(nodes, draft))
-        milli = np.fromiter((milli_of(w) for w in workloads), np.int64, len(workloads))
         return cls(snapshot, policy, draft, ledger, losses, rows, milli, queue)
 
     @property
