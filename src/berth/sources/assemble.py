@@ -19,8 +19,12 @@ from berth.sources.pods import Pods
 from berth.sources.slices import devices_by_node, held_devices
 
 
-def read_snapshot(path: str, *, now_s: float, gpu_mapping: str | None = None) -> Snapshot:
+def read_snapshot(
+    path: str, *, now_s: float, gpu_mapping: str | None = None, levels: tuple[Level, ...] = ()
+) -> Snapshot:
     """The cluster that a dump shows. `path` is a file, a folder or `-`; `gpu_mapping` a mapping file.
+
+    `levels` of topology, from wide to narrow, go before those that the cluster names or is known to carry.
 
     Raises BadInput, with exit code 3 where the dump cannot be read. What could not be seen is in `notes`.
     """
@@ -30,7 +34,7 @@ def read_snapshot(path: str, *, now_s: float, gpu_mapping: str | None = None) ->
     for found in dump:
         inventory.add(found)
     _refuse_blind(dump, inventory)
-    return snapshot_of(inventory, now_s=now_s, mapping=mapping, notes=tuple(dump.notes))
+    return snapshot_of(inventory, now_s=now_s, mapping=mapping, notes=tuple(dump.notes), levels=levels)
 
 
 def snapshot_of(
@@ -39,6 +43,7 @@ def snapshot_of(
     now_s: float,
     mapping: GpuMapping | None = None,
     notes: tuple[str, ...] = (),
+    levels: tuple[Level, ...] = (),
 ) -> Snapshot:
     """The snapshot of what an inventory holds."""
     told = [*notes, *inventory.notes()]
@@ -52,7 +57,7 @@ def snapshot_of(
         for gpu_class in reading.gpu_classes:
             classes.setdefault(gpu_class.name, gpu_class)
         told.extend(f"node {name}: {problem}" for problem in reading.problems)
-    topology = discover([n.labels for n in nodes], _levels(inventory))
+    topology = discover([n.labels for n in nodes], levels or _levels(inventory))
     pods = Pods(inventory, held_devices(inventory.claims, named), Domains(topology, nodes))
     allocations, workloads = pods.held(), pods.waiting()
     return Snapshot(

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import click
 
-from berth.app.cli.options import from_dump, gpu_mapping, level, now_s, output, say_notes
+from berth.app.cli.options import from_dump, gpu_mapping, level, now_s, output, say_notes, topology
+from berth.model.topology import Level
 
 
 @click.command()
 @from_dump
 @gpu_mapping
+@topology
 @click.option("--all", "everything", is_flag=True, help="Nodes without GPUs too.")
 @output("table", "wide", "json", "csv")
-def nodes(dump: str, gpu_mapping: str | None, everything: bool, output: str) -> None:
+def nodes(dump: str, gpu_mapping: str | None, topology: tuple[Level, ...], everything: bool, output: str) -> None:
     """GPUs by node: class, state, total, healthy, allocated, free."""
     from berth.scheduling.room import Room
     from berth.sources.assemble import read_snapshot
     from berth.views import records, room, tables
 
-    snapshot = read_snapshot(dump, now_s=now_s(), gpu_mapping=gpu_mapping)
+    snapshot = read_snapshot(dump, now_s=now_s(), gpu_mapping=gpu_mapping, levels=topology)
     found = Room(snapshot)
     rows = [n for n in found.nodes() if everything or n.gpus or n.counted]
     if output == "json":
@@ -34,16 +36,17 @@ def nodes(dump: str, gpu_mapping: str | None, everything: bool, output: str) -> 
 @click.command()
 @from_dump
 @gpu_mapping
+@topology
 @level
 @output("table", "json", "csv")
-def free(dump: str, gpu_mapping: str | None, level: str | None, output: str) -> None:
+def free(dump: str, gpu_mapping: str | None, topology: tuple[Level, ...], level: str | None, output: str) -> None:
     """What is free by GPU class, and the largest gang of 1, 2, 4 and 8-GPU pods that fits now in one domain."""
     from berth.base.errors import BadInput
     from berth.scheduling.room import Room
     from berth.sources.assemble import read_snapshot
     from berth.views import records, room, tables
 
-    snapshot = read_snapshot(dump, now_s=now_s(), gpu_mapping=gpu_mapping)
+    snapshot = read_snapshot(dump, now_s=now_s(), gpu_mapping=gpu_mapping, levels=topology)
     found = Room(snapshot)
     rows = found.classes()
     if level:

@@ -9,7 +9,8 @@ from typing import Any
 import click
 
 from berth.app.cli.compiled import plain_unless_kept
-from berth.app.cli.options import from_dump, gpu_mapping, job, namespace, now_s, output, say_notes
+from berth.app.cli.options import from_dump, gpu_mapping, job, namespace, now_s, output, say_notes, topology
+from berth.model.topology import Level
 
 
 @click.command()
@@ -17,8 +18,11 @@ from berth.app.cli.options import from_dump, gpu_mapping, job, namespace, now_s,
 @from_dump
 @namespace
 @gpu_mapping
+@topology
 @output("table", "json")
-def check(filename: str, dump: str, namespace: str | None, gpu_mapping: str | None, output: str) -> None:
+def check(
+    filename: str, dump: str, namespace: str | None, gpu_mapping: str | None, topology: tuple[Level, ...], output: str
+) -> None:
     """Would this job start now on the cluster that DUMP shows?
 
     JOB is a Pod, Job, PyTorchJob, MPIJob, JobSet, Deployment, StatefulSet, LeaderWorkerSet, RayCluster,
@@ -44,7 +48,7 @@ def check(filename: str, dump: str, namespace: str | None, gpu_mapping: str | No
                 raise BadInput(filename, f"{workload.key}: {problem}")
     if namespace:
         workloads = [replace(w, namespace=namespace) for w in workloads]
-    snapshot = read_snapshot(dump, now_s=now_s(), gpu_mapping=gpu_mapping)
+    snapshot = read_snapshot(dump, now_s=now_s(), gpu_mapping=gpu_mapping, levels=topology)
     answers = what_if(snapshot, workloads)
     claims = [s.name for s in shapes if any(_mounts_claims(one.template) for one in s.sets)]
     unseen = [f"{name} mounts volume claims: where their volumes are was not considered" for name in claims]

@@ -12,6 +12,7 @@ import click
 
 from berth.app.cli.streams import say
 from berth.base.errors import BadInput
+from berth.model.topology import Level
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -30,6 +31,29 @@ from_dump = click.option(
 gpu_mapping = click.option(
     "--gpu-classes", "gpu_mapping", metavar="FILE", callback=named,
     help="YAML that maps node labels to GPU classes, where nodes do not tell.",
+)  # fmt: skip
+
+
+def _topology(_: click.Context, __: click.Parameter, text: str | None) -> tuple[Level, ...]:
+    """`block=example.com/block,rack=example.com/rack`, from wide to narrow; a label alone is its own name."""
+    if text is None:
+        return ()
+    levels = []
+    for part in text.split(","):
+        name, sign, label = (piece.strip() for piece in part.partition("="))
+        if not name or (sign and not label):
+            raise click.BadParameter(
+                f"{part.strip()!r} is no level. Write name=label, from wide to narrow: block=example.com/block,rack=…"
+            )
+        levels.append(Level(name, label or name))
+    if len({level.name for level in levels}) < len(levels):
+        raise click.BadParameter("a level is named twice. Give each its own name.")
+    return tuple(levels)
+
+
+topology = click.option(
+    "--topology", metavar="LEVELS", callback=_topology,
+    help="Levels as name=label,… from wide to narrow, in place of those that the nodes are known to carry.",
 )  # fmt: skip
 job = click.option(
     "-f", "--filename", required=True, metavar="JOB", callback=named,

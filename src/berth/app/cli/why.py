@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from berth.app.cli.compiled import plain_unless_kept
-from berth.app.cli.options import from_dump, gpu_mapping, named, namespace, now_s, output, say_notes
+from berth.app.cli.options import from_dump, gpu_mapping, named, namespace, now_s, output, say_notes, topology
 from berth.base.errors import BadInput
+from berth.model.topology import Level
 
 if TYPE_CHECKING:
     from berth.model.snapshot import Snapshot
@@ -22,8 +23,11 @@ MOST_OF_AN_OWNER = 3  # workloads that one owner's name is answered with
 @from_dump
 @namespace
 @gpu_mapping
+@topology
 @output("table", "json")
-def why(workload: str, dump: str, namespace: str | None, gpu_mapping: str | None, output: str) -> None:
+def why(
+    workload: str, dump: str, namespace: str | None, gpu_mapping: str | None, topology: tuple[Level, ...], output: str
+) -> None:
     """Why does WORKLOAD wait, or where does it run, on the cluster that DUMP shows?
 
     WORKLOAD is the name of a workload, of a pod, or of what owns pods; `kind/name` and `namespace/name` are
@@ -36,7 +40,7 @@ def why(workload: str, dump: str, namespace: str | None, gpu_mapping: str | None
     from berth.sources.assemble import read_snapshot
     from berth.views import records, tables, verdicts
 
-    snapshot = read_snapshot(dump, now_s=now_s(), gpu_mapping=gpu_mapping)
+    snapshot = read_snapshot(dump, now_s=now_s(), gpu_mapping=gpu_mapping, levels=topology)
     answers = why(snapshot, workload, namespace)
     notes = list(snapshot.notes)
     if not answers:
