@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,20 +9,19 @@ from msgspec.structs import replace
 
 from berth.base.units import counted
 from berth.model.cluster import Allocation, Node
-from berth.model.demand import Demand
 from berth.model.reasons import Answer, Reason, Verdict
 from berth.model.snapshot import Snapshot
 from berth.model.topology import Topology
-from berth.model.workload import PodClass, PodSet, Workload
+from berth.model.workload import PodSet, Workload
 from berth.scheduling.columns import Columns
 from berth.scheduling.cycle import cycle
 from berth.scheduling.plan import devices_of
 from berth.scheduling.policy import Policy
 from berth.scheduling.quota import gpu_milli, milli_of
+from berth.scheduling.seen import demand_seen
 from berth.scheduling.tables import Tables
 
 OWN_RULES = "berth"
-MOST_DEMANDED = 64  # pod classes that stand for what is likely to be asked for next
 
 
 @dataclass(frozen=True)
@@ -55,7 +53,7 @@ class Answered:
 
 def what_if(snapshot: Snapshot, workloads: Sequence[Workload], policy: Policy | None = None) -> list[Answered]:
     """Each of `workloads` as if it were submitted now, one after the other; those that wait already stand aside."""
-    demand = snapshot.demand if snapshot.demand.classes else _seen(snapshot)
+    demand = snapshot.demand if snapshot.demand.classes else demand_seen(snapshot)
     asked = replace(snapshot, workloads=tuple(workloads), demand=demand)
     tables = Tables()
     plan = cycle(asked, policy, tables)
@@ -218,22 +216,6 @@ def _path(node: Node, topology: Topology) -> tuple[tuple[str, str], ...]:
             path = [node.labels.get(above.label, "") for above in topology.levels[: depth + 1]]
             found.append((level.name, "/".join(part for part in path if part)))
     return tuple(found)
-
-
-def _seen(snapshot: Snapshot) -> Demand:
-    """Demand as the pods that run and wait show it: the pod classes with GPUs that are most common."""
-    counts: dict[PodClass, int] = {}
-    held = Counter(id(a.pod_class) for a in snapshot.allocations if not a.is_daemon)
-    by_id = {id(a.pod_class): a.pod_class for a in snapshot.allocations}
-    for key, count in held.items():
-        counts[by_id[key]] = counts.get(by_id[key], 0) + count
-    for workload in snapshot.workloads:
-        for pod_set in workload.pod_sets:
-            counts[pod_set.pod_class] = counts.get(pod_set.pod_class, 0) + pod_set.count
-    common = [c for c in counts if gpu_milli(c.requests, c.gpu_milli)]
-    common.sort(key=lambda c: -counts[c])
-    kept = common[:MOST_DEMANDED]
-    return Demand(tuple(kept), tuple(float(counts[c]) for c in kept))
 
 
 def _ahead(snapshot: Snapshot) -> str:

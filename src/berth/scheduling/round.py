@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from berth.model.demand import Demand
 from berth.model.reasons import Answer, Cause, Reason, Verdict
 from berth.model.snapshot import Snapshot
 from berth.model.workload import Workload
@@ -22,6 +23,7 @@ from berth.scheduling.placement import place_gang
 from berth.scheduling.plan import Plan
 from berth.scheduling.policy import Policy
 from berth.scheduling.quota import Ledger, gpu_milli, ledger_of, milli_of
+from berth.scheduling.seen import demand_seen
 from berth.scheduling.singles import Queues
 from berth.scheduling.tables import Tables, classes_of
 
@@ -56,7 +58,10 @@ class Round:
 
     @classmethod
     def of(cls, snapshot: Snapshot, policy: Policy, tables: Tables) -> Round:
-        classes = list(classes_of(snapshot))
+        demand = snapshot.demand
+        if not demand.classes and not policy.learn_arrivals:
+            demand = demand_seen(snapshot)
+        classes = list(classes_of(snapshot.workloads, demand))
         columns = tables.sync(snapshot, classes)
         draft = Draft.of(tables, Neighbours.of(snapshot, columns))
         workloads = snapshot.workloads
@@ -73,8 +78,8 @@ class Round:
             milli[i] = known[1]
         ledger = _ledger(snapshot)
         queue = np.fromiter((ledger.queue_of(w.queue, w.namespace) for w in workloads), np.int32, len(workloads))
-        demand_rows, demand = _demand(snapshot, policy, tables, rows)
-        losses = Losses.of(demand_rows, demand, policy, bool(snapshot.demand.classes))
+        demand_rows, shares = _demand(demand, policy, tables, rows)
+        losses = Losses.of(demand_rows, shares, policy, bool(snapshot.demand.classes))
         draft.on_change.append(lambda nodes: losses.follow(nodes, draft))
         return cls(snapshot, policy, draft, ledger, losses, rows, milli, queue)
 
@@ -309,17 +314,11 @@ def _ledger(snapshot: Snapshot) -> Ledger:
 
 
 def _demand(
-    snapshot: Snapshot, policy: Policy, tables: Tables, rows: Sequence[tuple[int, ...]]
+    demand: Demand, policy: Policy, tables: Tables, rows: Sequence[tuple[int, ...]]
 ) -> tuple[I64, NDArray[np.float64]]:
-    """Rows with demand and their shares: as the snapshot says, else as what waits asks."""
+    """Rows with demand and their shares; where it is learned, the rows of all that is offered, and nothing yet."""
     if policy.learn_arrivals:
         distinct = list(dict.fromkeys(r for each in rows for r in each))
         return np.array(distinct, np.int64), np.zeros(len(distinct))
-    if snapshot.demand.classes:
-        known = [tables.row(c) for c in snapshot.demand.classes]
-        return np.array(known, np.int64), np.array(snapshot.demand.shares, np.float64)
-    counts: dict[int, float] = {}
-    for workload, each in zip(snapshot.workloads, rows, strict=True):
-        for row, pod_set in zip(each, workload.pod_sets, strict=True):
-            counts[row] = counts.get(row, 0.0) + pod_set.count
-    return np.array(list(counts), np.int64), np.array(list(counts.values()), np.float64)
+    known = [tables.row(c) for c in demand.classes]
+    return np.array(known, np.int64), np.array(demand.shares, np.float64)

@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from berth.model.cluster import Allocation, Node
+from berth.model.demand import Demand
 from berth.model.resources import is_accelerator
 from berth.model.snapshot import Snapshot
-from berth.model.workload import WHOLE, PodClass
+from berth.model.workload import WHOLE, PodClass, Workload
 from berth.scheduling import kernels
 from berth.scheduling.columns import Columns, by_node, columns_of, refill
 from berth.scheduling.feasibility import blocks_of, is_held, preference_of
@@ -222,12 +223,12 @@ def _same(some: Sequence[object], others: Sequence[object]) -> bool:
     return len(some) == len(others) and all(a is b for a, b in zip(some, others, strict=True))
 
 
-def classes_of(snapshot: Snapshot) -> Iterable[PodClass]:
+def classes_of(workloads: Sequence[Workload], demand: Demand) -> Iterable[PodClass]:
     """Every pod class that waits or is expected, once each, in a fixed order."""
     seen: dict[int, PodClass] = {}
-    for workload in snapshot.workloads:
+    for workload in workloads:
         for pod_set in workload.pod_sets:
             seen.setdefault(id(pod_set.pod_class), pod_set.pod_class)
-    for pod_class in snapshot.demand.classes:
+    for pod_class in demand.classes:
         seen.setdefault(id(pod_class), pod_class)
     return seen.values()
