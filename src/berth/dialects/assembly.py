@@ -14,8 +14,6 @@ from berth.dialects.queue import Candidate, minimum_of, terms_of
 from berth.dialects.shape import SetShape, Shape
 from berth.dialects.topology import Source, set_wishes, whole_wishes
 
-DEFAULT_SCHEDULER = "default-scheduler"
-
 
 def namespace_of(manifest: Field) -> str:
     return manifest["metadata.namespace"].text("default") or "default"

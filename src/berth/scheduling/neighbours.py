@@ -66,7 +66,9 @@ class Neighbours:
         """`count` such pods are on a node from now on (negative: are gone)."""
         self.pods += [(node, who)] * count
         for _ in range(-count):
-            self.pods.remove((node, who))
+            # What a draft takes back was put last.
+            last = next(i for i in range(len(self.pods) - 1, -1, -1) if self.pods[i] == (node, who))
+            del self.pods[last]
         labels = dict(who.labels)
         for (selector, scope), counts in self._matching.items():
             if (scope is None or who.namespace in scope) and matches(selector, labels):

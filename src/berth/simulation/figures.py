@@ -20,8 +20,6 @@ FRACTION_SHARE = 0.3776
 ONE_GPU_SHARE = 0.4798
 SEVERAL_GPUS_SHARE = 0.0092
 
-# openb, variant gpuspec33: of the GPUs asked, the share whose pods name the models that they accept.
-CONSTRAINED_SHARE = 0.348
 
 # Share of jobs by number of GPUs. Philly's 12, 24 and 128 GPUs (0.02 % together) are left out.
 GPUS_PHILLY: dict[int, float] = {

@@ -14,8 +14,6 @@ import numpy as np
 from berth.model.trace import Int, Trace
 from berth.simulation.typical import TypicalPods
 
-# A bit for each GPU model or GPU of a node in one signed 64-bit integer.
-MAX_BITS = 62
 # How many pods a node takes at most; the published simulator's nodes allow so many.
 PODS_PER_NODE = 1001
 

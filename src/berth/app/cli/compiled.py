@@ -12,6 +12,7 @@ import os
 import shutil
 import sys
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 import berth
@@ -30,13 +31,6 @@ def plain_unless_kept() -> None:
         )
 
 
-def _is_kept() -> bool:
-    """The largest loop has been compiled, by the names that Numba gives."""
-    places = [_SOURCES / "__pycache__", Path(os.environ.get("NUMBA_CACHE_DIR") or _SOURCES)]
-    places.append(Path(os.path.expanduser(os.environ.get("XDG_CACHE_HOME") or "~/.cache"), "numba"))  # noqa: PTH111
-    return any(next(place.rglob("*.nbi"), None) is not None for place in places if place.is_dir())
-
-
 def kept_for_now() -> None:
     """For a command that makes a hundred thousand: a folder that lives as long as the process."""
     if _can_be_kept():
@@ -50,12 +44,23 @@ def kept_for_now() -> None:
     os.environ["NUMBA_CACHE_DIR"] = folder
 
 
-def _can_be_kept() -> bool:
-    """Numba finds a place, by the order in which it looks for one."""
+def _places() -> list[Path]:
+    """Where Numba keeps compiled code: beside the sources, in a named folder, in the user's cache."""
     named = os.environ.get("NUMBA_CACHE_DIR")
-    users = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    places = [_SOURCES / "__pycache__", *([Path(named)] if named else []), Path(os.path.expanduser(users), "numba")]  # noqa: PTH111
-    return any(_is_writable(place) for place in places)
+    users = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache")
+    with suppress(RuntimeError):  # a user without a home
+        users = users.expanduser()
+    return [_SOURCES / "__pycache__", *([Path(named)] if named else []), users / "numba"]
+
+
+def _can_be_kept() -> bool:
+    """Numba finds a place to keep compiled code."""
+    return any(_is_writable(place) for place in _places())
+
+
+def _is_kept() -> bool:
+    """The largest loop has been compiled before, by the name that Numba gives its file."""
+    return any(next(place.rglob("*.place_run-*.nbi"), None) is not None for place in _places() if place.is_dir())
 
 
 def _is_writable(folder: Path) -> bool:
