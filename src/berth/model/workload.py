@@ -144,7 +144,7 @@ class Workload(Struct, frozen=True, gc=False):
     topology: tuple[TopologyWish, ...] = ()  # of the whole workload, beside those of its sets
     scheduler: str = ""  # whose rules apply in the cluster: spec.schedulerName
     gates: tuple[str, ...] = ()  # scheduling gates that are still closed
-    pods: tuple[str, ...] = ()  # names of the pods that wait, where they exist
+    pods: tuple[tuple[str, ...], ...] = ()  # by pod set, the names of the pods that wait, where they exist
     missing_pods: int = 0  # pods of the gang that nobody has created yet
     provenance: tuple[tuple[str, str], ...] = ()  # where a value came from: ("gang", "PodGroup train/pg")
 

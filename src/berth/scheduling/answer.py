@@ -97,7 +97,7 @@ def why(snapshot: Snapshot, name: str, namespace: str | None, policy: Policy | N
         i
         for i, w in enumerate(snapshot.workloads)
         if _is_called(w.name, w.kind, w.namespace, name, namespace)
-        or any(_is_called(pod, "Pod", w.namespace, name, namespace) for pod in w.pods)
+        or any(_is_called(pod, "Pod", w.namespace, name, namespace) for pods in w.pods for pod in pods)
     ]
     answers: list[Answered] = []
     if waiting:

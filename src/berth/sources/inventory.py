@@ -151,9 +151,9 @@ class Inventory:
             where = f"{found.file}: pod {key[0]}/{key[1]}: spec.containers"
             raise BadInput(where, "missing: a pod has one container at least.", "Dump again.", UNREADABLE)
         if self._is_first(self.pods, key, pod, "pod"):
-            self.pods[key] = self._record(key, meta, spec, status)
+            self.pods[key] = self.record(key, meta, spec, status)
 
-    def _record(self, key: Key, meta: wire.ObjectMeta, spec: wire.PodSpec, status: wire.PodStatus) -> PodRecord:
+    def record(self, key: Key, meta: wire.ObjectMeta, spec: wire.PodSpec, status: wire.PodStatus) -> PodRecord:
         has_ended = status.phase in ENDED
         claims = () if spec.node_name or has_ended else _claims(spec.volumes, meta.name or "")
         return PodRecord(

@@ -52,10 +52,10 @@ class Pods:
         self._objects = index(inventory.plain)
         memberships = Memberships(self._objects)
         for record in inventory.pods.values():
-            membership = memberships.of(self._facts(record))
+            membership = memberships.of(self.facts(record))
             key = inventory.share(membership.key)
             if record.node and not record.has_ended:
-                self._held.append(self._allocation(record, key, membership))
+                self._held.append(self.allocation(record, key, membership))
             group = self._groups.get(key)
             if group is None:
                 group = self._groups[key] = _Group()
@@ -68,7 +68,7 @@ class Pods:
 
     def waiting(self) -> tuple[Workload, ...]:
         """Workloads with a pod that has no node, has not ended and is not being deleted; and suspended ones."""
-        waiting = [self._workload(group.members) for group in self._groups.values() if group.waits]
+        waiting = [self.workload(group.members) for group in self._groups.values() if group.waits]
         waiting.extend(suspended_workloads(self._inventory, self._objects, self._groups, self.doubts.contradictions))
         return tuple(waiting)
 
@@ -95,7 +95,7 @@ class Pods:
 
     # ---- one pod
 
-    def _allocation(self, record: PodRecord, workload: str, membership: Membership) -> Allocation:
+    def allocation(self, record: PodRecord, workload: str, membership: Membership) -> Allocation:
         return Allocation(
             node=record.node,
             namespace=record.namespace,
@@ -113,7 +113,7 @@ class Pods:
             started_s=record.started_s or record.created_s,
         )
 
-    def _facts(self, record: PodRecord) -> PodFacts:
+    def facts(self, record: PodRecord) -> PodFacts:
         return PodFacts(
             record.name,
             record.namespace,
@@ -161,7 +161,7 @@ class Pods:
 
     # ---- one workload
 
-    def _workload(self, members: list[tuple[PodRecord, Membership]]) -> Workload:
+    def workload(self, members: list[tuple[PodRecord, Membership]]) -> Workload:
         membership = merged(m for _, m in members)
         waiting = [(r, m) for r, m in members if r.waits]
         first = waiting[0][0]
@@ -169,7 +169,7 @@ class Pods:
         pod_sets = self._pod_sets(membership, members, waiting)
         provenance = membership.provenance
         if domain := self._begun(membership.topology, members, ""):
-            pod_sets = [(self._kept_in(s, domain), missing) for s, missing in pod_sets]
+            pod_sets = [(self._kept_in(s, domain), absent, names) for s, absent, names in pod_sets]
             where = ", ".join(f"{r.key}={r.values[0]}" for r in domain.expressions)
             provenance = (*provenance, ("domain", f"its running pods are in {where}"))
         gates = {gate for r, _ in waiting for gate in r.gates}
@@ -181,15 +181,15 @@ class Pods:
             name=membership.name,
             namespace=membership.namespace,
             kind=membership.kind,
-            pod_sets=tuple(s for s, _ in pod_sets),
+            pod_sets=tuple(s for s, _, _ in pod_sets),
             queue=membership.queue,
             priority=self._priority(first, membership.priority_class),
             created_s=min(r.created_s for r, _ in waiting),
             topology=membership.topology,
             scheduler=first.scheduler,
             gates=tuple(sorted(gates)),
-            pods=tuple(r.name for r, _ in waiting),
-            missing_pods=sum(missing for _, missing in pod_sets),
+            pods=tuple(names for _, _, names in pod_sets),
+            missing_pods=sum(absent for _, absent, _ in pod_sets),
             provenance=provenance,
         )
 
@@ -210,13 +210,13 @@ class Pods:
         membership: Membership,
         members: list[tuple[PodRecord, Membership]],
         waiting: list[tuple[PodRecord, Membership]],
-    ) -> list[tuple[PodSet, int]]:
-        """What is still to be placed: (set, how many of its pods nobody has created yet).
+    ) -> list[tuple[PodSet, int, tuple[str, ...]]]:
+        """What is still to be placed: (set, how many of its pods nobody has created yet, names of the others).
 
         Pods of one set that differ in class are sets of their own. A set of which no pod is there yet is
         taken to be like the first that waits: until its pods are created nothing is decided by it.
         """
-        alive = [(self._facts(r), m.pod_set) for r, m in members if not r.is_ending or r.node]
+        alive = [(self.facts(r), m.pod_set) for r, m in members if not r.is_ending or r.node]
         standing = {s.name: s for s in standings(membership, alive)}
         groups: dict[tuple[str, PodClass], list[PodRecord]] = {}
         for record, own in waiting:
@@ -227,7 +227,7 @@ class Pods:
         for name in missing:
             if not any(known == name for known, _ in groups):
                 groups[name, stand_in] = []
-        sets: list[tuple[PodSet, int]] = []
+        sets: list[tuple[PodSet, int, tuple[str, ...]]] = []
         names: dict[str, int] = {}
         for (name, pod_class), records in groups.items():
             absent = missing.pop(name, 0)
@@ -245,8 +245,8 @@ class Pods:
             )
             if domain := self._begun(made.topology, members, name):
                 made = self._kept_in(made, domain)
-            sets.append((made, absent))
-        if not any(s.min_count for s, _ in sets):
+            sets.append((made, absent, tuple(r.name for r in records)))
+        if not any(s.min_count for s, _, _ in sets):
             # Enough of the gang runs already: each further pod is welcome by itself.
-            sets[0] = replace(sets[0][0], min_count=1), sets[0][1]
+            sets[0] = (replace(sets[0][0], min_count=1), *sets[0][1:])
         return sets
