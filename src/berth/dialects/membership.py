@@ -57,37 +57,58 @@ _TELLING = (
 _PER_POD = ("job-index", "replica-index", "restart-attempt", "job-key", "job-global-index", "task-index")
 
 
+OwnerKey = tuple[str, tuple[OwnerRef, ...]]
+Signature = tuple[object, ...]  # all that decides where a pod belongs, but for its own name
+
+
+def signature(pod: PodFacts) -> Signature:
+    """Pods with the same signature belong to the same workload, or stand alone by the same rules."""
+    return (
+        pod.namespace,
+        pod.owners,
+        pod.scheduling_group,
+        pod.priority_class,
+        _telling(pod.labels),
+        _telling(pod.annotations),
+    )
+
+
 class Memberships:
     """Memberships among the objects of one dump. Pods that are alike are read once."""
 
     def __init__(self, objects: Objects) -> None:
         self._objects = objects
-        self._known: dict[tuple[object, ...], Membership] = {}
-        self._owned: dict[tuple[str, tuple[OwnerRef, ...]], Owned] = {}
+        self._known: dict[Signature, Membership] = {}
+        self._by_owner: dict[OwnerKey, Owned] = {}
 
     def of(self, pod: PodFacts) -> Membership:
         """The workload of one pod. Never raises: what cannot be read is told in `contradictions`."""
-        key = (
-            pod.namespace,
-            pod.owners,
-            pod.scheduling_group,
-            pod.priority_class,
-            _telling(pod.labels),
-            _telling(pod.annotations),
-        )
-        found = self._known.get(key)
+        return self.of_alike(signature(pod), pod)
+
+    def of_alike(self, alike: Signature, pod: PodFacts) -> Membership:
+        """The workload of a pod whose signature is known."""
+        found = self._known.get(alike)
         if found is None:
-            found = self._known[key] = self._read(pod)
+            found = self._known[alike] = self._read(alike, pod)
         # What stands alone is known by the pod's own name.
         return replace(found, name=pod.name) if found.kind == "Pod" else found
 
-    def _read(self, pod: PodFacts) -> Membership:
-        own = Carrier("the pod", pod.labels, pod.annotations)
+    @staticmethod
+    def _owner_key(pod: PodFacts) -> OwnerKey:
         above = named_owner(pod.labels)
-        owned_key = (pod.namespace, (*pod.owners, above) if above else pod.owners)
-        owned = self._owned.get(owned_key)
+        return (pod.namespace, (*pod.owners, above) if above else pod.owners)
+
+    def _owned(self, pod: PodFacts) -> Owned:
+        key = self._owner_key(pod)
+        owned = self._by_owner.get(key)
         if owned is None:
-            owned = self._owned[owned_key] = owned_by(pod.owners, pod.namespace, self._objects, above)
+            above = named_owner(pod.labels)
+            owned = self._by_owner[key] = owned_by(pod.owners, pod.namespace, self._objects, above)
+        return owned
+
+    def _read(self, alike: Signature, pod: PodFacts) -> Membership:
+        own = Carrier("the pod", pod.labels, pod.annotations)
+        owned = self._owned(pod)
         carriers = [own, *owned.carriers]
         troubles = [*owned.troubles, *doubts_of(carriers[:1])]
         claims: tuple[Claim, ...] = ()

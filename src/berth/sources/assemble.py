@@ -57,7 +57,7 @@ def snapshot_of(
         for gpu_class in reading.gpu_classes:
             classes.setdefault(gpu_class.name, gpu_class)
         told.extend(f"node {name}: {problem}" for problem in reading.problems)
-    topology = discover([n.labels for n in nodes], levels or _levels(inventory))
+    topology = discover([n.labels for n in nodes], levels or levels_of(inventory))
     pods = Pods(inventory, held_devices(inventory.claims, named), Domains(topology, nodes))
     allocations, workloads = pods.held(), pods.waiting()
     return Snapshot(
@@ -65,7 +65,7 @@ def snapshot_of(
         allocations=allocations,
         workloads=workloads,
         gpu_classes=tuple(classes[name] for name in sorted(classes)),
-        queues=_queues(inventory),
+        queues=queues_of(inventory),
         topology=topology,
         now_s=now_s,
         notes=(*told, *pods.notes(frozenset(inventory.nodes))),
@@ -99,7 +99,7 @@ def _mapping(file: str | None) -> GpuMapping | None:
     return read_mapping(text, file)
 
 
-def _levels(inventory: Inventory) -> tuple[Level, ...]:
+def levels_of(inventory: Inventory) -> tuple[Level, ...]:
     """Levels that a topology object names: Berth's own before Kueue's and KAI's, the first by name."""
     found = []
     for group, topology in inventory.topologies:
@@ -114,7 +114,7 @@ def _levels(inventory: Inventory) -> tuple[Level, ...]:
     return min(found)[2] if found else ()
 
 
-def _queues(inventory: Inventory) -> tuple[Queue, ...]:
+def queues_of(inventory: Inventory) -> tuple[Queue, ...]:
     queues = []
     for name, queue in sorted(inventory.queues.items()):
         spec = queue.spec

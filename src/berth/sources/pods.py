@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from msgspec.structs import replace
-
-from berth.dialects.membership import Membership, Memberships, OwnerRef, PodFacts, index, merged, standings
+from berth.dialects.membership import Membership, Memberships, OwnerRef, index
 from berth.dialects.objects import chain
 from berth.model.cluster import Allocation
 from berth.model.snapshot import Owner
-from berth.model.workload import NodeTerm, PodClass, PodSet, TopologyWish, Workload
+from berth.model.workload import Workload
 from berth.sources.domains import Domains
-from berth.sources.inventory import Inventory, Key, Pairs, PodRecord
-from berth.sources.pod_class import with_inherited
+from berth.sources.inventory import Inventory, Key, PodRecord
 from berth.sources.pods_doubts import Doubts
-from berth.sources.selectors import both
-from berth.sources.suspended import GATE, suspended_workloads
-from berth.sources.volumes import volume_wishes
-
-# Owners whose pods come back on the same node: DaemonSets, and the node itself for static pods.
-_DAEMONS = ("DaemonSet", "Node")
+from berth.sources.suspended import suspended_workloads
+from berth.sources.workloads import DAEMONS, Workloads
 
 
 @dataclass(slots=True)
@@ -40,22 +33,20 @@ class Pods:
 
     def __init__(self, inventory: Inventory, devices: Mapping[Key, tuple[int, ...]], domains: Domains) -> None:
         self._inventory = inventory
-        self._devices = devices
-        self._domains = domains
-        self._mappings: dict[Pairs, dict[str, str]] = {}
         self._groups: dict[str, _Group] = {}
         self._held: list[Allocation] = []
-        self.doubts = Doubts(
+        self._doubts = Doubts(
             knows_claims=bool(inventory.volume_claims),
             knows_groups=any(thing.get("kind") == "PodGroup" for thing in inventory.plain),
         )
+        made = self._made = Workloads(inventory, devices, domains, self._doubts)
         self._objects = index(inventory.plain)
         memberships = Memberships(self._objects)
         for record in inventory.pods.values():
-            membership = memberships.of(self.facts(record))
+            membership = memberships.of(made.facts(record))
             key = inventory.share(membership.key)
             if record.node and not record.has_ended:
-                self._held.append(self.allocation(record, key, membership))
+                self._held.append(made.allocation(record, key, membership))
             group = self._groups.get(key)
             if group is None:
                 group = self._groups[key] = _Group()
@@ -68,8 +59,8 @@ class Pods:
 
     def waiting(self) -> tuple[Workload, ...]:
         """Workloads with a pod that has no node, has not ended and is not being deleted; and suspended ones."""
-        waiting = [self.workload(group.members) for group in self._groups.values() if group.waits]
-        waiting.extend(suspended_workloads(self._inventory, self._objects, self._groups, self.doubts.contradictions))
+        waiting = [self._made.workload(group.members) for group in self._groups.values() if group.waits]
+        waiting.extend(suspended_workloads(self._inventory, self._objects, self._groups, self._doubts.contradictions))
         return tuple(waiting)
 
     def owners(self) -> tuple[Owner, ...]:
@@ -78,7 +69,7 @@ class Pods:
         found: dict[tuple[str, str, str], dict[str, None]] = {}
         for key, group in sorted(self._groups.items(), key=lambda item: not item[1].waits):
             for record, membership in group.members:
-                if not record.owners or record.has_ended or record.owners[0].kind in _DAEMONS:
+                if not record.owners or record.has_ended or record.owners[0].kind in DAEMONS:
                     continue
                 refs = chains.get((record.namespace, record.owners))
                 if refs is None:
@@ -91,162 +82,4 @@ class Pods:
 
     def notes(self, nodes: frozenset[str]) -> tuple[str, ...]:
         """What is doubtful about pods, after `waiting`. `nodes` are the names of those that are known."""
-        return self.doubts.sentences(self._inventory.pods.values(), nodes)
-
-    # ---- one pod
-
-    def allocation(self, record: PodRecord, workload: str, membership: Membership) -> Allocation:
-        return Allocation(
-            node=record.node,
-            namespace=record.namespace,
-            name=record.name,
-            pod_class=record.reading.pod_class,
-            labels=record.labels,
-            workload=workload,
-            workload_kind=membership.kind,
-            pod_set=membership.pod_set,
-            queue=membership.queue,
-            devices=self._devices.get(record.key, ()),
-            priority=self._priority(record, membership.priority_class),
-            scheduler=record.scheduler,
-            is_daemon=any(o.kind in _DAEMONS for o in record.owners),
-            started_s=record.started_s or record.created_s,
-        )
-
-    def facts(self, record: PodRecord) -> PodFacts:
-        return PodFacts(
-            record.name,
-            record.namespace,
-            self._mapping(record.labels),
-            self._mapping(record.annotations),
-            record.owners,
-            record.scheduling_group,
-            record.scheduler,
-            record.priority_class,
-            bool(record.node),
-            record.has_ended,
-        )
-
-    def _mapping(self, pairs: Pairs) -> dict[str, str]:
-        found = self._mappings.get(pairs)
-        if found is None:
-            found = self._mappings[pairs] = dict(pairs)
-        return found
-
-    def _priority(self, record: PodRecord, workload_class: str) -> int:
-        """By the class that a group or owner names; else as the API server wrote it on the pod."""
-        priorities = self._inventory.priorities
-        if workload_class and workload_class != record.priority_class and workload_class in priorities:
-            return priorities[workload_class]
-        if record.priority is not None:
-            return record.priority
-        if record.priority_class:
-            return priorities.get(record.priority_class, 0)
-        return self._inventory.default_priority
-
-    def _class(self, record: PodRecord, membership: Membership) -> PodClass:
-        """The class of a waiting pod, with what its volumes allow and its owners ask for."""
-        reader, known = self._inventory.reader, self._inventory.volume_claims
-        pod_class = record.reading.pod_class
-        if record.claims and record.spec and not known:
-            self.doubts.claims_unseen.append(f"{record.namespace}/{record.name}")
-        elif record.claims and record.spec:
-            terms, unbound = volume_wishes(record.namespace, record.claims, known, self._inventory.volumes)
-            labels, annotations = self._mapping(record.labels), self._mapping(record.annotations)
-            pod_class = reader.read(record.spec, labels, annotations, terms, unbound).pod_class
-        if membership.inherited:
-            annotations = {**membership.inherited, **self._mapping(record.annotations)}
-            pod_class = reader.share(with_inherited(pod_class, annotations))
-        return pod_class
-
-    # ---- one workload
-
-    def workload(self, members: list[tuple[PodRecord, Membership]]) -> Workload:
-        membership = merged(m for _, m in members)
-        waiting = [(r, m) for r, m in members if r.waits]
-        first = waiting[0][0]
-        self.doubts.of_membership(membership)
-        pod_sets = self._pod_sets(membership, members, waiting)
-        provenance = membership.provenance
-        if domain := self._begun(membership.topology, members, ""):
-            pod_sets = [(self._kept_in(s, domain), absent, names) for s, absent, names in pod_sets]
-            where = ", ".join(f"{r.key}={r.values[0]}" for r in domain.expressions)
-            provenance = (*provenance, ("domain", f"its running pods are in {where}"))
-        gates = {gate for r, _ in waiting for gate in r.gates}
-        if membership.suspended:
-            gates.add(GATE)
-        if membership.waits_for and self.doubts.knows_groups:
-            gates.add(membership.waits_for)
-        return Workload(
-            name=membership.name,
-            namespace=membership.namespace,
-            kind=membership.kind,
-            pod_sets=tuple(s for s, _, _ in pod_sets),
-            queue=membership.queue,
-            priority=self._priority(first, membership.priority_class),
-            created_s=min(r.created_s for r, _ in waiting),
-            topology=membership.topology,
-            scheduler=first.scheduler,
-            gates=tuple(sorted(gates)),
-            pods=tuple(names for _, _, names in pod_sets),
-            missing_pods=sum(absent for _, absent, _ in pod_sets),
-            provenance=provenance,
-        )
-
-    def _begun(
-        self, wishes: Iterable[TopologyWish], members: Iterable[tuple[PodRecord, Membership]], pod_set: str
-    ) -> NodeTerm | None:
-        """The domain that running pods have already chosen for the rest; of one set, or of all where it is ""."""
-        running = [r.node for r, m in members if r.node and not r.has_ended and pod_set in ("", m.pod_set)]
-        return self._domains.of(wishes, running) if running else None
-
-    @staticmethod
-    def _kept_in(pod_set: PodSet, domain: NodeTerm) -> PodSet:
-        affinity = both(pod_set.pod_class.node_affinity, (domain,))
-        return replace(pod_set, pod_class=replace(pod_set.pod_class, node_affinity=affinity))
-
-    def _pod_sets(
-        self,
-        membership: Membership,
-        members: list[tuple[PodRecord, Membership]],
-        waiting: list[tuple[PodRecord, Membership]],
-    ) -> list[tuple[PodSet, int, tuple[str, ...]]]:
-        """What is still to be placed: (set, how many of its pods nobody has created yet, names of the others).
-
-        Pods of one set that differ in class are sets of their own. A set of which no pod is there yet is
-        taken to be like the first that waits: until its pods are created nothing is decided by it.
-        """
-        alive = [(self.facts(r), m.pod_set) for r, m in members if not r.is_ending or r.node]
-        standing = {s.name: s for s in standings(membership, alive)}
-        groups: dict[tuple[str, PodClass], list[PodRecord]] = {}
-        for record, own in waiting:
-            groups.setdefault((own.pod_set, self._class(record, own)), []).append(record)
-        missing = {name: s.missing for name, s in standing.items() if s.missing}
-        least = {name: s.min_count for name, s in standing.items()}
-        stand_in = next(iter(groups))[1]
-        for name in missing:
-            if not any(known == name for known, _ in groups):
-                groups[name, stand_in] = []
-        sets: list[tuple[PodSet, int, tuple[str, ...]]] = []
-        names: dict[str, int] = {}
-        for (name, pod_class), records in groups.items():
-            absent = missing.pop(name, 0)
-            count = len(records) + absent
-            minimum = min(count, least.get(name, count))
-            least[name] = least.get(name, count) - minimum
-            names[name] = names.get(name, 0) + 1
-            made = PodSet(
-                name=name if names[name] == 1 else f"{name}-{names[name]}",
-                pod_class=pod_class,
-                count=count,
-                min_count=minimum,
-                topology=standing[name].topology if name in standing else (),
-                labels=records[0].labels if records else waiting[0][0].labels,
-            )
-            if domain := self._begun(made.topology, members, name):
-                made = self._kept_in(made, domain)
-            sets.append((made, absent, tuple(r.name for r in records)))
-        if not any(s.min_count for s, _, _ in sets):
-            # Enough of the gang runs already: each further pod is welcome by itself.
-            sets[0] = (replace(sets[0][0], min_count=1), *sets[0][1:])
-        return sets
+        return self._doubts.sentences(self._inventory.pods.values(), nodes)

@@ -23,6 +23,13 @@ class Doubts:
     contradictions: dict[str, None] = field(default_factory=dict)
     remarks: dict[str, None] = field(default_factory=dict)
 
+    def forget(self) -> None:
+        """What was told is about to be told anew."""
+        for told in (self.claims_unseen, self.groups_unseen):
+            told.clear()
+        self.contradictions.clear()
+        self.remarks.clear()
+
     def of_membership(self, membership: Membership) -> None:
         """What the dialects say of one waiting workload."""
         who = f"{membership.kind} {membership.key}"

@@ -1,0 +1,395 @@
+"""The cluster as it is now, kept up with by changes; the snapshot of it costs what has changed since the last one.
+
+One writer: the event loop. What has been decided and not yet been seen is *assumed*: a pod counts on its node
+from the moment that its bind is sent, until the API server shows it or refuses it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from berth.dialects.following import Following
+from berth.dialects.membership import Membership, Signature, signature
+from berth.dialects.objects import ObjectKey, group_of
+from berth.kube import wire, wire_queues
+from berth.model.cluster import Allocation, GpuClass, Node
+from berth.model.gpus import GpuMapping
+from berth.model.snapshot import Snapshot
+from berth.model.topology import Level, Topology, discover
+from berth.model.workload import Workload
+from berth.sources.assemble import levels_of, queues_of
+from berth.sources.domains import Domains
+from berth.sources.inventory import Inventory, Key, PodRecord
+from berth.sources.live.assumed import Assumed
+from berth.sources.nodes import NodeReading, read_node
+from berth.sources.pods_doubts import Doubts
+from berth.sources.workloads import Workloads
+
+GroupKey = tuple[str, str]  # (kind of what makes the pods one workload, its key)
+
+# Of these only `spec` is read; their status changes with every decision.
+_STATUS_SAYS_NOTHING = frozenset(("PodGroup", "Workload", "Queue", "LocalQueue", "ClusterQueue"))
+
+
+@dataclass(slots=True)
+class _Member:
+    """A pod and where it belongs."""
+
+    record: PodRecord
+    alike: Signature
+    membership: Membership
+    group: GroupKey
+
+
+@dataclass(slots=True)
+class _Group:
+    """The pods of one workload; how many of them wait for us, and the workload that those are."""
+
+    pods: dict[Key, _Member] = field(default_factory=dict)
+    waiting: int = 0
+    workload: Workload | None = None
+
+
+class World:
+    """All that decides about a cluster, by what reflectors tell.
+
+    `schedulers` are the names whose pods are ours to place. `on_change` is called, once, as soon as something
+    changed that may let a pod be placed: a pod that waits, capacity that came free, a node, a queue.
+    """
+
+    def __init__(
+        self,
+        schedulers: Collection[str],
+        *,
+        mapping: GpuMapping | None = None,
+        levels: tuple[Level, ...] = (),
+        on_change: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.schedulers = frozenset(schedulers)
+        self.on_change = on_change
+        self.assumed = Assumed()
+        self._mapping = mapping
+        self._levels = levels
+        self._inventory = Inventory()
+        self._following = Following()
+        doubts = Doubts(knows_claims=True, knows_groups=True)
+        self._made = Workloads(self._inventory, {}, Domains(Topology(), ()), doubts)
+        self._members: dict[Key, _Member] = {}
+        self._groups: dict[GroupKey, _Group] = {}
+        self._alike: dict[Signature, set[Key]] = {}
+        self._dirty: dict[GroupKey, None] = {}
+        self._held: dict[Key, Allocation] = {}
+        self._waiting: dict[GroupKey, Workload] = {}
+        self._readings: dict[str, NodeReading] = {}
+        self._nodes_changed = True
+        self._nodes: tuple[Node, ...] = ()
+        self._gpu_classes: tuple[GpuClass, ...] = ()
+        self._topology = Topology()
+
+    # ---- facts
+
+    def put_node(self, node: wire.Node) -> None:
+        name = (node.metadata or wire.NO_META).name or ""
+        before = self._inventory.nodes.get(name)
+        self._inventory.nodes[name] = node
+        reading = read_node(node, (), self._mapping, self._inventory.share)
+        known = self._readings.get(name)
+        if before is not None and known is not None and known.node == reading.node:
+            return  # a heartbeat
+        self._readings[name] = reading
+        self._nodes_changed = True
+        self.on_change()
+
+    def drop_node(self, name: str) -> None:
+        if self._inventory.nodes.pop(name, None) is not None:
+            self._readings.pop(name, None)
+            self._nodes_changed = True
+            self.on_change()
+
+    def put_pod(self, pod: wire.Pod) -> None:
+        meta = pod.metadata or wire.NO_META
+        spec = pod.spec or wire.PodSpec()
+        key = (self._inventory.share(meta.namespace or "default"), meta.name or "")
+        record = self.assumed.seen(self._inventory.record(key, meta, spec, pod.status or wire.PodStatus()))
+        self._put_record(record)
+
+    def drop_pod(self, key: Key) -> None:
+        self.assumed.drop(key)
+        member = self._members.pop(key, None)
+        if member is None:
+            return
+        self._leave(key, member)
+        if self._held.pop(key, None) is not None:
+            self.on_change()
+
+    def put_object(self, thing: dict[str, Any]) -> None:
+        """An owner, a PodGroup of any dialect, whatever else is read as it is written."""
+        meta = thing.get("metadata")
+        if not isinstance(meta, dict):
+            return
+        meta.pop("managedFields", None)
+        if thing.get("kind") in _STATUS_SAYS_NOTHING:
+            thing.pop("status", None)
+        key = _object_key(thing, meta)
+        before = self._following.objects.get(key)
+        if before is not None and _without_version(before) == _without_version(thing):
+            return
+        self._regroup(self._following.put(key, thing))
+
+    def drop_object(self, thing: ObjectKey) -> None:
+        self._regroup(self._following.drop(thing))
+
+    def put_priority(self, priority: wire.PriorityClass) -> None:
+        name = (priority.metadata or wire.NO_META).name or ""
+        value = priority.value or 0
+        if self._inventory.priorities.get(name) == value and not priority.global_default:
+            return
+        self._inventory.priorities[name] = value
+        if priority.global_default:
+            self._inventory.default_priority = value
+        self._everything_again()
+
+    def drop_priority(self, name: str) -> None:
+        if self._inventory.priorities.pop(name, None) is not None:
+            self._everything_again()
+
+    def put_claim(self, claim: wire.PersistentVolumeClaim) -> None:
+        meta = claim.metadata or wire.NO_META
+        self._inventory.volume_claims[meta.namespace or "default", meta.name or ""] = claim
+        self._volumes_changed()
+
+    def drop_claim(self, key: Key) -> None:
+        self._inventory.volume_claims.pop(key, None)
+        self._volumes_changed()
+
+    def put_volume(self, volume: wire.PersistentVolume) -> None:
+        self._inventory.volumes[(volume.metadata or wire.NO_META).name or ""] = volume
+        self._volumes_changed()
+
+    def drop_volume(self, name: str) -> None:
+        self._inventory.volumes.pop(name, None)
+        self._volumes_changed()
+
+    def put_queue(self, queue: wire_queues.GPUQueue) -> None:
+        self._inventory.queues[(queue.metadata or wire.NO_META).name or ""] = queue
+        self.on_change()
+
+    def drop_queue(self, name: str) -> None:
+        self._inventory.queues.pop(name, None)
+        self.on_change()
+
+    def put_topology(self, group: str, topology: wire_queues.Topology) -> None:
+        self.drop_topology(group, (topology.metadata or wire.NO_META).name or "")
+        self._inventory.topologies.append((group, topology))
+
+    def drop_topology(self, group: str, name: str) -> None:
+        kept = [
+            (g, t)
+            for g, t in self._inventory.topologies
+            if (g, (t.metadata or wire.NO_META).name) != (group, name)
+        ]
+        self._inventory.topologies[:] = kept
+        self._nodes_changed = True
+        self.on_change()
+
+    # ---- decisions on their way
+
+    def assume(self, key: Key, node: str) -> PodRecord | None:
+        """Count a waiting pod on a node from now on. None where it has gone, or has a node already."""
+        member = self._members.get(key)
+        if member is None or not member.record.waits:
+            return None
+        record = self.assumed.put(member.record, node)
+        self._put_record(record)
+        return record
+
+    def forget(self, key: Key) -> None:
+        """The bind was refused: the pod waits again, unless the API server has shown otherwise."""
+        record = self.assumed.refused(key)
+        member = self._members.get(key)
+        if record is not None and member is not None and member.record.uid == record.uid:
+            self._put_record(record)
+
+    def record(self, key: Key) -> PodRecord | None:
+        member = self._members.get(key)
+        return member.record if member else None
+
+    def members_of(self, workload: Workload) -> Iterable[tuple[PodRecord, Membership]]:
+        """All pods of a workload that waits or waited: the bound ones too."""
+        group = self._groups.get((workload.kind, workload.key))
+        return [(m.record, m.membership) for m in group.pods.values()] if group else []
+
+    # ---- the moment
+
+    def snapshot(self, now_s: float) -> Snapshot:
+        """The cluster now. What has not changed since the last snapshot is the same object."""
+        if self._nodes_changed:
+            self._read_nodes()
+        self._rebuild()
+        return Snapshot(
+            nodes=self._nodes,
+            allocations=tuple(self._held.values()),
+            workloads=tuple(self._waiting.values()),
+            gpu_classes=self._gpu_classes,
+            queues=queues_of(self._inventory),
+            topology=self._topology,
+            now_s=now_s,
+        )
+
+    @property
+    def size(self) -> Mapping[str, int]:
+        """How much is known, by what."""
+        return {
+            "nodes": len(self._readings),
+            "pods": len(self._members),
+            "allocations": len(self._held),
+            "workloads waiting": len(self._waiting),
+        }
+
+    # ---- how it is kept
+
+    def _put_record(self, record: PodRecord) -> None:
+        key = record.key
+        before = self._members.get(key)
+        if before is not None:
+            if before.record == record:
+                return
+            if before.record.uid != record.uid:  # another pod of the same name
+                self.drop_pod(key)
+                before = None
+        if before is not None and _says_the_same(before.record, record):
+            member = before
+            alike, membership = before.alike, before.membership
+        else:
+            facts = self._made.facts(record)
+            alike = signature(facts)
+            membership = self._following.of_alike(alike, facts)
+            member = _Member(record, alike, membership, (membership.kind, self._inventory.share(membership.key)))
+        waited = before is not None and self._is_ours(before.record)
+        waits = self._is_ours(record)
+        group_before = before.group if before is not None else None
+        if before is not None and before is not member:
+            self._leave(key, before)
+        member.record, member.alike, member.membership = record, alike, membership
+        if before is not member:
+            self._members[key] = member
+            self._alike.setdefault(alike, set()).add(key)
+            group = self._groups.setdefault(member.group, _Group())
+            group.pods[key] = member
+            group.waiting += waits
+        else:
+            group = self._groups[member.group]
+            group.waiting += waits - waited
+        if group.waiting or waited or group_before != member.group:
+            self._dirty[member.group] = None
+        self._hold(key, record, member)
+        if waits:
+            self.on_change()
+
+    def _hold(self, key: Key, record: PodRecord, member: _Member) -> None:
+        if record.node and not record.has_ended:
+            self._held[key] = self._made.allocation(record, member.group[1], member.membership)
+        elif self._held.pop(key, None) is not None:
+            self.on_change()
+
+    def _leave(self, key: Key, member: _Member) -> None:
+        group = self._groups.get(member.group)
+        if group is not None and group.pods.pop(key, None) is not None:
+            group.waiting -= self._is_ours(member.record)
+            self._dirty[member.group] = None
+        alike = self._alike.get(member.alike)
+        if alike is not None:
+            alike.discard(key)
+            if not alike:
+                del self._alike[member.alike]
+                self._following.forget_signature(member.alike)
+
+    def _is_ours(self, record: PodRecord) -> bool:
+        return record.waits and record.scheduler in self.schedulers
+
+    def _regroup(self, stale: set[Signature]) -> None:
+        """Pods whose owner or group changed are read anew."""
+        for alike in stale:
+            for key in sorted(self._alike.get(alike, ())):
+                member = self._members.get(key)
+                if member is None:
+                    continue
+                self._leave(key, member)
+                del self._members[key]
+                self._put_record(member.record)
+        if stale:
+            self.on_change()
+
+    def _volumes_changed(self) -> None:
+        """Pods with claims wait for volumes; which of them is not looked up, there are few."""
+        for group_key, group in self._groups.items():
+            if group.waiting and any(m.record.claims for m in group.pods.values()):
+                self._dirty[group_key] = None
+                self.on_change()
+
+    def _everything_again(self) -> None:
+        for key, member in self._members.items():
+            self._dirty[member.group] = None
+            if key in self._held:
+                self._held[key] = self._made.allocation(member.record, member.group[1], member.membership)
+        self.on_change()
+
+    def _rebuild(self) -> None:
+        self._made.doubts.forget()
+        for key in self._dirty:
+            group = self._groups.get(key)
+            if group is None:
+                continue
+            if not group.pods:
+                del self._groups[key]
+            if not group.waiting:
+                self._waiting.pop(key, None)
+                continue
+            members = [
+                (m.record, m.membership)
+                for m in group.pods.values()
+                if not m.record.waits or m.record.scheduler in self.schedulers
+            ]
+            self._waiting[key] = group.workload = self._made.workload(members)
+        self._dirty.clear()
+
+    def _read_nodes(self) -> None:
+        self._nodes_changed = False
+        classes: dict[str, GpuClass] = {}
+        for reading in self._readings.values():
+            for gpu_class in reading.gpu_classes:
+                classes.setdefault(gpu_class.name, gpu_class)
+        self._nodes = tuple(reading.node for reading in self._readings.values())
+        found = tuple(classes[name] for name in sorted(classes))
+        self._gpu_classes = self._gpu_classes if found == self._gpu_classes else found
+        topology = discover([n.labels for n in self._nodes], self._levels or levels_of(self._inventory))
+        self._topology = self._topology if topology == self._topology else topology
+        self._made.domains = Domains(self._topology, self._nodes)
+
+
+def _says_the_same(one: PodRecord, other: PodRecord) -> bool:
+    """Nothing changed of what decides where the pod belongs."""
+    return (
+        one.labels == other.labels
+        and one.annotations == other.annotations
+        and one.owners == other.owners
+        and one.scheduling_group == other.scheduling_group
+        and one.priority_class == other.priority_class
+    )
+
+
+def _object_key(thing: Mapping[str, Any], meta: Mapping[str, Any]) -> ObjectKey:
+    return (
+        group_of(str(thing.get("apiVersion") or "")),
+        str(thing.get("kind") or ""),
+        str(meta.get("namespace") or ""),
+        str(meta.get("name") or ""),
+    )
+
+
+def _without_version(thing: Mapping[str, Any]) -> dict[str, Any]:
+    meta = {k: v for k, v in thing["metadata"].items() if k not in ("resourceVersion", "generation")}
+    return {**thing, "metadata": meta}
+
