@@ -1,0 +1,142 @@
+"""The loop around the decision core: wait for a change, take a snapshot, decide, send what was decided."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+
+import msgspec
+
+from berth.actions.binding import Binder, Order, Outcome, Result
+from berth.model.workload import Workload
+from berth.scheduling.cycle import cycle
+from berth.scheduling.plan import Plan
+from berth.scheduling.policy import Policy
+from berth.scheduling.tables import Tables
+from berth.sources.live.world import World
+
+log = logging.getLogger("berth.scheduler")
+
+DECISION = "berth.dev/decision"  # on the first bound pod of a gang: where all of it goes
+_REST = 3.0  # times the length of the last cycle that pass before the next at the least
+
+
+class Driver:
+    """Decides as long as `leads` says so.
+
+    `window_s`: how long a change is waited upon for others to join it; `most_s`: the longest that a burst is let
+    grow before it is decided upon. `told` gets each plan, after its binds were handed over.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        binder: Binder,
+        *,
+        policy: Policy | None = None,
+        leads: Callable[[], bool] = lambda: True,
+        told: Callable[[Plan], None] = lambda plan: None,
+        window_s: float = 0.005,
+        most_s: float = 0.05,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self._world = world
+        self._binder = binder
+        self._policy = policy or Policy()
+        self._tables = Tables()
+        self._leads = leads
+        self._told = told
+        self._window_s = window_s
+        self._most_s = most_s
+        self._now = now
+        self._wake = asyncio.Event()
+        self._changes = 0
+        self.cycles = 0
+        world.on_change = self.wake
+
+    def wake(self) -> None:
+        """Something changed that may let a pod be placed."""
+        self._changes += 1
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        took = 0.0
+        while True:
+            await self._wake.wait()
+            await self._gather(max(self._window_s, min(_REST * took, self._most_s)))
+            self._wake.clear()
+            if self._leads():
+                took = await self._decide()
+
+    async def _gather(self, least_s: float) -> None:
+        """Let a burst grow: until nothing more comes for a window, or it has taken long enough."""
+        began = time.monotonic()
+        await asyncio.sleep(least_s)
+        seen = -1
+        while seen != self._changes and time.monotonic() - began < self._most_s:
+            seen = self._changes
+            await asyncio.sleep(self._window_s)
+
+    async def _decide(self) -> float:
+        """One cycle; its seconds of decision."""
+        snapshot = self._world.snapshot(self._now())
+        if not snapshot.workloads:
+            return 0.0
+        began = time.perf_counter()
+        plan = await asyncio.to_thread(cycle, snapshot, self._policy, self._tables)
+        took = time.perf_counter() - began
+        self.cycles += 1
+        sent = self._send(plan)
+        log.debug("decided", extra={"seconds": round(took, 4), "binds": sent, "waiting": len(plan.verdicts)})
+        self._told(plan)
+        return took
+
+    def _send(self, plan: Plan) -> int:
+        """Hand the binds over, workload by workload, as far as their pods are still there to be bound."""
+        sent = 0
+        for workload, places in by_workload(plan):
+            orders = []
+            for name, node in places:
+                key = (workload.namespace, name)
+                record = self._world.assume(key, node)
+                if record is not None:
+                    orders.append(Order(key, record.uid, node))
+            self._binder.submit(orders, decision_of(orders))
+            sent += len(orders)
+        return sent
+
+    def heard(self, outcome: Outcome) -> None:
+        """What became of a bind. A refused one makes its pod wait again."""
+        if outcome.result is Result.Bound:
+            return
+        log.info("bind failed", extra={
+            "pod": "/".join(outcome.order.key), "node": outcome.order.node, "result": outcome.result.value,
+            "code": outcome.code, "said": outcome.message,
+        })  # fmt: skip
+        self._world.forget(outcome.order.key)
+
+
+def by_workload(plan: Plan) -> list[tuple[Workload, list[tuple[str, str]]]]:
+    """For each workload that was placed: (pod, node), pods that do not exist yet left out."""
+    found: dict[int, list[tuple[str, str]]] = {}
+    taken: dict[tuple[int, int], int] = {}
+    for w, s, n in zip(plan.workload.tolist(), plan.pod_set.tolist(), plan.node.tolist(), strict=True):
+        names = plan.workloads[w].pods[s]
+        at = taken.get((w, s), 0)
+        taken[w, s] = at + 1
+        if at < len(names):
+            found.setdefault(w, []).append((names[at], plan.nodes[n].name))
+    return [(plan.workloads[w], places) for w, places in found.items()]
+
+
+def decision_of(orders: list[Order]) -> dict[str, str] | None:
+    """A gang's whole decision, as it is written on the first of its pods: node to names of pods."""
+    if len(orders) < 2:
+        return None
+    nodes: dict[str, list[str]] = {}
+    for order in orders:
+        nodes.setdefault(order.node, []).append(order.key[1])
+    return {DECISION: msgspec.json.encode(nodes).decode()}

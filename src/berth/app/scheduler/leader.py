@@ -1,0 +1,129 @@
+"""Who leads: one of several replicas, by a Lease, and never two at once.
+
+Two clocks do not agree, so no time of another machine is compared with ours: a Lease is judged by how long, on
+our own monotonic clock, it has been seen unchanged. A leader stops writing well before its Lease can be taken
+over: after `renew_s` without a successful renewal it no longer leads, while others wait for the whole
+`lease_s`. A new leader raises the epoch (`leaseTransitions`), waits until what the last one had sent must have
+arrived, lists anew, and only then writes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from msgspec import Struct
+
+from berth.kube.client import Client
+from berth.kube.errors import ApiError
+from berth.kube.lease import Lease, LeaseSpec, create_lease, read_lease, write_lease
+
+log = logging.getLogger("berth.leader")
+
+
+class Terms(Struct, frozen=True):
+    """Of the election. `lease_s` > `renew_s` > `retry_s`; `settle_s` is how long a request may be under way."""
+
+    namespace: str
+    name: str
+    identity: str
+    lease_s: float = 15.0
+    renew_s: float = 10.0
+    retry_s: float = 2.0
+    settle_s: float = 2.0
+
+
+class Leadership:
+    """One candidate. `is_leader` may be asked at any time and is always current."""
+
+    def __init__(self, client: Client, terms: Terms, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._client = client
+        self._terms = terms
+        self._clock = clock
+        self._good_until = float("-inf")
+        self._seen: Lease | None = None
+        self._seen_at = float("-inf")
+        self.epoch = 0
+        self.holder = ""
+        self.changed = asyncio.Event()
+
+    def is_leader(self) -> bool:
+        """May write now."""
+        return self._clock() < self._good_until
+
+    async def run(self) -> None:
+        """Stand for election, and renew, until cancelled."""
+        while True:
+            led = self.is_leader()
+            try:
+                await asyncio.wait_for(self._turn(), self._terms.renew_s)
+            except (ApiError, TimeoutError) as error:
+                log.warning("the Lease could not be read or renewed", extra={"error": str(error)})
+            if led != self.is_leader():
+                log.info("leads" if self.is_leader() else "leads no longer", extra={"epoch": self.epoch})
+                self.changed.set()
+            await asyncio.sleep(self._terms.retry_s * random.uniform(0.9, 1.2))
+
+    async def release(self) -> None:
+        """Give the Lease back, so that another need not wait for its end."""
+        held, self._good_until = self.is_leader(), float("-inf")
+        if held and self._seen is not None and self._seen.spec is not None:
+            spec = self._seen.spec
+            ended = LeaseSpec(
+                holder_identity="", lease_duration_seconds=1, acquire_time=spec.acquire_time,
+                renew_time=_stamp(), lease_transitions=spec.lease_transitions,
+            )  # fmt: skip
+            try:
+                await write_lease(self._client, Lease(self._seen.metadata, ended))
+            except ApiError as error:
+                log.warning("the Lease could not be given back", extra={"error": str(error)})
+
+    async def _turn(self) -> None:
+        terms, asked_at = self._terms, self._clock()
+        try:
+            lease = await read_lease(self._client, terms.namespace, terms.name)
+        except ApiError as error:
+            if not error.is_not_found:
+                raise
+            made = await create_lease(self._client, terms.namespace, terms.name, self._mine(1))
+            self._won(made, asked_at)
+            return
+        if self._seen is None or _version(lease) != _version(self._seen):
+            self._seen, self._seen_at = lease, asked_at
+        spec = lease.spec or LeaseSpec()
+        self.holder = spec.holder_identity or ""
+        epoch = spec.lease_transitions or 0
+        if self.holder == terms.identity and self.epoch == epoch and self.epoch:
+            self._won(await write_lease(self._client, Lease(lease.metadata, self._mine(epoch, spec))), asked_at)
+        elif not self.holder or self._clock() - self._seen_at > (spec.lease_duration_seconds or terms.lease_s):
+            written = await write_lease(self._client, Lease(lease.metadata, self._mine(epoch + 1)))
+            await asyncio.sleep(0)
+            self._won(written, asked_at)
+
+    def _mine(self, epoch: int, before: LeaseSpec | None = None) -> LeaseSpec:
+        return LeaseSpec(
+            holder_identity=self._terms.identity,
+            lease_duration_seconds=round(self._terms.lease_s),
+            acquire_time=(before.acquire_time if before else None) or _stamp(),
+            renew_time=_stamp(),
+            lease_transitions=epoch,
+        )
+
+    def _won(self, lease: Lease, asked_at: float) -> None:
+        """The Lease is ours from the moment at which it was asked for, not from that of the answer."""
+        self._seen, self._seen_at = lease, asked_at
+        self.holder = self._terms.identity
+        self.epoch = (lease.spec.lease_transitions if lease.spec else 0) or 0
+        self._good_until = asked_at + self._terms.renew_s
+
+
+def _version(lease: Lease) -> str:
+    return (lease.metadata.resource_version if lease.metadata else "") or ""
+
+
+def _stamp() -> str:
+    return datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
