@@ -14,6 +14,7 @@ from berth.dialects.carriers import Carrier, annotation, either, label
 from berth.dialects.fields import Field
 from berth.dialects.objects import Objects, find
 from berth.dialects.queue import GANG, POD_SET, Candidate
+from berth.dialects.shape import Disruption
 from berth.dialects.topology import Source, kai_constraint, upstream_constraints, volcano_network
 
 UPSTREAM = "scheduling.k8s.io"
@@ -48,6 +49,11 @@ class Claim(Struct, frozen=True):
     priority_class: Candidate | None = None
     preemptible: bool | None = None
     waits_for: str = ""  # the group object that is not there
+    priority: int | None = None  # where the group states a number
+    preempts: bool = True  # False by the group's preemptionPolicy
+    disruption: Disruption = "all"
+    api_version: str = ""  # of the group object, where there is one
+    uid: str = ""
     notes: tuple[str, ...] = ()
 
 
@@ -106,6 +112,8 @@ def _upstream(name: str, namespace: str, objects: Objects) -> Claim | None:
     constraints = spec["schedulingConstraints"]
     if not constraints.is_given:
         constraints = template["schedulingConstraints"]
+    disruption = spec["disruptionMode"] if spec["disruptionMode"].is_given else template["disruptionMode"]
+    number = spec["priority"]
     called = f"PodGroup {name}"
     priority = spec["priorityClassName"].text() or template["priorityClassName"].text()
     notes = []
@@ -120,6 +128,11 @@ def _upstream(name: str, namespace: str, objects: Objects) -> Claim | None:
         topology=upstream_constraints(constraints, called),
         priority_class=_candidate(priority, f"priorityClassName of {called}"),
         notes=tuple(notes),
+        priority=number.number(least=-(2**31)) if number.is_given else None,
+        preempts=(spec["preemptionPolicy"].text() or template["preemptionPolicy"].text()) != "Never",
+        # The API server's own default is that pods leave one by one.
+        disruption="all" if disruption["all"].is_given else "single",
+        **_known(group),
     )
 
 
@@ -184,6 +197,7 @@ def _kai(pod: Sequence[Carrier], namespace: str, objects: Objects) -> Claim | No
         priority_class=_candidate(spec["priorityClassName"].text(), f"priorityClassName of {called}"),
         preemptible=kinds.get(spec["preemptibility"].text()),
         notes=tuple(notes),
+        **_known(group),
     )
 
 
@@ -217,6 +231,7 @@ def _volcano(pod: Sequence[Carrier], namespace: str, objects: Objects, tiers: Ma
         queue=_candidate(spec["queue"].text(), f"spec.queue of {called}"),
         priority_class=_candidate(spec["priorityClassName"].text(), f"priorityClassName of {called}"),
         notes=tuple(notes),
+        **_known(group),
     )
 
 
@@ -229,7 +244,7 @@ def _plugins(pod: Sequence[Carrier], namespace: str, objects: Objects) -> Claim 
         absent = _absent(PLUGINS, namespace, said.value)
         return Claim("scheduler-plugins", "PodGroup", said.value, said.by, waits_for=absent)
     minimum = group["spec.minMember"].number(1)
-    return Claim("scheduler-plugins", "PodGroup", said.value, said.by, minimum=minimum)
+    return Claim("scheduler-plugins", "PodGroup", said.value, said.by, minimum=minimum, **_known(group))
 
 
 def _kueue(pod: Sequence[Carrier], namespace: str, objects: Objects) -> Claim | None:
@@ -248,6 +263,11 @@ def _kueue(pod: Sequence[Carrier], namespace: str, objects: Objects) -> Claim | 
 def _object(objects: Objects, group: str, kind: str, namespace: str, name: str) -> Field | None:
     thing = find(objects, group, kind, namespace, name) if name else None
     return Field(thing, f"{kind} {namespace}/{name}") if thing is not None else None
+
+
+def _known(group: Field) -> dict[str, str]:
+    """What tells the group object from others: its API version and uid."""
+    return {"api_version": group["apiVersion"].text(), "uid": group["metadata.uid"].text()}
 
 
 def _absent(group: str, namespace: str, name: str) -> str:

@@ -8,7 +8,8 @@ from typing import Any
 from msgspec import Struct
 
 from berth.dialects.objects import OwnerRef
-from berth.model.workload import TopologyWish
+from berth.dialects.shape import Disruption
+from berth.model.workload import TopologyWish, identity_of
 
 
 class PodFacts(Struct, frozen=True):
@@ -68,6 +69,12 @@ class Membership(Struct, frozen=True):
     min_runtime_s: float = 0.0
     time_limit_s: float = 0.0
     checkpoint_every_s: float = 0.0
+    priority: int | None = None  # where the group states a number
+    preempts: bool = True
+    disruption: Disruption = "single"
+    gang_minimum: int = 0  # with disruption "all": its pods that must run together; 0: all of them
+    api_version: str = ""  # of the group or owner that makes it one workload
+    uid: str = ""  # of the same
     suspended: bool = False
     waits_for: str = ""  # the group object that is not there: "PodGroup ml/pg (scheduling.k8s.io) is …"
     inherited: Mapping[str, str] = {}
@@ -78,6 +85,11 @@ class Membership(Struct, frozen=True):
     @property
     def key(self) -> str:
         return f"{self.namespace}/{self.name}"
+
+    @property
+    def identity(self) -> str:
+        """What tells the workload from every other: `PodGroup team-a/train`."""
+        return identity_of(self.kind, self.key)
 
     @property
     def minimum(self) -> int:

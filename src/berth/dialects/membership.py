@@ -54,7 +54,8 @@ _TELLING = (
     "training.kubeflow.org/",
     "replica-type",
 )
-_PER_POD = ("job-index", "replica-index", "restart-attempt", "job-key", "job-global-index", "task-index")
+_PER_POD = ("job-index", "replica-index", "restart-attempt", "job-key", "job-global-index", "task-index",
+            "last-checkpoint")  # fmt: skip
 
 
 OwnerKey = tuple[str, tuple[OwnerRef, ...]]
@@ -166,6 +167,13 @@ def _claimed(
         waits_for=claim.waits_for,
         provenance=(("gang", by if minimum else claim.by),),
         notes=claim.notes,
+        priority=claim.priority,
+        preempts=claim.preempts,
+        disruption=claim.disruption if minimum != 1 or claim.dialect == "upstream" else "single",
+        # Upstream's "all" is a word of its own: whoever is left runs for nothing.
+        gang_minimum=0 if claim.dialect == "upstream" else max(minimum, sum(p.minimum for p in claim.parts)),
+        api_version=claim.api_version,
+        uid=claim.uid,
     )
 
 
@@ -189,6 +197,10 @@ def _of_owner(pod: PodFacts, carriers: Sequence[Carrier], owned: Owned, troubles
         suspended=owned.suspended,
         provenance=(("gang", owned.by),),
         notes=owned.notes,
+        disruption=owned.disruption or "all",
+        gang_minimum=0 if owned.disruption else sum(s.min_count for s in known if not s.follows),
+        api_version=owned.api_version,
+        uid=owned.uid,
     )
 
 

@@ -16,7 +16,7 @@ from berth.dialects.fields import Field
 from berth.dialects.objects import Objects, OwnerRef, chain, find
 from berth.dialects.owners import ABOVE_ANOTHER, INDEPENDENT, READERS, shapes_of, tiers_among
 from berth.dialects.queue import Candidate
-from berth.dialects.shape import Manifest, SetShape, Shape
+from berth.dialects.shape import Disruption, Manifest, SetShape, Shape
 from berth.dialects.topology import Source
 
 LWS = ("leaderworkerset.x-k8s.io", "LeaderWorkerSet")
@@ -50,6 +50,9 @@ class Owned(Struct, frozen=True):
     shape: Shape | None = None
     sets: tuple[SetShape, ...] = ()
     suspended: bool = False
+    disruption: Disruption | None = None  # where the owner says how its pods may be asked to leave
+    api_version: str = ""
+    uid: str = ""
     carriers: tuple[Carrier, ...] = ()
     volcano_queue: Candidate | None = None
     priority_classes: tuple[Candidate, ...] = ()
@@ -130,7 +133,10 @@ def owned_by(refs: Sequence[OwnerRef], namespace: str, objects: Objects, above: 
     if chosen is None:
         return replace(base, troubles=tuple(troubles))
     ref, thing = chosen
-    base = replace(base, group=ref.group, kind=ref.kind, name=ref.name, called=f"{ref.kind} {ref.name}")
+    base = replace(
+        base, group=ref.group, kind=ref.kind, name=ref.name, called=f"{ref.kind} {ref.name}",
+        api_version=ref.api_version, uid=ref.uid or Field(thing)["metadata.uid"].text(),
+    )  # fmt: skip
     if thing is None:
         if (ref.group, ref.kind) in INDEPENDENT:
             return replace(base, troubles=tuple(troubles))
@@ -200,9 +206,17 @@ def _read(base: Owned, thing: Manifest, objects: Objects, troubles: list[str]) -
         upstream=topology.upstream_constraints(spec["scheduling.schedulingConstraints"], name),
         volcano_topology=volcano_topology,
         exclusive=exclusive,
+        disruption=_disruption(spec["scheduling.disruptionMode"]),
         notes=shape.notes,
         troubles=tuple(troubles),
     )
+
+
+def _disruption(mode: Field) -> Disruption | None:
+    """`spec.scheduling.disruptionMode` of a Job."""
+    if mode["all"].is_given:
+        return "all"
+    return "single" if mode["single"].is_given else None
 
 
 def _without_ended(one: SetShape, job: Field) -> SetShape:

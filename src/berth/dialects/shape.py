@@ -11,7 +11,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from berth.model.workload import TopologyWish
+from berth.model.workload import Disruption, TopologyWish, identity_of
+
+__all__ = ["Disruption", "Manifest", "SetShape", "Shape"]
 
 Manifest = Mapping[str, Any]  # one Kubernetes object as JSON or YAML gives it
 
@@ -65,6 +67,10 @@ class Shape(Struct, frozen=True):
     @property
     def key(self) -> str:
         return f"{self.namespace}/{self.name}"
+
+    @property
+    def identity(self) -> str:
+        return identity_of(self.kind, self.key)
 
     @property
     def pod_count(self) -> int:

@@ -38,6 +38,8 @@ class ObjectMeta(Wire, frozen=True, gc=False):
     owner_references: tuple[OwnerReference, ...] | None = None
     creation_timestamp: Text = None
     deletion_timestamp: Text = None
+    resource_version: Text = None
+    generation: int | None = None
 
 
 NO_META = ObjectMeta()
@@ -197,6 +199,8 @@ class PodSpec(Wire, frozen=True, gc=False):
     scheduler_name: Text = None
     priority: int | None = None
     priority_class_name: Text = None
+    preemption_policy: Text = None
+    termination_grace_period_seconds: int | None = None
     scheduling_gates: tuple[Gate, ...] | None = None
     scheduling_group: SchedulingGroup | None = None
 
@@ -274,6 +278,7 @@ class PriorityClass(Wire, frozen=True, gc=False):
     metadata: ObjectMeta | None = None
     value: int | None = None
     global_default: bool | None = None
+    preemption_policy: Text = None
 
 
 class Namespace(Wire, frozen=True, gc=False):

@@ -8,7 +8,7 @@ from enum import IntEnum
 from msgspec import Struct
 
 from berth.model.resources import Resources
-from berth.model.workload import PodClass
+from berth.model.workload import Disruption, PodClass, identity_of
 
 NO_ISLAND = -1
 
@@ -105,3 +105,27 @@ class Allocation(Struct, frozen=True, gc=False):
     scheduler: str = ""
     is_daemon: bool = False
     started_s: float = 0.0
+    uid: str = ""
+    is_ending: bool = False  # it is being deleted: it holds capacity still, and will free it
+    ends_s: float = 0.0  # by when, where it is being deleted; 0.0 where nobody says
+    grace_s: float = 30.0  # from the order to leave to the end, at most
+    is_controlled: bool = False  # a controller makes it again once it is gone
+    preemptible: bool | None = None  # None where nobody says: then its priority alone decides
+    disruption: Disruption = "single"
+    gang_minimum: int = 0  # with disruption "all": pods of its workload that must stay; 0: all of them
+    set_minimum: int = 0  # the same of its pod set; 0: nothing beside the gang's
+    min_runtime_s: float = 0.0  # protected for so long after its start
+    time_limit_s: float = 0.0  # 0.0: runs until it ends
+    checkpoint_every_s: float = 0.0  # it loses so much at most; 0.0: it is not known
+    last_checkpoint_s: float = 0.0  # what came before is safe; 0.0: it is not known
+
+    @property
+    def key(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+    @property
+    def workload_identity(self) -> str:
+        """The workload that it belongs to, as `Workload.identity` names it."""
+        if not self.workload:
+            return identity_of("Pod", self.key)
+        return identity_of(self.workload_kind, self.workload)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from berth.model.budget import Budget
 from berth.model.cluster import Allocation, GpuClass, Node
 from berth.model.demand import Demand
+from berth.model.hold import Hold
 from berth.model.queue import Queue
 from berth.model.topology import Topology
 from berth.model.workload import Workload
@@ -18,7 +20,7 @@ class Owner(Struct, frozen=True, gc=False):
     namespace: str
     kind: str
     name: str
-    workloads: tuple[str, ...]  # keys, those that wait first
+    workloads: tuple[str, ...]  # identities, those that wait first
 
 
 class Snapshot(Struct, frozen=True, gc=False):
@@ -38,6 +40,8 @@ class Snapshot(Struct, frozen=True, gc=False):
     now_s: float = 0.0
     notes: tuple[str, ...] = ()
     owners: tuple[Owner, ...] = ()
+    budgets: tuple[Budget, ...] = ()
+    holds: tuple[Hold, ...] = ()
 
     def gpu_class(self, name: str) -> GpuClass | None:
         return next((c for c in self.gpu_classes if c.name == name), None)

@@ -6,11 +6,16 @@ object, so a table has one row for all of them.
 
 from __future__ import annotations
 
+from typing import Literal
+
 from msgspec import Struct
 
 from berth.model.resources import Resources
 
 WHOLE = 1000  # milli: a whole device
+
+# How the pods of a gang may be asked to leave: each by itself, or all together.
+Disruption = Literal["single", "all"]
 
 
 class Requirement(Struct, frozen=True, gc=False):
@@ -147,10 +152,24 @@ class Workload(Struct, frozen=True, gc=False):
     pods: tuple[tuple[str, ...], ...] = ()  # by pod set, the names of the pods that wait, where they exist
     missing_pods: int = 0  # pods of the gang that nobody has created yet
     provenance: tuple[tuple[str, str], ...] = ()  # where a value came from: ("gang", "PodGroup train/pg")
+    api_version: str = ""  # of the object that makes its pods one workload; "" where there is none
+    uid: str = ""  # of that object, of the pod itself where it stands alone; "" where it is not known
+    preempts: bool = True  # others may be asked to leave for it: False by preemptionPolicy Never
+    preemptible: bool | None = None  # once it runs; None where nobody says, then its priority alone decides
+    disruption: Disruption = "single"
+    min_runtime_s: float = 0.0  # protected for so long after each start
+    time_limit_s: float = 0.0  # 0.0: runs until it ends
+    checkpoint_every_s: float = 0.0  # it loses so much at most; 0.0: it is not known
 
     @property
     def key(self) -> str:
+        """As people name it: `team-a/train`. Two workloads of different kinds may share it."""
         return f"{self.namespace}/{self.name}"
+
+    @property
+    def identity(self) -> str:
+        """What tells it from every other workload: `PodGroup team-a/train`."""
+        return identity_of(self.kind, self.key)
 
     @property
     def pod_count(self) -> int:
@@ -159,3 +178,8 @@ class Workload(Struct, frozen=True, gc=False):
     @property
     def is_gang(self) -> bool:
         return self.pod_count > 1
+
+
+def identity_of(kind: str, key: str) -> str:
+    """`PodGroup team-a/train`: a PodGroup and a Job of one name are two workloads."""
+    return f"{kind} {key}"

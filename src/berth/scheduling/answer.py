@@ -12,7 +12,7 @@ from berth.model.cluster import Allocation, Node
 from berth.model.reasons import Answer, Reason, Verdict
 from berth.model.snapshot import Snapshot
 from berth.model.topology import Topology
-from berth.model.workload import PodSet, Workload
+from berth.model.workload import PodSet, Workload, identity_of
 from berth.scheduling.columns import Columns
 from berth.scheduling.cycle import cycle
 from berth.scheduling.plan import devices_of
@@ -91,7 +91,8 @@ def what_if(snapshot: Snapshot, workloads: Sequence[Workload], policy: Policy | 
 def why(snapshot: Snapshot, name: str, namespace: str | None, policy: Policy | None = None) -> list[Answered]:
     """Workloads of that name: those that wait with their verdict, those that run with their places.
 
-    `name` is a workload's or a pod's name, `kind/name`, or `namespace/name`. Empty where there is none.
+    `name` is a workload's or a pod's name, `kind/name`, `namespace/name` or `kind namespace/name`.
+    Empty where there is none.
     """
     waiting = [
         i
@@ -125,9 +126,9 @@ def why(snapshot: Snapshot, name: str, namespace: str | None, policy: Policy | N
         if _is_called(workload_name, a.workload_kind, a.namespace, name, namespace) or _is_called(
             a.name, "Pod", a.namespace, name, namespace
         ):
-            running.setdefault(a.workload or f"{a.namespace}/{a.name}", []).append(a)
-    for key, held in running.items():
-        answers.append(_running(key, held, snapshot))
+            running.setdefault(a.workload_identity, []).append(a)
+    for held in running.values():
+        answers.append(_running(held[0].workload or held[0].key, held, snapshot))
     return answers
 
 
@@ -153,7 +154,7 @@ def names_of(snapshot: Snapshot) -> list[str]:
 def _is_called(name: str, kind: str, namespace: str, asked: str, in_namespace: str | None) -> bool:
     if in_namespace is not None and namespace != in_namespace:
         return False
-    if asked == name:
+    if asked in (name, identity_of(kind, f"{namespace}/{name}")):
         return True
     first, slash, rest = asked.partition("/")
     if not slash or rest != name:

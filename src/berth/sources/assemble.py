@@ -70,6 +70,7 @@ def snapshot_of(
         now_s=now_s,
         notes=(*told, *pods.notes(frozenset(inventory.nodes))),
         owners=pods.owners(),
+        budgets=tuple(inventory.budgets.values()),
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import fields
 
-from berth.kube import wire, wire_devices, wire_queues
+from berth.kube import wire, wire_budgets, wire_devices, wire_queues
 
 TYPES: dict[tuple[str, str], type[Struct]] = {
     # (API group, kind): type
@@ -18,6 +18,7 @@ TYPES: dict[tuple[str, str], type[Struct]] = {
     ("", "PersistentVolume"): wire.PersistentVolume,
     ("", "PersistentVolumeClaim"): wire.PersistentVolumeClaim,
     ("scheduling.k8s.io", "PriorityClass"): wire.PriorityClass,
+    ("policy", "PodDisruptionBudget"): wire_budgets.PodDisruptionBudget,
     ("resource.k8s.io", "ResourceSlice"): wire_devices.ResourceSlice,
     ("resource.k8s.io", "ResourceClaim"): wire_devices.ResourceClaim,
     ("berth.dev", "GPUQueue"): wire_queues.GPUQueue,

@@ -15,8 +15,10 @@ from msgspec import Struct
 from berth.base.errors import UNREADABLE, BadInput
 from berth.base.units import counted
 from berth.dialects.membership import OwnerRef
-from berth.kube import wire, wire_devices, wire_queues
+from berth.kube import wire, wire_budgets, wire_devices, wire_queues
+from berth.model.budget import Budget
 from berth.model.workload import PodClass
+from berth.sources.budgets import budget_of
 from berth.sources.dump import Found
 from berth.sources.pod_class import PodReader, PodReading
 
@@ -25,6 +27,8 @@ Pairs = tuple[tuple[str, str], ...]
 Key = tuple[str, str]  # (namespace, name)
 
 ENDED = ("Succeeded", "Failed")
+NEVER = "Never"  # a preemptionPolicy
+GRACE_S = 30.0  # where a pod says nothing, as the API server fills it in
 # Annotations that network plugins write on every pod, each with other addresses.
 _PASSED_OVER = ("k8s.v1.cni.cncf.io/", "cni.projectcalico.org/", "k8s.ovn.org/", "kubectl.kubernetes.io/",
                 "openshift.io/", "kubernetes.io/config.", "ovn.kubernetes.io/")  # fmt: skip
@@ -57,6 +61,9 @@ class PodRecord(Struct, frozen=True, gc=False):
     started_s: float = 0.0
     is_ending: bool = False
     has_ended: bool = False
+    ends_s: float = 0.0  # by when, where it is being deleted
+    grace_s: float = GRACE_S
+    preempts: bool = True
 
     @property
     def waits(self) -> bool:
@@ -77,6 +84,8 @@ class Inventory:
         self.volume_claims: dict[Key, wire.PersistentVolumeClaim] = {}
         self.priorities: dict[str, int] = {}
         self.default_priority = 0
+        self.never_preempt: set[str] = set()  # priority classes whose preemptionPolicy is Never
+        self.budgets: dict[Key, Budget] = {}
         self.slices: list[wire_devices.ResourceSlice] = []
         self.claims: list[wire_devices.ResourceClaim] = []
         self.queues: dict[str, wire_queues.GPUQueue] = {}
@@ -107,7 +116,11 @@ class Inventory:
         elif isinstance(value, wire.PersistentVolumeClaim):
             self.volume_claims.setdefault((_namespace(value.metadata), _name(value.metadata, found)), value)
         elif isinstance(value, wire.PriorityClass):
-            self._priority(_name(value.metadata, found), value)
+            self.add_priority(_name(value.metadata, found), value)
+        elif isinstance(value, wire_budgets.PodDisruptionBudget):
+            key = _namespace(value.metadata), _name(value.metadata, found)
+            if budget := budget_of(value):
+                self.budgets.setdefault(key, budget)
         elif isinstance(value, wire_devices.ResourceSlice):
             self.slices.append(value)
         elif isinstance(value, wire_devices.ResourceClaim):
@@ -136,10 +149,12 @@ class Inventory:
 
     # ---- kinds
 
-    def _priority(self, name: str, value: wire.PriorityClass) -> None:
+    def add_priority(self, name: str, value: wire.PriorityClass) -> None:
         self.priorities.setdefault(name, value.value or 0)
         if value.global_default:
             self.default_priority = value.value or 0
+        if value.preemption_policy == NEVER:
+            self.never_preempt.add(name)
 
     def _pod(self, pod: wire.Pod, found: Found) -> None:
         self.seen_pods += 1
@@ -176,6 +191,9 @@ class Inventory:
             seconds(status.start_time),
             bool(meta.deletion_timestamp),
             has_ended,
+            seconds(meta.deletion_timestamp),
+            GRACE_S if spec.termination_grace_period_seconds is None else spec.termination_grace_period_seconds,
+            spec.preemption_policy != NEVER,
         )
 
     def _pairs(self, labels: wire.Labels) -> Pairs:

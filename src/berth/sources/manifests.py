@@ -119,6 +119,10 @@ def workloads_of(
                     scheduler=shape.scheduler,
                     gates=shape.gates,
                     provenance=shape.provenance,
+                    preemptible=shape.preemptible,
+                    min_runtime_s=shape.min_runtime_s,
+                    time_limit_s=shape.time_limit_s,
+                    checkpoint_every_s=shape.checkpoint_every_s,
                 )
             )
     return made

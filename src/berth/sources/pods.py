@@ -44,12 +44,12 @@ class Pods:
         memberships = Memberships(self._objects)
         for record in inventory.pods.values():
             membership = memberships.of(made.facts(record))
-            key = inventory.share(membership.key)
+            identity = inventory.share(membership.identity)
             if record.node and not record.has_ended:
-                self._held.append(made.allocation(record, key, membership))
-            group = self._groups.get(key)
+                self._held.append(made.allocation(record, inventory.share(membership.key), membership))
+            group = self._groups.get(identity)
             if group is None:
-                group = self._groups[key] = _Group()
+                group = self._groups[identity] = _Group()
             group.members.append((record, membership))
             group.waits |= record.waits
 
@@ -67,7 +67,7 @@ class Pods:
         """The owners of pods, upwards, whose workloads go by other names; workloads that wait come first."""
         chains: dict[tuple[str, tuple[OwnerRef, ...]], tuple[OwnerRef, ...]] = {}
         found: dict[tuple[str, str, str], dict[str, None]] = {}
-        for key, group in sorted(self._groups.items(), key=lambda item: not item[1].waits):
+        for identity, group in sorted(self._groups.items(), key=lambda item: not item[1].waits):
             for record, membership in group.members:
                 if not record.owners or record.has_ended or record.owners[0].kind in DAEMONS:
                     continue
@@ -77,7 +77,7 @@ class Pods:
                     refs = chains[record.namespace, record.owners] = tuple(ref for ref, _ in links)
                 for ref in refs:
                     if (ref.kind, ref.name) != (membership.kind, membership.name):
-                        found.setdefault((record.namespace, ref.kind, ref.name), {})[key] = None
+                        found.setdefault((record.namespace, ref.kind, ref.name), {})[identity] = None
         return tuple(Owner(*named, tuple(keys)) for named, keys in found.items())
 
     def notes(self, nodes: frozenset[str]) -> tuple[str, ...]:

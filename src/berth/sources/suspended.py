@@ -31,15 +31,24 @@ def suspended_workloads(
             continue
         meta = thing["metadata"]
         try:
-            shapes = [s for s in shapes_of(thing, "", objects) if s.suspended and s.key not in known]
+            shapes = [s for s in shapes_of(thing, "", objects) if s.suspended and s.identity not in known]
             made = workloads_of(shapes, priorities=inventory.priorities)
         except BadInput as error:
             doubts[f"{thing.get('kind')} {meta.get('namespace')}/{meta.get('name')}: {error.sentence}"] = None
             continue
         created = meta.get("creationTimestamp")
         created_s = seconds(created) if isinstance(created, str) else 0.0
-        found.extend(replace(w, gates=tuple(sorted({*w.gates, GATE})), created_s=created_s) for w in made)
+        found.extend(
+            replace(w, gates=tuple(sorted({*w.gates, GATE})), created_s=created_s, **_object(thing, w)) for w in made
+        )
     return found
+
+
+def _object(thing: Mapping[str, Any], workload: Workload) -> dict[str, str]:
+    """What tells the object from others, where the workload is the object itself."""
+    if thing.get("kind") != workload.kind or thing["metadata"].get("name") != workload.name:
+        return {}
+    return {"api_version": str(thing.get("apiVersion") or ""), "uid": str(thing["metadata"].get("uid") or "")}
 
 
 def _may_wait(thing: Mapping[str, Any], objects: Objects) -> bool:

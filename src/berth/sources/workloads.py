@@ -10,7 +10,7 @@ from berth.dialects.membership import Membership, PodFacts, merged, standings
 from berth.model.cluster import Allocation
 from berth.model.workload import NodeTerm, PodClass, PodSet, TopologyWish, Workload
 from berth.sources.domains import Domains
-from berth.sources.inventory import Inventory, Key, Pairs, PodRecord
+from berth.sources.inventory import Inventory, Key, Pairs, PodRecord, seconds
 from berth.sources.pod_class import with_inherited
 from berth.sources.pods_doubts import Doubts
 from berth.sources.selectors import both
@@ -19,6 +19,9 @@ from berth.sources.volumes import volume_wishes
 
 # Owners whose pods come back on the same node: DaemonSets, and the node itself for static pods.
 DAEMONS = ("DaemonSet", "Node")
+LAST_CHECKPOINT = "berth.dev/last-checkpoint"
+KAI_SCHEDULER = "kai-scheduler"
+KAI_NON_PREEMPTIBLE = 100  # from this priority up, where no preemptibility is stated
 
 
 class Workloads:
@@ -50,11 +53,35 @@ class Workloads:
             pod_set=membership.pod_set,
             queue=membership.queue,
             devices=self._devices.get(record.key, ()),
-            priority=self._priority(record, membership.priority_class),
+            priority=self._priority(record, membership),
             scheduler=record.scheduler,
             is_daemon=any(o.kind in DAEMONS for o in record.owners),
             started_s=record.started_s or record.created_s,
+            uid=record.uid,
+            is_ending=record.is_ending,
+            ends_s=record.ends_s,
+            grace_s=record.grace_s,
+            is_controlled=any(o.controller for o in record.owners),
+            preemptible=self._preemptible(record, membership),
+            disruption=membership.disruption,
+            gang_minimum=membership.gang_minimum,
+            set_minimum=next((s.min_count for s in membership.sets if s.name == membership.pod_set), 0),
+            min_runtime_s=membership.min_runtime_s,
+            time_limit_s=membership.time_limit_s,
+            checkpoint_every_s=membership.checkpoint_every_s,
+            last_checkpoint_s=self._last_checkpoint(record, membership),
         )
+
+    def _preemptible(self, record: PodRecord, membership: Membership) -> bool | None:
+        """As it is written; where KAI schedules and nothing is written, its rule of priorities from 100 up."""
+        if membership.preemptible is None and record.scheduler == KAI_SCHEDULER:
+            return self._priority(record, membership) < KAI_NON_PREEMPTIBLE
+        return membership.preemptible
+
+    def _last_checkpoint(self, record: PodRecord, membership: Membership) -> float:
+        """The pod's own word, else its owner's; 0.0 where there is none, or it is no time."""
+        own = next((value for key, value in record.annotations if key == LAST_CHECKPOINT), "")
+        return seconds(own or membership.inherited.get(LAST_CHECKPOINT))
 
     def facts(self, record: PodRecord) -> PodFacts:
         return PodFacts(
@@ -76,9 +103,11 @@ class Workloads:
             found = self._mappings[pairs] = dict(pairs)
         return found
 
-    def _priority(self, record: PodRecord, workload_class: str) -> int:
-        """By the class that a group or owner names; else as the API server wrote it on the pod."""
-        priorities = self._inventory.priorities
+    def _priority(self, record: PodRecord, membership: Membership) -> int:
+        """By the number or the class that a group or owner names; else as the API server wrote it on the pod."""
+        priorities, workload_class = self._inventory.priorities, membership.priority_class
+        if membership.priority is not None:
+            return membership.priority
         if workload_class and workload_class != record.priority_class and workload_class in priorities:
             return priorities[workload_class]
         if record.priority is not None:
@@ -126,7 +155,7 @@ class Workloads:
             kind=membership.kind,
             pod_sets=tuple(s for s, _, _ in pod_sets),
             queue=membership.queue,
-            priority=self._priority(first, membership.priority_class),
+            priority=self._priority(first, membership),
             created_s=min(r.created_s for r, _ in waiting),
             topology=membership.topology,
             scheduler=first.scheduler,
@@ -134,6 +163,20 @@ class Workloads:
             pods=tuple(names for _, _, names in pod_sets),
             missing_pods=sum(absent for _, absent, _ in pod_sets),
             provenance=provenance,
+            api_version="v1" if membership.kind == "Pod" else membership.api_version,
+            uid=first.uid if membership.kind == "Pod" else membership.uid,
+            preempts=self._preempts(first, membership),
+            preemptible=self._preemptible(first, membership),
+            disruption=membership.disruption,
+            min_runtime_s=membership.min_runtime_s,
+            time_limit_s=membership.time_limit_s,
+            checkpoint_every_s=membership.checkpoint_every_s,
+        )
+
+    def _preempts(self, record: PodRecord, membership: Membership) -> bool:
+        """Neither the pod, nor its group, nor the class that gives the priority says Never."""
+        return (
+            record.preempts and membership.preempts and membership.priority_class not in self._inventory.never_preempt
         )
 
     def _begun(
