@@ -1,0 +1,26 @@
+"""A real Kubernetes control plane on this machine, with fake GPU nodes: for tests, benchmarks and developers.
+
+`python -m devcluster up` for people; `Cluster` and its companions for code. Nothing in here uses Berth: what
+watches a scheduler must not share its mistakes.
+"""
+
+from devcluster.api import Admin, Refused
+from devcluster.cluster import Cluster
+from devcluster.fake_kubelet import FakeKubelet
+from devcluster.invariants import InvariantBroken, InvariantWatcher, Violation
+from devcluster.nodes import PROFILES, fake_node, fake_nodes
+from devcluster.options import Options
+
+__all__ = [
+    "PROFILES",
+    "Admin",
+    "Cluster",
+    "FakeKubelet",
+    "InvariantBroken",
+    "InvariantWatcher",
+    "Options",
+    "Refused",
+    "Violation",
+    "fake_node",
+    "fake_nodes",
+]
