@@ -1,0 +1,71 @@
+"""What of deploy/ is made from something else: the chart's copy of the CRDs, and the manifests for `kubectl apply -k`.
+
+`python deploy/manifests.py` writes them, `--check` says which differ and ends with 1. Helm is found in PATH or named
+by HELM.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+DEPLOY = Path(__file__).parent
+CHART = DEPLOY / "chart"
+NAMESPACE = "berth-system"
+HEAD = "# Made from deploy/chart by deploy/manifests.py; do not edit.\n"
+# Labels that are true only of what Helm itself installs.
+OF_HELM = re.compile(r"^ +(?:app\.kubernetes\.io/managed-by|helm\.sh/chart): .*\n", re.M)
+
+
+def copied_crds() -> dict[Path, str]:
+    """The chart carries the CRDs itself: a chart reads no file outside its folder."""
+    return {CHART / "files" / "crds" / crd.name: crd.read_text() for crd in sorted(DEPLOY.glob("crds/berth.dev_*.yaml"))}
+
+
+def helm() -> str | None:
+    """The program, as HELM names it or PATH has it."""
+    return os.environ.get("HELM") or shutil.which("helm")
+
+
+def rendered(program: str, *values: str, name: str = "berth", namespace: str = NAMESPACE) -> str:
+    """The chart's objects as YAML, with `--set` for each of `values`."""
+    settings = [part for value in values for part in ("--set", value)]
+    command = [program, "template", name, str(CHART), "--namespace", namespace, *settings]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(f"helm template: {done.stderr.strip()}")
+    return done.stdout
+
+
+def for_kustomize(program: str) -> dict[Path, str]:
+    """The chart with its default values, without the CRDs, which kustomize takes from their own folder."""
+    return {DEPLOY / "kustomize" / "berth.yaml": HEAD + OF_HELM.sub("", rendered(program, "crds.install=false"))}
+
+
+def main(arguments: list[str]) -> int:
+    program = helm()
+    if program is None:
+        print("manifests: no helm in PATH; name it with HELM", file=sys.stderr)
+        return 3
+    crds = copied_crds()
+    if "--check" not in arguments:
+        for path, text in crds.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+    made = crds | for_kustomize(program)
+    differ = [path for path, text in made.items() if not path.exists() or path.read_text() != text]
+    if "--check" in arguments:
+        for path in differ:
+            print(f"manifests: {path.relative_to(DEPLOY.parent)} is not what it is made from", file=sys.stderr)
+        return 1 if differ else 0
+    for path in differ:
+        path.write_text(made[path])
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
