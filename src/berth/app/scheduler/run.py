@@ -1,0 +1,130 @@
+"""The scheduler put together: sources, the decision core and actions, until a signal ends it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import logging
+import os
+import signal
+import socket
+import sys
+import uuid
+from contextlib import suppress
+
+from berth.actions.binding import Binder
+from berth.app.scheduler.configuration import Configured
+from berth.app.scheduler.driver import Driver
+from berth.app.scheduler.leader import Leadership, Terms
+from berth.kube.access import Access
+from berth.kube.client import Client
+from berth.kube.discover import served
+from berth.model.topology import Level
+from berth.sources.live.follow import Follower
+from berth.sources.live.world import World
+
+log = logging.getLogger("berth.scheduler")
+
+DRAIN_S = 10.0  # for binds that are under way when the process is asked to end
+
+
+def main(configured: Configured, access: Access, shadow: bool = False) -> int:
+    """Schedule until SIGTERM or SIGINT. The exit code."""
+    for path, value, source in configured.sources:
+        log.info("configuration", extra={"key": path, "value": value, "source": source})
+    with contextlib.suppress(ImportError):
+        import uvloop
+
+        return uvloop.run(_serve(configured, access, shadow))
+    return asyncio.run(_serve(configured, access, shadow))
+
+
+async def _serve(configured: Configured, access: Access, shadow: bool) -> int:
+    ended = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, ended.set)
+    async with Client(access, most_in_flight=configured.value.clients.in_flight) as client:
+        scheduler = await Scheduler.of(configured, access, client)
+        work = asyncio.create_task(scheduler.run())
+        stop = asyncio.create_task(ended.wait())
+        await asyncio.wait((work, stop), return_when=asyncio.FIRST_COMPLETED)
+        await scheduler.close()
+        work.cancel()
+        with suppress(asyncio.CancelledError):
+            await work
+        stop.cancel()
+    return 0
+
+
+class Scheduler:
+    """All parts of one replica."""
+
+    def __init__(
+        self, world: World, follower: Follower, leadership: Leadership | None, binder: Binder, driver: Driver
+    ) -> None:
+        self.world = world
+        self.follower = follower
+        self.leadership = leadership
+        self.binder = binder
+        self.driver = driver
+
+    @classmethod
+    async def of(cls, configured: Configured, access: Access, client: Client) -> Scheduler:
+        value = configured.value
+        levels = tuple(Level(level.name, level.label) for level in value.topology.levels)
+        world = World(value.scheduler_names, levels=levels)
+        leadership = Leadership(client, _terms(configured, access)) if value.leader_election.enabled else None
+        leads = leadership.is_leader if leadership is not None else lambda: True
+        follower = Follower(client, world, await served(client))
+        driver: Driver | None = None
+
+        def heard(outcome: object) -> None:
+            assert driver is not None
+            driver.heard(outcome)  # type: ignore[arg-type]
+
+        binder = Binder(client, heard, in_flight=value.clients.in_flight, may_write=leads)
+        driver = Driver(
+            world, binder, leads=leads, window_s=value.batch.window_ms / 1000, most_s=value.batch.most_ms / 1000
+        )
+        return cls(world, follower, leadership, binder, driver)
+
+    async def run(self) -> None:
+        async with asyncio.TaskGroup() as tasks:
+            if self.leadership is not None:
+                tasks.create_task(self.leadership.run())
+                while not self.leadership.is_leader():
+                    await asyncio.sleep(0.05)
+            tasks.create_task(self.follower.run())
+            await self.follower.synced()
+            log.info("synced", extra=dict(self.world.size))
+            gc.collect()
+            gc.freeze()  # what was listed stays; collecting it again and again would stop the loop
+            tasks.create_task(self.driver.run())
+            self.driver.wake()
+
+    async def close(self) -> None:
+        """Send what was decided, give the Lease back."""
+        await self.binder.close(drain_s=DRAIN_S)
+        if self.leadership is not None:
+            await self.leadership.release()
+
+
+def _terms(configured: Configured, access: Access) -> Terms:
+    election = configured.value.leader_election
+    return Terms(
+        namespace=election.namespace or access.namespace or "default",
+        name=election.name,
+        identity=f"{os.environ.get('POD_NAME') or socket.gethostname()}_{uuid.uuid4().hex[:8]}",
+        lease_s=election.lease_seconds,
+        renew_s=election.renew_seconds,
+        retry_s=election.retry_seconds,
+    )
+
+
+if __name__ == "__main__":  # for the time before the command is there
+    from berth.app.scheduler.configuration import configure
+    from berth.kube.access import load_access
+
+    logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(name)s %(message)s")
+    sys.exit(main(configure(None, None, os.environ), load_access()))
