@@ -23,6 +23,7 @@ from berth.kube.access import Access
 from berth.kube.binding import binding_body, eviction_body
 from berth.kube.credentials import Credentials
 from berth.kube.errors import UNAUTHORIZED, ApiError, Unreachable, refusal
+from berth.kube.lanes import Answered, Lanes, keep_alive
 from berth.kube.retry import Backoff, may_repeat
 
 T = TypeVar("T")
@@ -71,6 +72,7 @@ class Client:
         self._places = asyncio.Semaphore(most_in_flight)
         self._credentials = Credentials(access, clock)
         self._session: aiohttp.ClientSession | None = None
+        self._lanes = None if access.proxy_url else Lanes(access.server, access.tls_server_name, clock, IDLE_S)
 
     async def __aenter__(self) -> Self:
         await self._credentials.refresh()
@@ -94,6 +96,8 @@ class Client:
         if self._session is not None:
             await self._session.close()
             self._session = None
+        if self._lanes is not None:
+            self._lanes.close()
 
     # ---- requests
 
@@ -108,67 +112,85 @@ class Client:
         timeout_s: float = 30.0,
         most_attempts: int = MOST_ATTEMPTS,
         urgent: bool = False,
+        repeatable: bool | None = None,
         accept: str = JSON,
     ) -> bytes:
         """The body of the answer. Raises ApiError for a refusal, Unreachable where there was no answer.
 
-        `timeout_s` bounds the call with all its attempts and waits. A request that is not idempotent (POST,
-        a JSON patch) is sent again only where the first was certainly not carried out.
+        `timeout_s` bounds the call with all its attempts and waits, counted from when its turn comes. A request
+        that may not be carried out twice (POST, a JSON patch; `repeatable` says otherwise) is sent again only
+        where the first was certainly not carried out.
         """
         data = body if body is None or isinstance(body, bytes) else msgspec.json.encode(body)
         target = f"{path}?{urlencode(params, quote_via=quote)}" if params else path
-        is_idempotent = verb in IDEMPOTENT and content_type != PATCHES["json"]
-        ends_at_s = self._clock() + timeout_s
+        if repeatable is None:
+            repeatable = verb in IDEMPOTENT and content_type != PATCHES["json"]
+        ends_at_s = 0.0
         backoff: Backoff | None = None
         renewed = False
         attempts = 0
         while True:
             attempts += 1
             version = await self._fresh(verb, path)
+            if not urgent:
+                await self._places.acquire()
             try:
-                return await self._send(verb, target, data, content_type, accept, ends_at_s, urgent)
+                ends_at_s = ends_at_s or self._clock() + timeout_s
+                return await self._exchange(verb, target, data, content_type, accept, ends_at_s)
             except ApiError as error:
                 if error.is_unauthorized and not renewed:
                     renewed = True
                     if await self._renewed(version):
                         continue
-                if attempts >= most_attempts or not may_repeat(error, is_idempotent):
+                if attempts >= most_attempts or not may_repeat(error, repeatable):
                     raise
                 backoff = backoff or Backoff()
                 wait_s = backoff.next_s(error.retry_after_s)
                 if self._clock() + wait_s >= ends_at_s:
                     raise
-                await asyncio.sleep(wait_s)
-
-    async def _send(
-        self, verb: str, target: str, data: bytes | None, content_type: str, accept: str, ends_at_s: float, urgent: bool
-    ) -> bytes:
-        """One attempt."""
-        if urgent:
-            return await self._exchange(verb, target, data, content_type, accept, ends_at_s)
-        async with self._places:
-            return await self._exchange(verb, target, data, content_type, accept, ends_at_s)
+            finally:
+                if not urgent:
+                    self._places.release()
+            await asyncio.sleep(wait_s)
 
     async def _exchange(
         self, verb: str, target: str, data: bytes | None, content_type: str, accept: str, ends_at_s: float
     ) -> bytes:
+        """One attempt."""
         status = 0
+        retry_after: str | None = None
         self.in_flight += 1
         try:
             if self.delay_s is not None:
                 await asyncio.sleep(self.delay_s(verb, target))
             async with asyncio.timeout(max(0.0, ends_at_s - self._clock())):
-                async with self._open(verb, target, data, content_type, accept) as answer:
-                    body = await answer.read()
-                    status = answer.status
+                if data is not None and self._lanes is not None:
+                    written = await self._write(verb, target, data, content_type)
+                    status, body = written.status, written.body
+                    if status >= 300:
+                        retry_after = written.header("retry-after")
+                else:
+                    async with self._open(verb, target, data, content_type, accept) as answer:
+                        body = await answer.read()
+                        status, retry_after = answer.status, answer.headers.get("Retry-After")
+        except Unreachable as error:
+            raise Unreachable(error.message, verb=verb, path=target, may_have_arrived=error.may_have_arrived) from error
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
             raise unreachable(error, verb, target) from error
         finally:
             self.in_flight -= 1
             self.counts[verb, status] += 1
         if status >= 300:
-            raise refusal(status, answer.headers, body, verb, target)
+            raise refusal(status, retry_after, body, verb, target)
         return body
+
+    async def _write(self, verb: str, target: str, data: bytes, content_type: str) -> Answered:
+        credentials = self._credentials
+        assert self._lanes is not None
+        headers = (("User-Agent", self._user_agent), ("Accept", JSON), *credentials.headers)
+        return await self._lanes.send(
+            verb, target, headers, credentials.version, data, content_type, credentials.context
+        )
 
     async def _fresh(self, verb: str, path: str) -> int:
         """The version of the credentials that the next request goes out with."""
@@ -238,7 +260,7 @@ class Client:
                         body = await answer.read()
                 except (aiohttp.ClientError, OSError, TimeoutError):
                     body = b""
-            error_said = refusal(answer.status, answer.headers, body, "WATCH", path)
+            error_said = refusal(answer.status, answer.headers.get("Retry-After"), body, "WATCH", path)
             if not error_said.is_unauthorized or renewed or not await self._renewed(version):
                 raise error_said
             renewed = True
@@ -383,16 +405,8 @@ def _decode(body: bytes, type: Any, verb: str, path: str) -> Any:
         raise ApiError(200, "Undecodable", problem, verb=verb, path=path) from None
 
 
-# Seconds, seconds, probes, milliseconds; what a platform does not have is left out.
-_KEEPALIVE = (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3), ("TCP_USER_TIMEOUT", 60_000))
-
-
 def _live_socket(address: tuple[Any, ...]) -> socket.socket:
-    """A socket that notices within a minute that the other side is gone without a word (a node or NAT that died)."""
     family, kind, protocol, _, _ = address
     made = socket.socket(family, kind, protocol)
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for option, value in _KEEPALIVE:
-        if hasattr(socket, option):
-            made.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
+    keep_alive(made)
     return made

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 
 import msgspec
@@ -128,13 +127,13 @@ class Unreachable(ApiError):
         return True
 
 
-def refusal(status: int, headers: Mapping[str, str], body: bytes, verb: str, path: str) -> ApiError:
+def refusal(status: int, retry_after: str | None, body: bytes, verb: str, path: str) -> ApiError:
     """The error that an answer with this status and body means; a body that is no Status is quoted."""
     try:
         said = _STATUS.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError):
         said = Status()
-    after = _retry_after_s(headers.get("Retry-After"))
+    after = _retry_after_s(retry_after)
     details = said.details or StatusDetails()
     if after is None and details.retry_after_seconds:
         after = float(details.retry_after_seconds)
@@ -156,7 +155,7 @@ def refusal_in_stream(raw: bytes | msgspec.Raw, path: str) -> ApiError:
         said = _STATUS.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError):
         said = Status()
-    return refusal(said.code or 500, {}, bytes(raw), "WATCH", path)
+    return refusal(said.code or 500, None, bytes(raw), "WATCH", path)
 
 
 def _retry_after_s(text: str | None) -> float | None:
