@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 import msgspec
 from msgspec import Struct, field
@@ -106,8 +106,8 @@ class Rules(Struct, frozen=True, rename="camel"):
         return any(rule.allows(action) for rule in self.resource_rules or ())
 
 
-class _Reviewed(Struct, frozen=True):
-    status: msgspec.Raw | None = None
+class _Reviewed(Struct, Generic[T], frozen=True):
+    status: T
 
 
 class _Named(Struct, frozen=True, rename="camel"):
@@ -154,10 +154,10 @@ async def _ask(client: Client, group: str, kind: str, spec: Mapping[str, Any] | 
     # A review stores nothing, so it may be asked again.
     body = await client.request("POST", path, question, repeatable=True)
     try:
-        status = msgspec.json.decode(body, type=_Reviewed).status
-        return msgspec.json.decode(status or b"{}", type=type)
+        reviewed: _Reviewed[T] = msgspec.json.decode(body, type=_Reviewed[type])  # type: ignore[valid-type]
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ApiError(200, "Undecodable", f"the answer is no {kind}: {error}", verb="POST", path=path) from None
+    return reviewed.status
 
 
 def _attributes(action: Action | PathAction) -> dict[str, Any]:
