@@ -58,7 +58,7 @@ class Served(Struct, frozen=True):
     """
 
     resources: dict[tuple[str, str], tuple[Resource, ...]]
-    version: ServerVersion
+    server: ServerVersion
     unseen: tuple[str, ...] = ()
 
     def has(self, group: str, resource: str) -> bool:
@@ -74,6 +74,11 @@ class Served(Struct, frozen=True):
             if wanted is None or each.version in wanted:
                 return each
         return None
+
+    def version(self, group: str, resource: str, readable: Iterable[str] | None = None) -> str | None:
+        """The name of that version."""
+        found = self.preferred(group, resource, readable)
+        return found.version if found else None
 
 
 # ---- as it travels

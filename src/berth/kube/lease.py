@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
-from msgspec import Struct, field
+from msgspec import Struct
 
 from berth.kube.client import Client
 from berth.kube.errors import ApiError
@@ -30,61 +30,46 @@ class LeaseSpec(Struct, frozen=True, rename="camel", omit_defaults=True):
     preferred_holder: str | None = None
 
 
-class Lease(Struct, frozen=True, rename="camel"):
-    """`metadata` is kept as it came, so that a renewal puts back what others wrote there."""
+class LeaseMeta(Struct, frozen=True, rename="camel", omit_defaults=True):
+    """All that a writer may have put there, so that a renewal puts it back."""
 
-    metadata: dict[str, Any] = field(default_factory=dict)
-    spec: LeaseSpec = field(default_factory=LeaseSpec)
+    name: str | None = None
+    namespace: str | None = None
+    uid: str | None = None
+    resource_version: str | None = None
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+    owner_references: list[dict[str, Any]] | None = None
+    finalizers: list[str] | None = None
+
+
+class Lease(Struct, frozen=True, rename="camel"):
+    metadata: LeaseMeta | None = None
+    spec: LeaseSpec | None = None
     api_version: str = "coordination.k8s.io/v1"
     kind: str = "Lease"
 
-    @property
-    def name(self) -> str:
-        return str(self.metadata.get("name") or "")
 
-    @property
-    def namespace(self) -> str:
-        return str(self.metadata.get("namespace") or "")
-
-    @property
-    def resource_version(self) -> str:
-        return str(self.metadata.get("resourceVersion") or "")
-
-
-async def read_lease(client: Client, namespace: str, name: str, timeout_s: float = 5.0) -> Lease | None:
-    """The Lease as it is, None where there is none. Raises ApiError."""
-    try:
-        answer = await client.request("GET", _path(namespace, name), timeout_s=timeout_s, most_attempts=1, urgent=True)
-    except ApiError as error:
-        if error.is_not_found:
-            return None
-        raise
-    return _lease(answer)
+async def read_lease(client: Client, namespace: str, name: str, timeout_s: float = 5.0) -> Lease:
+    """The Lease as it is. Raises ApiError; `is_not_found` where there is none."""
+    return await _ask(client, "GET", _path(namespace, name), None, timeout_s)
 
 
 async def create_lease(client: Client, namespace: str, name: str, spec: LeaseSpec, timeout_s: float = 5.0) -> Lease:
-    """The Lease as made. `is_already_there`: somebody was faster."""
-    wanted = Lease({"name": name, "namespace": namespace}, spec)
-    return _lease(
-        await client.request("POST", _path(namespace), wanted, timeout_s=timeout_s, most_attempts=1, urgent=True)
-    )
+    """The Lease as made. Raises ApiError; `is_already_there` where somebody was faster."""
+    wanted = Lease(LeaseMeta(name=name, namespace=namespace), spec)
+    return await _ask(client, "POST", _path(namespace), wanted, timeout_s)
 
 
-async def update_lease(client: Client, lease: Lease, spec: LeaseSpec, timeout_s: float = 5.0) -> Lease:
-    """The Lease with `spec`, if it is still at the version of `lease`. `is_conflict`: somebody wrote in between."""
-    if not lease.resource_version:
+async def write_lease(client: Client, lease: Lease, timeout_s: float = 5.0) -> Lease:
+    """The Lease as written, if it was still at the version in `lease.metadata`.
+
+    Raises ApiError; `is_conflict` where somebody wrote in between.
+    """
+    meta = lease.metadata
+    if meta is None or not meta.resource_version:
         raise ValueError("a Lease is only written over the version that was read")
-    wanted = Lease(lease.metadata, spec)
-    return _lease(
-        await client.request(
-            "PUT",
-            _path(lease.namespace, lease.name),
-            wanted,
-            timeout_s=timeout_s,
-            most_attempts=1,
-            urgent=True,
-        )
-    )
+    return await _ask(client, "PUT", _path(meta.namespace or "", meta.name or ""), lease, timeout_s)
 
 
 def micro_time(epoch_s: float) -> str:
@@ -96,8 +81,9 @@ def _path(namespace: str, name: str = "") -> str:
     return f"{_GROUP}/namespaces/{namespace}/leases{f'/{name}' if name else ''}"
 
 
-def _lease(body: bytes) -> Lease:
+async def _ask(client: Client, verb: str, path: str, lease: Lease | None, timeout_s: float) -> Lease:
+    body = await client.request(verb, path, lease, timeout_s=timeout_s, most_attempts=1, urgent=True)
     try:
         return msgspec.json.decode(body, type=Lease)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise ApiError(200, "Undecodable", f"the answer is no Lease: {error}", path=_GROUP) from None
+        raise ApiError(200, "Undecodable", f"the answer is no Lease: {error}", verb=verb, path=path) from None
