@@ -5,7 +5,7 @@ Pods become records at once: of 100,000 pods no object, spec or list of labels i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, TypeVar
@@ -75,9 +75,14 @@ class PodRecord(Struct, frozen=True, gc=False):
 
 
 class Inventory:
-    """Objects by kind. `add` takes them in any order; where one is there twice, the first is kept."""
+    """Objects by kind. `add` takes them in any order; where one is there twice, the first is kept.
 
-    def __init__(self) -> None:
+    `called` is where they are from, for notes. `listed` are kinds that were looked for: where none is there, none is.
+    """
+
+    def __init__(self, called: str = "the dump", listed: Container[str] = ()) -> None:
+        self.called = called
+        self.listed = listed
         self.nodes: dict[str, wire.Node] = {}
         self.pods: dict[Key, PodRecord] = {}
         self.volumes: dict[str, wire.PersistentVolume] = {}
@@ -136,12 +141,12 @@ class Inventory:
         """What is doubtful about the objects as a whole."""
         told = []
         if not self.nodes:
-            told.append("the dump holds no nodes: nothing can be placed")
-        if not self.seen_pods:
-            told.append("the dump holds no pods: every node looks empty")
+            told.append(f"{self.called} holds no nodes: nothing can be placed")
+        if not self.seen_pods and "Pod" not in self.listed:
+            told.append(f"{self.called} holds no pods: every node looks empty")
         if self._repeated:
             number = counted(len(self._repeated), "object is", "objects are")
-            told.append(f"{number} in the dump more than once, the first of each was read: {some(self._repeated)}")
+            told.append(f"{number} in {self.called} more than once, the first of each was read: {some(self._repeated)}")
         if self._conflicting:
             names = some(self._conflicting)
             told.append(f"different objects have the same name, the first of each was read: {names}")

@@ -36,8 +36,9 @@ class Pods:
         self._groups: dict[str, _Group] = {}
         self._held: list[Allocation] = []
         self._doubts = Doubts(
-            knows_claims=bool(inventory.volume_claims),
-            knows_groups=any(thing.get("kind") == "PodGroup" for thing in inventory.plain),
+            knows_claims=bool(inventory.volume_claims) or "PersistentVolumeClaim" in inventory.listed,
+            knows_groups="PodGroup" in inventory.listed or any(t.get("kind") == "PodGroup" for t in inventory.plain),
+            called=inventory.called,
         )
         made = self._made = Workloads(inventory, devices, domains, self._doubts)
         self._objects = index(inventory.plain)

@@ -14,10 +14,11 @@ MOST_OF_A_KIND = 5  # sentences of one kind that are told one by one
 
 @dataclass(slots=True)
 class Doubts:
-    """`knows_claims`, `knows_groups`: the dump holds PersistentVolumeClaims, PodGroups at all."""
+    """`knows_claims`, `knows_groups`: the dump holds PersistentVolumeClaims, PodGroups at all. `called`: the dump."""
 
     knows_claims: bool
     knows_groups: bool
+    called: str = "the dump"
     claims_unseen: list[str] = field(default_factory=list)
     groups_unseen: list[str] = field(default_factory=list)
     contradictions: dict[str, None] = field(default_factory=dict)
@@ -44,7 +45,7 @@ class Doubts:
         held = [r for r in records if r.node and not r.has_ended]
         if lost := [f"{r.namespace}/{r.name} on {r.node}" for r in held if r.node not in nodes]:
             pods = counted(len(lost), "pod is on a node", "pods are on nodes")
-            told.append(f"{pods} that the dump does not hold: {some(lost)}")
+            told.append(f"{pods} that {self.called} does not hold: {some(lost)}")
         if broken := [r for r in held if r.reading.problems]:
             pods = counted(len(broken), "running pod has", "running pods have")
             first = f"{broken[0].namespace}/{broken[0].name}: {broken[0].reading.problems[0]}"
@@ -52,14 +53,14 @@ class Doubts:
         if self.claims_unseen:
             pods = counted(len(self.claims_unseen), "waiting pod mounts", "waiting pods mount")
             told.append(
-                f"{pods} volume claims and the dump holds none, so that where their volumes are was not looked"
-                f" at; dump pv,pvc as well: {some(self.claims_unseen)}"
+                f"{pods} volume claims and {self.called} holds none, so that where their volumes are was not looked"
+                f" at{self._dump('pv,pvc')}: {some(self.claims_unseen)}"
             )
         if self.groups_unseen:
             workloads = counted(len(self.groups_unseen), "workload belongs", "workloads belong")
             told.append(
-                f"{workloads} to groups and the dump holds none, so that sizes are taken from the pods that are"
-                f" there; dump podgroups as well: {some(self.groups_unseen)}"
+                f"{workloads} to groups and {self.called} holds none, so that sizes are taken from the pods that are"
+                f" there{self._dump('podgroups')}: {some(self.groups_unseen)}"
             )
         for sentences in (self.contradictions, self.remarks):
             listed = list(sentences)
@@ -67,3 +68,6 @@ class Doubts:
             if len(listed) > MOST_OF_A_KIND:
                 told.append(f"{len(listed) - MOST_OF_A_KIND:,} more like the last one")
         return tuple(told)
+
+    def _dump(self, kinds: str) -> str:
+        return f"; dump {kinds} as well" if self.called == "the dump" else ""

@@ -120,7 +120,7 @@ class Workloads:
         """The class of a waiting pod, with what its volumes allow and its owners ask for."""
         reader, known = self._inventory.reader, self._inventory.volume_claims
         pod_class = record.reading.pod_class
-        if record.claims and record.spec and not known:
+        if record.claims and record.spec and not (known or self.doubts.knows_claims):
             self.doubts.claims_unseen.append(f"{record.namespace}/{record.name}")
         elif record.claims and record.spec:
             terms, unbound = volume_wishes(record.namespace, record.claims, known, self._inventory.volumes)
