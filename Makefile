@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 export BERTH_DATA ?= $(abspath $(wildcard ../shared/data))
 
-.PHONY: run test setup lint bench clean
+.PHONY: run test test-cluster cluster cluster-down setup lint bench clean
 
 run: setup
 	$(BIN)/berth simulate packing
@@ -12,8 +12,22 @@ run: setup
 test: setup lint
 	$(BIN)/python -m pytest
 
+# The tests on a real control plane, which Go builds the first time (devcluster/README.md). They are not skipped here:
+# BERTH_ALLOW_SKIP=1 leaves them out where neither Go nor ready programs are.
+test-cluster: setup
+	BERTH_CLUSTER_REQUIRED=1 $(BIN)/python -m pytest tests/cluster
+
+# A cluster to play with: NODES=1000 PROFILE=h100 make cluster. Prints the path of its kubeconfig.
+NODES   ?= 100
+PROFILE ?= h100
+cluster: setup
+	@$(BIN)/python -m devcluster up --nodes $(NODES) --profile $(PROFILE)
+
+cluster-down:
+	@$(BIN)/python -m devcluster down
+
 lint: setup
-	$(BIN)/ruff check src tests benchmarks
+	$(BIN)/ruff check src tests benchmarks devcluster
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 

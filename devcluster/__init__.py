@@ -7,9 +7,10 @@ watches a scheduler must not share its mistakes.
 from devcluster.api import Admin, Refused
 from devcluster.cluster import Cluster
 from devcluster.fake_kubelet import FakeKubelet
-from devcluster.invariants import InvariantBroken, InvariantWatcher, Violation
+from devcluster.invariants import InvariantBroken, InvariantWatcher, Limit, Violation
 from devcluster.nodes import PROFILES, fake_node, fake_nodes
 from devcluster.options import Options
+from devcluster.pods import gpu_pod, pod_group
 
 __all__ = [
     "PROFILES",
@@ -18,9 +19,12 @@ __all__ = [
     "FakeKubelet",
     "InvariantBroken",
     "InvariantWatcher",
+    "Limit",
     "Options",
     "Refused",
     "Violation",
     "fake_node",
     "fake_nodes",
+    "gpu_pod",
+    "pod_group",
 ]

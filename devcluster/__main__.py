@@ -34,7 +34,9 @@ def main(arguments: list[str] | None = None) -> int:
 def _up(asked: argparse.Namespace) -> int:
     running = _running(asked.state)
     if running is not None:
-        print(f"A cluster runs already: {running.kubeconfig}. End it with `python -m devcluster down`.", file=sys.stderr)
+        print(
+            f"A cluster runs here already: {running.kubeconfig}. `python -m devcluster down` ends it.", file=sys.stderr
+        )
         return 2
     chosen = Options(
         kubernetes=asked.kubernetes,
@@ -122,8 +124,8 @@ def _parser() -> argparse.ArgumentParser:
     def command(name: str, what: str) -> argparse.ArgumentParser:
         made = commands.add_parser(name, help=what, description=what)
         made.add_argument("--state", type=Path, default=_STATE, help="folder of the cluster (default .devcluster)")
-        version = {"default": Options().kubernetes, "help": f"version (default {options.DEFAULT_KUBERNETES})"}
-        made.add_argument("--kubernetes", **version)
+        version = f"version (default {options.DEFAULT_KUBERNETES})"
+        made.add_argument("--kubernetes", default=Options().kubernetes, help=version)
         return made
 
     up = command("up", "start a control plane with fake nodes; prints the path of the kubeconfig")

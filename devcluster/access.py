@@ -1,4 +1,4 @@
-"""Who may talk to the API server: tokens, kubeconfigs, free ports."""
+"""Who may talk to the API server and where: tokens, kubeconfigs, free ports."""
 
 from __future__ import annotations
 
@@ -7,13 +7,33 @@ import random
 import secrets
 import socket
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
+
+import yaml
 
 from devcluster.options import USERS
 
 # Below the range from which the kernel takes the ports of outgoing connections: a client that tries to reach a server
 # that is down for a moment can otherwise be given the server's own port.
 _PORTS = range(20_000, 32_000)
+
+
+@dataclass(frozen=True)
+class Access:
+    """How one user reaches one API server. `authority` is the PEM text of who signed the server's certificate."""
+
+    url: str
+    token: str
+    authority: str
+
+    @classmethod
+    def read(cls, path: Path) -> Access:
+        """From a kubeconfig that `kubeconfig` below has written."""
+        known = yaml.safe_load(path.read_text())
+        server, user = known["clusters"][0]["cluster"], known["users"][0]["user"]
+        authority = base64.b64decode(server["certificate-authority-data"]).decode()
+        return cls(server["server"], user["token"], authority)
 
 
 def new_tokens() -> dict[str, str]:
@@ -26,7 +46,7 @@ def token_file(tokens: Mapping[str, str]) -> str:
     lines = []
     for number, (user, token) in enumerate(tokens.items()):
         groups = ",".join(USERS.get(user, ()))
-        lines.append(f'{token},{user},{number}' + (f',"{groups}"' if groups else ""))
+        lines.append(f"{token},{user},{number}" + (f',"{groups}"' if groups else ""))
     return "\n".join(lines) + "\n"
 
 

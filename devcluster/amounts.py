@@ -62,7 +62,8 @@ def asked(pod: Mapping[str, Any]) -> dict[str, int]:
 
 def allocatable(node: Mapping[str, Any]) -> dict[str, int]:
     """What a node offers to pods, in thousandths."""
-    return {name: thousandths(str(amount)) for name, amount in (node.get("status", {}).get("allocatable") or {}).items()}
+    offers = node.get("status", {}).get("allocatable") or {}
+    return {resource: thousandths(str(amount)) for resource, amount in offers.items()}
 
 
 def _requests(container: Mapping[str, Any]) -> dict[str, int]:

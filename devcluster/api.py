@@ -10,13 +10,13 @@ import json
 import ssl
 import time
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
 import aiohttp
 import msgspec
 
+from devcluster.access import Access
 from devcluster.background import BackgroundLoop
 
 Object = dict[str, Any]
@@ -38,19 +38,18 @@ class Refused(Exception):
 class Api:
     """The API of one server as one user. Use it on one event loop, and close it."""
 
-    def __init__(self, url: str, token: str, authority: Path) -> None:
-        self.url = url
-        self._token = token
-        self._authority = authority
+    def __init__(self, access: Access) -> None:
+        self.url = access.url
+        self._access = access
         self._session: aiohttp.ClientSession | None = None
         self._places: dict[tuple[str, str], tuple[str, bool]] = {}
 
     @property
     def session(self) -> aiohttp.ClientSession:
         if self._session is None:
-            context = ssl.create_default_context(cafile=str(self._authority))
+            context = ssl.create_default_context(cadata=self._access.authority)
             self._session = aiohttp.ClientSession(
-                headers={"Authorization": f"Bearer {self._token}"},
+                headers={"Authorization": f"Bearer {self._access.token}"},
                 connector=aiohttp.TCPConnector(ssl=context, limit=0),
                 read_bufsize=1 << 20,
                 timeout=aiohttp.ClientTimeout(total=None, sock_connect=10),
@@ -74,7 +73,8 @@ class Api:
         headers = {"Content-Type": content} if data is not None else {}
         for attempt in range(20):
             try:
-                async with self.session.request(method, self.url + path, data=data, headers=headers, timeout=timeout) as answer:
+                sent = self.session.request(method, self.url + path, data=data, headers=headers, timeout=timeout)
+                async with sent as answer:
                     text = await answer.read()
                     if answer.status == 429 and answer.headers.get("Retry-After"):
                         await asyncio.sleep(min(1.0, float(answer.headers["Retry-After"])))
@@ -109,10 +109,10 @@ class Api:
             return f"{root}/{plural}"
         return f"{root}/namespaces/{item['metadata'].get('namespace', 'default')}/{plural}"
 
-    async def create(self, item: Mapping[str, Any]) -> Object:
+    async def create(self, item: Mapping[str, Any]) -> Any:
         return await self.request("POST", await self.collection_of(item), item)
 
-    async def apply(self, item: Mapping[str, Any], manager: str = "devcluster") -> Object:
+    async def apply(self, item: Mapping[str, Any], manager: str = "devcluster") -> Any:
         """Server-side apply, by force: what `kubectl apply --server-side` does."""
         query = urlencode({"fieldManager": manager, "force": "true"})
         return await self.request("PATCH", f"{await self.path_of(item)}?{query}", item, APPLY)
@@ -143,36 +143,41 @@ class Api:
 class Admin:
     """The same for code without an event loop. Threads may share one."""
 
-    def __init__(self, url: str, token: str, authority: Path) -> None:
-        self._api = Api(url, token, authority)
+    def __init__(self, access: Access) -> None:
+        self._api = Api(access)
         self._loop = BackgroundLoop("devcluster-admin")
 
     def close(self) -> None:
         self._loop.run(self._api.close())
         self._loop.close()
 
+    def forget_connections(self) -> None:
+        """Open new ones from here on: those that are there lead to a server that has gone."""
+        self._loop.run(self._api.close())
+
     def request(
         self, method: str, path: str, body: Any = None, content: str = "application/json", timeout_s: float = 60.0
     ) -> Any:
         return self._loop.run(self._api.request(method, path, body, content, timeout_s))
 
-    def get(self, path: str) -> Object:
+    def get(self, path: str) -> Any:
         return self.request("GET", path)
 
     def items(self, path: str, **query: str) -> list[Object]:
         """The objects of a list, such as `items("/api/v1/pods", labelSelector="app=load")`."""
-        return self.get(path + ("?" + urlencode(query) if query else ""))["items"]
+        items: list[Object] = self.get(path + ("?" + urlencode(query) if query else ""))["items"]
+        return items
 
     def path_of(self, item: Mapping[str, Any]) -> str:
         return self._loop.run(self._api.path_of(item))
 
-    def create(self, item: Mapping[str, Any]) -> Object:
+    def create(self, item: Mapping[str, Any]) -> Any:
         return self._loop.run(self._api.create(item))
 
-    def apply(self, item: Mapping[str, Any], manager: str = "devcluster") -> Object:
+    def apply(self, item: Mapping[str, Any], manager: str = "devcluster") -> Any:
         return self._loop.run(self._api.apply(item, manager))
 
-    def patch(self, path: str, change: Any, content: str = MERGE) -> Object:
+    def patch(self, path: str, change: Any, content: str = MERGE) -> Any:
         return self.request("PATCH", path, change, content)
 
     def delete(self, path: str, grace_s: int | None = None) -> None:
@@ -208,7 +213,7 @@ class Admin:
         path = f"/api/v1/namespaces/{namespace}/serviceaccounts/{name}/token"
         spec = {"expirationSeconds": lifetime_s}
         body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": spec}
-        return self.request("POST", path, body)["status"]["token"]
+        return str(self.request("POST", path, body)["status"]["token"])
 
     def until(self, claim: Callable[[], Any], timeout_s: float = 10.0, what: str = "", every_s: float = 0.05) -> Any:
         """Ask until the answer is true and give it back. Raises TimeoutError that says `what` did not happen."""

@@ -15,7 +15,6 @@ import urllib.request
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from types import TracebackType
 
 from devcluster import access, binaries, certificates, commands, counts
 from devcluster.api import Admin
@@ -117,7 +116,7 @@ class Cluster:
     def __enter__(self) -> Cluster:
         return self.start()
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
     # --- one component
@@ -128,6 +127,8 @@ class Cluster:
         root = {"PYTHONPATH": str(Path(__file__).parent.parent)} if name == FAKE_KUBELET else None
         self._processes[name].start(command, root)
         self._write_state()
+        if name == API_SERVER and self._admin is not None:
+            self._admin.forget_connections()
         if wait:
             self.wait_ready(name)
 
@@ -140,6 +141,15 @@ class Cluster:
         """SIGKILL."""
         self._processes[name].kill()
         self._write_state()
+
+    def heal(self) -> None:
+        """Everything that the options ask for runs and is ready, nothing else does, whatever a test has done."""
+        for name in COMPONENTS:
+            self.resume(name)
+            if name not in self.options.components and self.is_running(name):
+                self.kill(name)
+            elif name in self.options.components and not self.is_running(name):
+                self.start_component(name)
 
     def pause(self, name: str) -> None:
         """SIGSTOP: it keeps its connections and answers nothing."""
@@ -215,7 +225,11 @@ class Cluster:
 
     def client(self, user: str) -> Admin:
         """A client as another user. Close it."""
-        return Admin(self.url, self.tokens[user], self.ca)
+        return Admin(self.access_of(user))
+
+    def access_of(self, user: str = "admin", token: str = "") -> access.Access:
+        """Address, token and certificate authority, for FakeKubelet and InvariantWatcher too."""
+        return access.Access(self.url, token or self.tokens[user], self.ca.read_text())
 
     def kubectl(self, *arguments: str, stdin: str = "") -> str:
         """What kubectl prints, as admin. Raises CalledProcessError with its words."""
@@ -280,13 +294,11 @@ class Cluster:
         if name not in _HEALTH:
             return self._processes[name].is_alive
         scheme, port, path = _HEALTH[name]
-        if scheme == "https":
-            # Components other than the API server make their own certificates at start; this is loopback.
-            context = ssl._create_unverified_context()
-        else:
-            context = None
+        address = f"{scheme}://127.0.0.1:{self.ports[port]}{path}"
+        # Components other than the API server make their own certificates at start; this is loopback.
+        context = ssl._create_unverified_context() if scheme == "https" else None
         try:
-            with urllib.request.urlopen(f"{scheme}://127.0.0.1:{self.ports[port]}{path}", timeout=5, context=context) as answer:
-                return answer.status == 200
+            with urllib.request.urlopen(address, timeout=5, context=context) as answer:
+                return bool(answer.status == 200)
         except (urllib.error.URLError, OSError):
             return False

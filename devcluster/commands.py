@@ -143,6 +143,7 @@ def _controller_manager(options: Options, ports: Mapping[str, int], state: Path)
     arguments = [
         *_client(options, state, "kube-controller-manager"),
         f"--secure-port={ports['controller-manager']}",
+        "--use-service-account-credentials=true",  # each controller has its own rights; the manager itself has few
         f"--service-account-private-key-file={state / 'pki' / 'service-accounts.key'}",
         f"--root-ca-file={state / 'pki' / 'ca.crt'}",
     ]

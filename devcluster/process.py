@@ -56,7 +56,8 @@ class Identity:
             status = Path(f"/proc/{self.pid}/status").read_text()
         except OSError:
             return Usage()
-        kib = {line.split(":")[0]: int(line.split()[1]) for line in status.splitlines() if line.startswith(("VmRSS", "VmHWM"))}
+        sizes = [line.split() for line in status.splitlines() if line.startswith(("VmRSS", "VmHWM"))]
+        kib = {name.rstrip(":"): int(size) for name, size, _ in sizes}
         cpu_s = (int(fields[11]) + int(fields[12])) / _TICKS_PER_S
         return Usage(cpu_s, kib.get("VmRSS", 0) * 1024, kib.get("VmHWM", 0) * 1024)
 

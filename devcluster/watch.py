@@ -20,7 +20,7 @@ class _Event(msgspec.Struct):
 
 
 _EVENTS = msgspec.json.Decoder(_Event)
-_LOST = (aiohttp.ClientError, ConnectionError, asyncio.TimeoutError)
+_LOST = (aiohttp.ClientError, ConnectionError, TimeoutError)
 
 
 async def changes(api: Api, path: str) -> AsyncIterator[tuple[str, Object]]:
