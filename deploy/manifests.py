@@ -23,7 +23,9 @@ OF_HELM = re.compile(r"^ +(?:app\.kubernetes\.io/managed-by|helm\.sh/chart): .*\
 
 def copied_crds() -> dict[Path, str]:
     """The chart carries the CRDs itself: a chart reads no file outside its folder."""
-    return {CHART / "files" / "crds" / crd.name: crd.read_text() for crd in sorted(DEPLOY.glob("crds/berth.dev_*.yaml"))}
+    return {
+        CHART / "files" / "crds" / crd.name: crd.read_text() for crd in sorted(DEPLOY.glob("crds/berth.dev_*.yaml"))
+    }
 
 
 def helm() -> str | None:
