@@ -98,6 +98,7 @@ def _api_server(options: Options, ports: Mapping[str, int], state: Path) -> list
         "--allow-privileged=true",
         "--max-requests-inflight=3000",
         "--max-mutating-requests-inflight=1500",
+        "--delete-collection-workers=32",  # with one, as shipped, a test's pods go at 280 a second
     ]
     gates = [gate for gate in feature_gates(options).split(",") if gate]
     apis = []
