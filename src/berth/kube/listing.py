@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -20,6 +20,7 @@ SMALLEST_PAGE = 50
 MOST_HELD_S = 0.025
 """Decoding a page longer than this halves the next page: objects of this kind are large."""
 MOST_RESTARTS = 5
+_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError)
 
 
 class ListMeta(Struct, frozen=True, rename="camel"):
@@ -33,6 +34,13 @@ class Listed(Struct, Generic[T], frozen=True):
     metadata: ListMeta | None = None
 
 
+class Undecodable(Struct, frozen=True):
+    """An object that is not what it should be: what is wrong with it, and the object as it came."""
+
+    problem: str
+    raw: bytes
+
+
 class Page(Struct, Generic[T], frozen=True):
     """Some of the objects. `is_first` also after a restart: whoever collects begins anew.
 
@@ -43,10 +51,7 @@ class Page(Struct, Generic[T], frozen=True):
     resource_version: str
     is_first: bool
     is_last: bool
-
-
-Trouble = Callable[[str, bytes], None]
-"""Told of an object that could not be decoded: what is wrong with it, and the object as it came."""
+    undecodable: tuple[Undecodable, ...] = ()
 
 
 async def pages(
@@ -56,12 +61,12 @@ async def pages(
     limit: int = PAGE_OBJECTS,
     *,
     params: Mapping[str, str | int] | None = None,
-    on_trouble: Trouble | None = None,
+    is_lenient: bool = False,
 ) -> AsyncIterator[Page[T]]:
     """The list at `path`, page by page, all of one moment.
 
     Where that moment becomes too old between two pages (410), the list starts again: the next page `is_first`.
-    An object that cannot be decoded is told to `on_trouble` and left out, the others stay. Raises ApiError.
+    `is_lenient`: an object that cannot be decoded is told beside the others, else it is an error. Raises ApiError.
     """
     whole: msgspec.json.Decoder[Any] = msgspec.json.Decoder(Listed[type])  # type: ignore[valid-type]
     token = ""
@@ -78,38 +83,36 @@ async def pages(
             restarts, token = restarts + 1, ""
             continue
         began_s = time.perf_counter()
-        page = _decode(whole, body, type, path, on_trouble)
+        undecodable: list[Undecodable] = []
+        try:
+            page = whole.decode(body)
+        except _UNREADABLE as error:
+            if not is_lenient:
+                raise _undecodable(path, error) from None
+            page = _one_by_one(body, type, path, undecodable)
         if time.perf_counter() - began_s > MOST_HELD_S:
             limit = max(SMALLEST_PAGE, limit // 2)
         del body
         meta = page.metadata or ListMeta()
         is_first, token = not token, meta.next or ""
-        yield Page(page.items or [], meta.resource_version or "", is_first, not token)
+        yield Page(page.items or [], meta.resource_version or "", is_first, not token, tuple(undecodable))
         if not token:
             return
         await asyncio.sleep(0)
 
 
-def _decode(
-    whole: msgspec.json.Decoder[Any], body: bytes, type: type[T], path: str, on_trouble: Trouble | None
-) -> Listed[T]:
-    try:
-        decoded: Listed[T] = whole.decode(body)
-        return decoded
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        if on_trouble is None:
-            raise _undecodable(path, error) from None
+def _one_by_one(body: bytes, type: type[T], path: str, undecodable: list[Undecodable]) -> Listed[T]:
     try:
         raw = msgspec.json.decode(body, type=Listed[msgspec.Raw])
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except _UNREADABLE as error:
         raise _undecodable(path, error) from None
     one = msgspec.json.Decoder(type)
     items: list[T] = []
     for each in raw.items or ():
         try:
             items.append(one.decode(each))
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            on_trouble(str(error), bytes(each))
+        except _UNREADABLE as error:
+            undecodable.append(Undecodable(str(error), bytes(each)))
     return Listed(items, raw.metadata)
 
 

@@ -213,18 +213,15 @@ class Reflector(Generic[T]):
         seen: set[Key] = set()
         version = ""
         async for page in pages(
-            self._client,
-            self.path,
-            self._type,
-            self._page_limit,
-            params=self._selectors,
-            on_trouble=lambda problem, raw: self._skip(problem, raw, seen),
+            self._client, self.path, self._type, self._page_limit, params=self._selectors, is_lenient=True
         ):
             if page.is_first:
                 seen.clear()
             self._heard()
             version = page.resource_version
             changes: list[Change[T]] = []
+            for broken in page.undecodable:
+                self._skip(broken.problem, broken.raw, seen)
             for item in page.items:
                 identity = _identity_of(item)
                 if identity is None:
