@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 PAGE_OBJECTS = 500
 SMALLEST_PAGE = 50
-MOST_HELD_S = 0.025
+MOST_HELD_S = 0.012
 """Decoding a page longer than this halves the next page: objects of this kind are large."""
 MOST_RESTARTS = 5
 _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError)

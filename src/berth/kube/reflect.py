@@ -26,7 +26,7 @@ WATCH_S = (240, 360)
 GRACE_S = 15.0
 LOOK_AGAIN_S = 60.0
 """A kind that is not served, or that we may not see, is asked for again this often."""
-MOST_HELD_S = 0.010
+MOST_HELD_S = 0.005
 SHORTEST_S = 1.0
 MOST_ERRORS_IN_PLACE = 3
 FIRST_ANSWER_S = 20.0
@@ -34,7 +34,7 @@ FIRST_ANSWER_S = 20.0
 INITIAL_END = "k8s.io/initial-events-end"
 
 
-class Change(Struct, Generic[T], frozen=True):
+class Change(Struct, Generic[T], frozen=True, gc=False):
     """One object is there as `object` (`put`), or no longer there (`gone`). `key` is (namespace, name)."""
 
     kind: Literal["put", "gone"]
@@ -42,14 +42,14 @@ class Change(Struct, Generic[T], frozen=True):
     object: T | None = None
 
 
-class Event(Struct, frozen=True):
+class Event(Struct, frozen=True, gc=False):
     """One line of a watch; the object stays undecoded until its type is known."""
 
     type: str
     object: msgspec.Raw
 
 
-class IdentityMeta(Struct, frozen=True, rename="camel"):
+class IdentityMeta(Struct, frozen=True, gc=False, rename="camel"):
     name: str | None = None
     namespace: str | None = None
     uid: str | None = None
@@ -57,7 +57,7 @@ class IdentityMeta(Struct, frozen=True, rename="camel"):
     annotations: dict[str, str | None] | None = None
 
 
-class Identity(Struct, frozen=True):
+class Identity(Struct, frozen=True, gc=False):
     """What every object has, bookmarks included."""
 
     metadata: IdentityMeta | None = None
