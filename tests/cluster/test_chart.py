@@ -445,3 +445,43 @@ def scheduler_of(admin: Admin, asked: dict[str, Any]) -> str:
         return str(admin.request("POST", path, asked)["spec"]["schedulerName"])
     except Refused as refused:
         return refused.reason
+
+
+# ---- leaving again
+
+
+def test_the_stand_in_places_the_pods_that_wait_for_berth(
+    installed: Cluster, cluster: Cluster, namespace: str, make_nodes: Callable[..., list[str]], tmp_path: Path
+) -> None:
+    """deploy/stand-in.yaml with the rights that it has: kube-scheduler under Berth's name."""
+    admin = cluster.admin
+    for thing in yaml.safe_load_all((ROOT / "deploy" / "stand-in.yaml").read_text()):
+        if thing["kind"] == "Deployment":
+            (container,) = thing["spec"]["template"]["spec"]["containers"]
+            continue  # nobody runs its pods here: the program is started below
+        admin.apply(thing)
+        if thing["kind"] == "ConfigMap":
+            settings = yaml.safe_load(thing["data"]["config.yaml"])
+    token = admin.service_account_token(NAMESPACE, "berth-stand-in")
+    account = f"system:serviceaccount:{NAMESPACE}:berth-stand-in"
+    settings["clientConnection"] = {"kubeconfig": str(cluster.kubeconfig_of(account, token))}
+    file = tmp_path / "config.yaml"
+    file.write_text(yaml.safe_dump(settings))
+    make_nodes(2)
+    for number in range(3):
+        admin.create(pod(f"waits-{number}", namespace, "berth"))
+    admin.create(pod("another", namespace, "other"))
+    flags = [flag for flag in container["command"][1:] if not flag.startswith(("--config", "--secure-port"))]
+    command = [str(binaries.program("kube-scheduler")), f"--config={file}", "--secure-port=0", *flags]
+    with (tmp_path / "log").open("w") as log:
+        running = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
+    try:
+        pods = f"/api/v1/namespaces/{namespace}/pods"
+        waiting = "spec.schedulerName=berth,spec.nodeName="
+        admin.until(lambda: not admin.items(pods, fieldSelector=waiting), 30, "kube-scheduler binds them")
+        assert not admin.get(f"{pods}/another")["spec"].get("nodeName")
+    finally:
+        running.terminate()
+        running.wait(10)
+        for binding in ("berth-stand-in", "berth-stand-in-volumes"):
+            admin.delete(f"/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/{binding}")
