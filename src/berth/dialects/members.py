@@ -92,6 +92,11 @@ class Membership(Struct, frozen=True):
         return identity_of(self.kind, self.key)
 
     @property
+    def levels(self) -> tuple[str, ...]:
+        """The levels of topology that it names."""
+        return tuple(wish.level for wishes in (self.topology, *(s.topology for s in self.sets)) for wish in wishes)
+
+    @property
     def minimum(self) -> int:
         """Pods that must start together; 0 where it is all that there are."""
         if self.least < 0:

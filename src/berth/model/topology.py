@@ -6,7 +6,7 @@ A domain is the set of nodes that carry the same label values from the widest le
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -63,17 +63,32 @@ WELL_KNOWN: tuple[tuple[str, tuple[str, ...]], ...] = (
 )
 
 
-def discover(labels_of_nodes: Sequence[Mapping[str, str]], extra: Sequence[Level] = ()) -> Topology:
-    """The levels that these nodes carry: `extra` where given, else those of `WELL_KNOWN`."""
-    if extra:
-        return Topology(tuple(extra))
-    seen: set[str] = set()
-    for labels in labels_of_nodes:
-        seen.update(labels)
-    levels: list[Level] = []
-    for name, keys in WELL_KNOWN:
-        for key in keys:
-            if key in seen:
-                levels.append(Level(name, key))
-                break
+def discover(
+    labels_of_nodes: Sequence[Mapping[str, str]], extra: Sequence[Level] = (), asked: Collection[str] = ()
+) -> Topology:
+    """The levels that these nodes carry: `extra` where given, else those of `WELL_KNOWN`.
+
+    `asked` are levels that workloads name: one that is a label of nodes is a level too, even if nobody declared it.
+    It goes where its number of domains puts it.
+    """
+    levels = list(extra)
+    if not levels:
+        seen: set[str] = set()
+        for labels in labels_of_nodes:
+            seen.update(labels)
+        for name, keys in WELL_KNOWN:
+            for key in keys:
+                if key in seen:
+                    levels.append(Level(name, key))
+                    break
+    known = {text for level in levels for text in (level.name, level.label)}
+    new = sorted(key for key in asked if key not in known and key != HOST_LABEL)
+    sizes = {key: len({labels[key] for labels in labels_of_nodes if key in labels}) for key in new}
+    for key in sorted((key for key in new if sizes[key]), key=lambda key: sizes[key]):
+        wider = [i for i, level in enumerate(levels) if _domains(level, labels_of_nodes) <= sizes[key]]
+        levels.insert(wider[-1] + 1 if wider else 0, Level(key, key))
     return Topology(tuple(levels))
+
+
+def _domains(level: Level, labels_of_nodes: Sequence[Mapping[str, str]]) -> int:
+    return len({labels[level.label] for labels in labels_of_nodes if level.label in labels})

@@ -28,7 +28,7 @@ def read_snapshot(
 
     Raises BadInput, with exit code 3 where the dump cannot be read. What could not be seen is in `notes`.
     """
-    mapping = _mapping(gpu_mapping)
+    mapping = mapping_in(gpu_mapping)
     dump = Dump(path)
     inventory = Inventory()
     for found in dump:
@@ -57,8 +57,9 @@ def snapshot_of(
         for gpu_class in reading.gpu_classes:
             classes.setdefault(gpu_class.name, gpu_class)
         told.extend(f"node {name}: {problem}" for problem in reading.problems)
-    topology = discover([n.labels for n in nodes], levels or levels_of(inventory))
-    pods = Pods(inventory, held_devices(inventory.claims, named), Domains(topology, nodes))
+    pods = Pods(inventory, held_devices(inventory.claims, named))
+    topology = discover([n.labels for n in nodes], levels or levels_of(inventory), pods.levels_asked())
+    pods.place_in(Domains(topology, nodes))
     allocations, workloads = pods.held(), pods.waiting()
     return Snapshot(
         nodes=tuple(nodes),
@@ -89,7 +90,8 @@ def _refuse_blind(dump: Dump, inventory: Inventory) -> None:
         raise BadInput(dump.path, problem, "Dump nodes and pods: kubectl get nodes,pods -A -o json.", UNREADABLE)
 
 
-def _mapping(file: str | None) -> GpuMapping | None:
+def mapping_in(file: str | None) -> GpuMapping | None:
+    """What a mapping file says; None without one. Raises BadInput."""
     if not file:
         return None
     try:

@@ -9,6 +9,7 @@ from berth.dialects.membership import Membership, Memberships, OwnerRef, index
 from berth.dialects.objects import chain
 from berth.model.cluster import Allocation
 from berth.model.snapshot import Owner
+from berth.model.topology import Topology
 from berth.model.workload import Workload
 from berth.sources.domains import Domains
 from berth.sources.inventory import Inventory, Key, PodRecord
@@ -28,10 +29,10 @@ class _Group:
 class Pods:
     """Both sides of the pods of an inventory.
 
-    `devices` are the indexes that pods hold by name, `domains` where the nodes are.
+    `devices` are the indexes that pods hold by name. Where the nodes are is told by `place_in`, before `waiting`.
     """
 
-    def __init__(self, inventory: Inventory, devices: Mapping[Key, tuple[int, ...]], domains: Domains) -> None:
+    def __init__(self, inventory: Inventory, devices: Mapping[Key, tuple[int, ...]]) -> None:
         self._inventory = inventory
         self._groups: dict[str, _Group] = {}
         self._held: list[Allocation] = []
@@ -40,7 +41,7 @@ class Pods:
             knows_groups="PodGroup" in inventory.listed or any(t.get("kind") == "PodGroup" for t in inventory.plain),
             called=inventory.called,
         )
-        made = self._made = Workloads(inventory, devices, domains, self._doubts)
+        made = self._made = Workloads(inventory, devices, Domains(Topology(), ()), self._doubts)
         self._objects = index(inventory.plain)
         memberships = Memberships(self._objects)
         for record in inventory.pods.values():
@@ -53,6 +54,13 @@ class Pods:
                 group = self._groups[identity] = _Group()
             group.members.append((record, membership))
             group.waits |= record.waits
+
+    def levels_asked(self) -> frozenset[str]:
+        """The levels of topology that workloads name."""
+        return frozenset(level for group in self._groups.values() for _, m in group.members for level in m.levels)
+
+    def place_in(self, domains: Domains) -> None:
+        self._made.domains = domains
 
     def held(self) -> tuple[Allocation, ...]:
         """Every pod with a node counts until it has ended, also while it is being deleted."""

@@ -83,6 +83,7 @@ class World:
         self._held: dict[Key, Allocation] = {}
         self._waiting: dict[GroupKey, Workload] = {}
         self._readings: dict[str, NodeReading] = {}
+        self._asked: set[str] = set()
         self._nodes_changed = True
         self._nodes: tuple[Node, ...] = ()
         self._gpu_classes: tuple[GpuClass, ...] = ()
@@ -266,6 +267,9 @@ class World:
             facts = self._made.facts(record)
             alike = signature(facts)
             membership = self._following.of_alike(alike, facts)
+            if not self._asked.issuperset(membership.levels):
+                self._asked.update(membership.levels)
+                self._nodes_changed = True
             member = _Member(record, alike, membership, (membership.kind, self._inventory.share(membership.key)))
         waited = before is not None and self._is_ours(before.record)
         waits = self._is_ours(record)
@@ -364,7 +368,7 @@ class World:
         self._nodes = tuple(reading.node for reading in self._readings.values())
         found = tuple(classes[name] for name in sorted(classes))
         self._gpu_classes = self._gpu_classes if found == self._gpu_classes else found
-        topology = discover([n.labels for n in self._nodes], self._levels or levels_of(self._inventory))
+        topology = discover([n.labels for n in self._nodes], self._levels or levels_of(self._inventory), self._asked)
         self._topology = self._topology if topology == self._topology else topology
         self._made.domains = Domains(self._topology, self._nodes)
 
