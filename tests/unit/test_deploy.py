@@ -16,7 +16,10 @@ import pytest
 import yaml
 from msgspec.structs import fields
 
+from berth.actions import verdicts
 from berth.app.scheduler.configuration import Configuration, configure
+from berth.dialects.groups import KAI, PLUGINS, UPSTREAM, VOLCANO
+from berth.kube import wire_verdict
 from berth.kube.wire_queues import QueueSpec, TopologyLevel
 from berth.model import gpu_mapping
 from berth.model.reasons import Answer, Cause, Reason
@@ -26,6 +29,7 @@ ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
 CRDS = sorted((DEPLOY / "crds").glob("berth.dev_*.yaml"))
 KUSTOMIZED = DEPLOY / "kustomize" / "berth.yaml"
+READS = ("get", "list", "watch")
 OURS = {"GPUQueue", "GPUTopology", "GPUClass", "Verdict"}
 
 
@@ -124,6 +128,29 @@ def test_a_verdict_can_hold_what_is_said() -> None:
     assert set(causes) == {field.name for field in fields(Cause)}
 
 
+def test_a_verdict_is_sent_as_the_schema_has_it() -> None:
+    """The API server drops a field that it does not know, and refuses an answer that is too long."""
+    said = schema_of("Verdict")["properties"]
+
+    def same(struct: type, schema: dict[str, Any]) -> None:
+        assert wire_names(struct) == set(schema["properties"]), struct.__name__
+
+    assert wire_names(wire_verdict.VerdictSaid) == set(said) - {"apiVersion", "kind", "metadata"}
+    same(wire_verdict.WorkloadReference, said["workload"])
+    same(wire_verdict.CauseSaid, said["causes"]["items"])
+    same(wire_verdict.NearestNode, said["causes"]["items"]["properties"]["nearest"]["items"])
+    same(wire_verdict.Estimate, said["expectedStart"])
+    same(wire_verdict.Eviction, said["lastEviction"])
+    cause = said["causes"]["items"]["properties"]
+    assert min(said["sentence"]["maxLength"], cause["sentence"]["maxLength"]) >= verdicts._SENTENCE
+    assert cause["where"]["maxLength"] >= verdicts._WHERE
+    assert min(said["unlock"]["items"]["maxLength"], cause["unlock"]["items"]["maxLength"]) >= verdicts._LINE
+    assert said["causes"]["maxItems"] >= verdicts._CAUSES
+    assert min(said["unlock"]["maxItems"], cause["unlock"]["maxItems"]) >= verdicts._UNLOCKS
+    assert cause["nearest"]["maxItems"] >= verdicts._NEAREST
+    assert said["aheadHere"]["maxItems"] >= verdicts.MOST_AHEAD
+
+
 def test_a_verdict_takes_one_write() -> None:
     """With a status subresource a create would drop the status, and every first verdict would be two writes."""
     for path in CRDS:
@@ -205,6 +232,43 @@ def test_what_is_followed_may_be_read() -> None:
         if (kind.group, kind.resource, verb) not in granted
     }
     assert not absent
+
+
+# Granted for what is being built: a name goes from here as soon as the code says it.
+AHEAD = {("storage.k8s.io", "storageclasses"), ("storage.k8s.io", "csinodes"), ("berth.dev", "gpuclasses")}
+WRITES_AHEAD = {("", "persistentvolumeclaims", "patch")}
+# How the code says each right to write.
+WRITES = {
+    ("", "pods/binding", "create"): r"/binding\b",
+    ("", "pods/status", "patch"): r"/status\b",
+    ("", "persistentvolumeclaims", "patch"): r"volume\.kubernetes\.io/selected-node",
+    ("events.k8s.io", "events", "create"): r"events\.k8s\.io/v1",
+    ("events.k8s.io", "events", "patch"): r"lastObservedTime",
+    ("berth.dev", "verdicts", "create"): r"wire_verdict",
+    ("berth.dev", "verdicts", "patch"): r"wire_verdict",
+    ("berth.dev", "verdicts", "delete"): r"wire_verdict",
+    ("berth.dev", "gpuqueues/status", "patch"): r"/gpuqueues/",
+    ("authentication.k8s.io", "tokenreviews", "create"): r"TokenReview",
+    ("authorization.k8s.io", "subjectaccessreviews", "create"): r"SubjectAccessReview",
+    ("", "pods/eviction", "create"): r"/eviction\b",
+    ("", "pods", "delete"): r"DeleteOptions",
+    **{(group, "podgroups/status", "patch"): r"podgroups" for group in (UPSTREAM, PLUGINS, VOLCANO, KAI)},
+}
+
+
+def test_no_right_that_no_code_uses() -> None:
+    code = "\n".join(
+        file.read_text()
+        for folder in ("kube", "sources", "actions", "app")
+        for file in (ROOT / "src" / "berth" / folder).rglob("*.py")
+    )
+    granted = scheduler_rights()
+    reads = {(group, resource) for group, resource, verb in granted if verb in READS}
+    unread = {(group, resource) for group, resource in reads if not re.search(rf"\b{resource}\b", code)}
+    assert unread <= AHEAD, "no code reads these"
+    writes = {right for right in granted if right[2] not in READS}
+    assert writes == set(WRITES)
+    assert {right for right, said in WRITES.items() if not re.search(said, code)} <= WRITES_AHEAD
 
 
 def test_the_lease_is_ours_alone() -> None:

@@ -2,10 +2,10 @@
 {{- define "berth.reads" -}}
 # ---- what is read: what decides, and the objects that say which pods belong together
 - apiGroups: [""]
-  resources: [nodes, pods, namespaces, persistentvolumes, persistentvolumeclaims, replicationcontrollers]
+  resources: [nodes, pods, namespaces, persistentvolumes, persistentvolumeclaims]
   verbs: [get, list, watch]
 - apiGroups: [apps]
-  resources: [deployments, replicasets, statefulsets, daemonsets]
+  resources: [deployments, replicasets, statefulsets]
   verbs: [get, list, watch]
 - apiGroups: [batch]
   resources: [jobs]
