@@ -26,7 +26,7 @@ class QueueLine:
     used_milli: Mapping[str, int]
     quota: Mapping[str, int]  # GPUs by class; a class that is not there has none
     limit: Mapping[str, int]
-    running: int  # workloads that hold a place
+    running: int  # workloads that hold a place; -1 where it is not known
     waiting: int  # workloads
     waiting_milli: int  # GPU milli that they need to start
 

@@ -22,6 +22,20 @@ def to_json(record: Any) -> str:
     return msgspec.json.format(msgspec.json.encode(record), indent=2).decode()
 
 
+def to_json_line(record: Any) -> str:
+    """The same in one line."""
+    return msgspec.json.encode(record).decode()
+
+
+def to_yaml(record: Any) -> str:
+    """YAML, keys in the order in which they are made."""
+    import yaml
+
+    plain = msgspec.to_builtins(record)
+    dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+    return str(yaml.dump(plain, Dumper=dumper, sort_keys=False, allow_unicode=True, width=10_000))
+
+
 def day(outcome: Outcome) -> dict[str, Any]:
     """The record of a simulated day; verdicts by their codes."""
     record = {name: getattr(outcome, name) for name in outcome.__struct_fields__}

@@ -3,50 +3,57 @@
 from __future__ import annotations
 
 import click
+from msgspec.structs import replace
 
-from berth.app.cli.options import from_dump, gpu_mapping, level, now_s, output, say_notes, topology
-from berth.model.topology import Level
+from berth.app.cli.options import Where, labels, level, of_cluster, output
+from berth.app.cli.selector import Selector, fits
 
 
 @click.command()
-@from_dump
-@gpu_mapping
-@topology
+@of_cluster
+@labels
 @click.option("--all", "everything", is_flag=True, help="Nodes without GPUs too.")
-@output("table", "wide", "json", "csv")
-def nodes(dump: str, gpu_mapping: str | None, topology: tuple[Level, ...], everything: bool, output: str) -> None:
+@output("table", "wide", "json", "yaml", "name", "csv")
+def nodes(where: Where, selector: Selector, everything: bool, output: str) -> None:
     """GPUs by node: class, state, total, healthy, allocated, free."""
+    from berth.app.cli.frames import Frame, emit
+    from berth.app.cli.seeing import look
     from berth.scheduling.room import Room
-    from berth.sources.assemble import read_snapshot
-    from berth.views import records, room, tables
+    from berth.views import room
 
-    snapshot = read_snapshot(dump, now_s=now_s(), gpu_mapping=gpu_mapping, levels=topology)
-    found = Room(snapshot)
-    rows = [n for n in found.nodes() if everything or n.gpus or n.counted]
-    if output == "json":
-        click.echo(records.to_json({"kind": "NodeList", "nodes": [room.node_record(n) for n in rows],
-                                    "notes": snapshot.notes}))  # fmt: skip
-    elif output == "csv":
-        click.echo(room.nodes_csv(rows), nl=False)
-    else:
-        room.show_nodes(rows, tables.console(), wide=output == "wide")
-        say_notes(snapshot.notes)
+    snapshot = look(where)
+    chosen = {n.name for n in snapshot.nodes if fits(selector, n.labels)}
+    rows = [n for n in Room(snapshot).nodes() if n.name in chosen and (everything or n.gpus or n.counted)]
+    record = {"kind": "NodeList", "nodes": [room.node_record(n) for n in rows], "notes": snapshot.notes}
+    emit(
+        Frame(
+            record, lambda screen, wide: room.show_nodes(rows, screen, wide=wide), snapshot.notes,
+            csv=room.nodes_csv(rows), names="".join(f"node/{n.name}\n" for n in rows),
+        ),
+        output,
+    )  # fmt: skip
 
 
 @click.command()
-@from_dump
-@gpu_mapping
-@topology
+@of_cluster
+@labels
 @level
-@output("table", "json", "csv")
-def free(dump: str, gpu_mapping: str | None, topology: tuple[Level, ...], level: str | None, output: str) -> None:
+@output("table", "json", "yaml", "csv")
+def free(where: Where, selector: Selector, level: str | None, output: str) -> None:
     """What is free by GPU class, and the largest gang of 1, 2, 4 and 8-GPU pods that fits now in one domain."""
+    from berth.app.cli.frames import Frame, emit
+    from berth.app.cli.seeing import look
     from berth.base.errors import BadInput
     from berth.scheduling.room import Room
-    from berth.sources.assemble import read_snapshot
-    from berth.views import records, room, tables
+    from berth.views import room
 
-    snapshot = read_snapshot(dump, now_s=now_s(), gpu_mapping=gpu_mapping, levels=topology)
+    snapshot = look(where)
+    if selector:
+        kept = tuple(n for n in snapshot.nodes if fits(selector, n.labels))
+        names = {n.name for n in kept}
+        snapshot = replace(
+            snapshot, nodes=kept, allocations=tuple(a for a in snapshot.allocations if a.node in names)
+        )
     found = Room(snapshot)
     rows = found.classes()
     if level:
@@ -56,10 +63,12 @@ def free(dump: str, gpu_mapping: str | None, topology: tuple[Level, ...], level:
             raise BadInput("--by", f"no node carries the level {level!r}.", f"Levels of this cluster: {known}.")
         rows = found.domains(index)
     counted, fragmentation = found.counted(), found.fragmentation()
-    if output == "json":
-        click.echo(records.to_json(room.free_record(rows, counted, fragmentation, snapshot.notes)))
-    elif output == "csv":
-        click.echo(room.free_csv(rows), nl=False)
-    else:
-        room.show_free(rows, counted, fragmentation, tables.console(), level)
-        say_notes(snapshot.notes)
+    emit(
+        Frame(
+            room.free_record(rows, counted, fragmentation, snapshot.notes),
+            lambda screen, wide: room.show_free(rows, counted, fragmentation, screen, level),
+            snapshot.notes,
+            csv=room.free_csv(rows),
+        ),
+        output,
+    )

@@ -9,36 +9,34 @@ from typing import Any
 import click
 
 from berth.app.cli.compiled import plain_unless_kept
-from berth.app.cli.options import from_dump, gpu_mapping, job, namespace, now_s, output, say_notes, topology
-from berth.model.topology import Level
+from berth.app.cli.options import Where, job, namespace, of_cluster, output
+
+DEFAULT = "default"  # the namespace of what names none
 
 
 @click.command()
 @job
-@from_dump
+@of_cluster
 @namespace
-@gpu_mapping
-@topology
-@output("table", "json")
-def check(
-    filename: str, dump: str, namespace: str | None, gpu_mapping: str | None, topology: tuple[Level, ...], output: str
-) -> None:
-    """Would this job start now on the cluster that DUMP shows?
+@output("table", "json", "yaml")
+def check(filename: str, where: Where, namespace: str | None, output: str) -> None:
+    """Would this job start now?
 
     JOB is a Pod, Job, PyTorchJob, MPIJob, JobSet, Deployment, StatefulSet, LeaderWorkerSet, RayCluster,
-    RayJob, TrainJob or Volcano Job. Exit code: 0 it fits, 1 it does not, 2 a bad JOB, 3 an unreadable DUMP.
+    RayJob, TrainJob or Volcano Job. Exit code: 0 it fits, 1 it does not, 2 a bad JOB, 3 the cluster cannot be seen.
     """
     plain_unless_kept()
     from msgspec.structs import replace
 
+    from berth.app.cli.frames import Frame, emit
+    from berth.app.cli.seeing import look
     from berth.base.errors import BadInput
     from berth.model.reasons import Answer
     from berth.scheduling.answer import what_if
-    from berth.sources.assemble import read_snapshot
     from berth.sources.manifests import read_jobs, workloads_of
-    from berth.views import records, tables, verdicts
+    from berth.views import verdicts
 
-    if filename == "-" and dump == "-":
+    if filename == "-" and where.dump == "-":
         raise BadInput("check", "both the job and the dump are to come from standard input.", "Name a file for one.")
     shapes = read_jobs(filename)
     workloads = workloads_of(shapes)
@@ -48,20 +46,30 @@ def check(
                 raise BadInput(filename, f"{workload.key}: {problem}")
     if namespace:
         workloads = [replace(w, namespace=namespace) for w in workloads]
-    snapshot = read_snapshot(dump, now_s=now_s(), gpu_mapping=gpu_mapping, levels=topology)
+    elif where.dump is None and (own := _own_namespace(where)) != DEFAULT:
+        # What names no namespace is made in that of the context, as kubectl does it.
+        workloads = [replace(w, namespace=own) if w.namespace == DEFAULT else w for w in workloads]
+    snapshot = look(where)
     answers = what_if(snapshot, workloads)
     claims = [s.name for s in shapes if any(_mounts_claims(one.template) for one in s.sets)]
     unseen = [f"{name} mounts volume claims: where their volumes are was not considered" for name in claims]
     notes = tuple(
         dict.fromkeys((*unseen, *(n for s in shapes for n in (*s.notes, *s.contradictions)), *snapshot.notes))
     )
-    if output == "json":
-        record = {"kind": "Check", "answers": [verdicts.record(a) for a in answers], "notes": notes}
-        click.echo(records.to_json(record))
-    else:
-        verdicts.show(answers, tables.console())
-        say_notes(notes)
-    sys.exit(0 if all(a.verdict.answer is Answer.Fits for a in answers) else 1)
+    frame = Frame(
+        {"kind": "Check", "answers": [verdicts.record(a) for a in answers], "notes": notes},
+        lambda screen, wide: verdicts.show(answers, screen),
+        notes,
+        0 if all(a.verdict.answer is Answer.Fits for a in answers) else 1,
+    )
+    emit(frame, output)
+    sys.exit(frame.code)
+
+
+def _own_namespace(where: Where) -> str:
+    from berth.app.cli.live import access_of
+
+    return access_of(where).namespace or DEFAULT
 
 
 def _mounts_claims(template: Mapping[str, Any]) -> bool:

@@ -26,6 +26,7 @@ UNREAD = 141  # as if by SIGPIPE: neither "it fits" nor "it does not"
 COMMANDS: dict[str, tuple[str, str]] = {
     "check": ("berth.app.cli.check:check", "Would this job start now? If not, why, and what would unlock it."),
     "why": ("berth.app.cli.why:why", "Why does this workload wait, or where does it run?"),
+    "queue": ("berth.app.cli.queue:queue", "Who waits where, in which order, and why."),
     "nodes": ("berth.app.cli.capacity:nodes", "GPUs by node: total, healthy, allocated, free."),
     "free": ("berth.app.cli.capacity:free", "What is free by GPU class and domain, and the largest gang that fits."),
     "simulate": ("berth.app.cli.simulate:simulate", "Place a built-in day, or a public trace, and report."),

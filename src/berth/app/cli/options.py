@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import wraps
 from typing import Any, TypeVar
 
 import click
 
+from berth.app.cli.selector import Selector, parse
 from berth.app.cli.streams import say
 from berth.base.errors import BadInput
 from berth.model.topology import Level
@@ -24,12 +27,68 @@ def named(_: click.Context, __: click.Parameter, text: str | None) -> str | None
     return text
 
 
+@dataclass(frozen=True)
+class Where:
+    """The cluster that is asked about: a dump, or the live one that kubectl would ask, and how it is read."""
+
+    dump: str | None = None
+    kubeconfig: str | None = None
+    context: str | None = None
+    acting_as: str | None = None
+    gpu_mapping: str | None = None
+    levels: tuple[Level, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.dump is None:
+            return
+        for option, value in (("--kubeconfig", self.kubeconfig), ("--context", self.context), ("--as", self.acting_as)):
+            if value is not None:
+                raise click.UsageError(f"{option} is of a live cluster, --from of a dump. Leave one of them out.")
+
+
 from_dump = click.option(
-    "--from", "dump", required=True, metavar="DUMP", callback=named,
-    help="File, folder or - with the output of `kubectl get nodes,pods -A -o json` (or yaml, gzip or not).",
+    "--from", "dump", type=click.Path(allow_dash=True), metavar="DUMP", callback=named,
+    help="A dump in place of the live cluster: file, folder or - with the output of `kubectl get nodes,pods -A "
+    "-o json` (or yaml, gzip or not).",
 )  # fmt: skip
+kubeconfig = click.option(
+    "--kubeconfig", type=click.Path(), metavar="FILE", callback=named,
+    help="Default: KUBECONFIG, else ~/.kube/config, else the service account of the pod that this runs in.",
+)  # fmt: skip
+context = click.option(
+    "--context", metavar="NAME", callback=named, help="Context of the kubeconfig; default: its current one."
+)
+acting_as = click.option(
+    "--as", "acting_as", metavar="USER", callback=named, help="Ask as this user; needs the right to impersonate."
+)
+
+
+def live(command: Command) -> Command:
+    """Options of commands that only a live cluster answers: the command gets `where`."""
+    return _bundled(command, (kubeconfig, context, acting_as))
+
+
+def of_cluster(command: Command) -> Command:
+    """Options of commands that a dump answers, too: the command gets `where`."""
+    return _bundled(command, (from_dump, kubeconfig, context, acting_as, gpu_mapping, topology))
+
+
+def _bundled(command: Command, options: tuple[Callable[[Any], Any], ...]) -> Command:
+    @wraps(command)
+    def called(
+        dump: str | None = None, kubeconfig: str | None = None, context: str | None = None,
+        acting_as: str | None = None, gpu_mapping: str | None = None, topology: tuple[Level, ...] = (), **rest: Any,
+    ) -> Any:  # fmt: skip
+        return command(where=Where(dump, kubeconfig, context, acting_as, gpu_mapping, topology), **rest)
+
+    bundled: Any = called
+    for option in reversed(options):
+        bundled = option(bundled)
+    return bundled  # type: ignore[no-any-return]
+
+
 gpu_mapping = click.option(
-    "--gpu-classes", "gpu_mapping", metavar="FILE", callback=named,
+    "--gpu-classes", "gpu_mapping", type=click.Path(), metavar="FILE", callback=named,
     help="YAML that maps node labels to GPU classes, where nodes do not tell.",
 )  # fmt: skip
 
@@ -56,12 +115,32 @@ topology = click.option(
     help="Levels as name=label,… from wide to narrow, in place of those that the nodes are known to carry.",
 )  # fmt: skip
 job = click.option(
-    "-f", "--filename", required=True, metavar="JOB", callback=named,
+    "-f", "--filename", type=click.Path(allow_dash=True), required=True, metavar="JOB", callback=named,
     help="Manifest of the job; - for standard input.",
 )  # fmt: skip
 namespace = click.option(
-    "-n", "--namespace", metavar="NAME", callback=named, help="Namespace; default: the one of the manifest."
-)
+    "-n", "--namespace", metavar="NAME", callback=named,
+    help="Namespace; default: the one of the manifest, of the context where it names none.",
+)  # fmt: skip
+in_namespace = click.option(
+    "-n", "--namespace", metavar="NAME", callback=named,
+    help="Only this namespace; default: that of the context, of a dump all.",
+)  # fmt: skip
+all_namespaces = click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="All namespaces.")
+watch = click.option("-w", "--watch", is_flag=True, help="Look again and again, and show what has changed.")
+
+
+def _selector(_: click.Context, __: click.Parameter, text: str | None) -> Selector:
+    try:
+        return parse(text or "")
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+
+
+labels = click.option(
+    "-l", "--selector", metavar="LABELS", callback=_selector,
+    help="Only nodes with these labels: zone=a,gpu!=l4,rack in (r1,r2),!spot.",
+)  # fmt: skip
 level = click.option(
     "--by", "level", metavar="LEVEL", callback=named,
     help="A row for each domain of this level (rack, block, … or its label).",

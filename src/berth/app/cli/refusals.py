@@ -1,0 +1,152 @@
+"""What the API server, or the way to it, refused: one sentence for whoever can mend it, exit code 3."""
+
+from __future__ import annotations
+
+import base64
+import ssl
+from datetime import UTC, datetime
+from pathlib import Path
+
+from berth.base.errors import UNREADABLE, BadInput
+from berth.kube.access import Access
+from berth.kube.errors import ApiError, Unreachable
+
+MOST_WORDS = 200
+
+
+def as_input(error: ApiError, access: Access) -> BadInput:
+    """The refusal as a sentence. `access` is what was asked with."""
+    server = access.server
+    if isinstance(error, Unreachable):
+        return BadInput(server, f"cannot be reached: {_below(error)}.", _reach(error, access), UNREADABLE)
+    if error.is_unauthorized:
+        problem, remedy = _unknown(access)
+        return BadInput(server, problem, remedy, UNREADABLE)
+    if error.is_forbidden:
+        return BadInput(server, f"{error.message.rstrip('.')}.", "Ask for the right, or ask as somebody who has it.",
+                        UNREADABLE)  # fmt: skip
+    if error.is_not_found or error.reason == "Undecodable":
+        remedy = f"Is it a Kubernetes API server? {_named(access)}"
+        return BadInput(server, f"{_cut(error.sentence)}.", remedy, UNREADABLE)
+    remedy = "Try again; if it stays, see how the API server is."
+    return BadInput(server, f"{_cut(error.sentence)}.", remedy, UNREADABLE)
+
+
+def _named(access: Access) -> str:
+    """Where the address is from."""
+    if access.context:
+        return f"It is what context {access.context!r} of {access.source} names; choose another with --context."
+    return f"The address is from {access.source}." if access.source else ""
+
+
+def _reach(error: Unreachable, access: Access) -> str:
+    cause = _causes(error)
+    if any(isinstance(one, ssl.SSLCertVerificationError) or "certificate" in str(one).lower() for one in cause):
+        return f"Is the certificate authority of the kubeconfig the right one? {_named(access)}"
+    if access.proxy_url:
+        return f"The proxy is {access.proxy_url}. {_named(access)}"
+    return f"Is the cluster up, and the network open? {_named(access)}"
+
+
+def _causes(error: BaseException) -> list[BaseException]:
+    """The error and what lies below it, an HTTP client's wrapping of a system error too."""
+    found: list[BaseException] = []
+    todo: list[object] = [error]
+    while todo:
+        one = todo.pop(0)
+        if isinstance(one, BaseException) and one not in found:
+            found.append(one)
+            todo += [one.__cause__, one.__context__, getattr(one, "os_error", None)]
+            todo += [getattr(one, "certificate_error", None)]
+    return found
+
+
+def _below(error: Unreachable) -> str:
+    """What went wrong below HTTP, in words."""
+    causes = _causes(error)
+    for one in causes:
+        if isinstance(one, ssl.SSLCertVerificationError):
+            return f"its certificate cannot be trusted: {(one.verify_message or str(one)).rstrip('.')}"
+    text = " ".join(str(one) for one in causes)
+    for sign, words in (
+        ("certificate has expired", "its certificate has expired"),
+        ("certificate required", "it asks for a client certificate"),
+        ("alert", "it refused the TLS handshake"),
+        ("WRONG_VERSION_NUMBER", "it does not speak TLS"),
+        ("record layer failure", "it does not speak TLS"),
+        ("Name or service not known", "its name is not known"),
+        ("nodename nor servname", "its name is not known"),
+        ("Temporary failure in name resolution", "its name cannot be looked up now"),
+        ("No address associated", "its name has no address"),
+        ("Connect call failed", "the connection was refused"),
+        ("refused", "the connection was refused"),
+        ("unreachable", "there is no way to it"),
+        ("timed out", "no answer in time"),
+    ):
+        if sign in text:
+            return words
+    return _cut(error.message.rstrip("."))
+
+
+def _unknown(access: Access) -> tuple[str, str]:
+    """401: the server does not know who we are, and what may be the cause."""
+    who = f"user {access.user!r} of {access.source}" if access.user else access.source or "these credentials"
+    ended = _ended(access)
+    if ended:
+        return f"does not accept {who}: the client certificate has expired on {ended}.", "Have a new one made."
+    if access.exec is not None:
+        return f"does not accept {who}: what {access.exec.command} printed is not valid.", "Log in again."
+    if access.token or access.token_file:
+        return f"does not accept {who}: the token is not valid, or no longer.", "Log in again."
+    if access.client_certificate_data or access.client_certificate_file:
+        remedy = "Is it for this cluster?"
+        return f"does not accept {who}: the client certificate is of another authority.", remedy
+    return f"does not let anybody in without credentials, and {who} has none.", "Choose a context that has a user."
+
+
+def _ended(access: Access) -> str:
+    """The day on which the client certificate ended; "" where it has not, or cannot be read."""
+    try:
+        data = access.client_certificate_data
+        if data is None and access.client_certificate_file:
+            data = Path(access.client_certificate_file).read_bytes()
+        until = not_after(data or b"")
+    except (OSError, ValueError, IndexError):
+        return ""
+    return until.date().isoformat() if until < datetime.now(UTC) else ""
+
+
+def not_after(pem: bytes) -> datetime:
+    """Until when the first certificate of a PEM text is valid. Raises ValueError or IndexError where it is none.
+
+    RFC 5280, 4.1: Certificate { tbsCertificate { [0] version, serialNumber, signature, issuer, validity, … } … }.
+    """
+    begin, end = b"-----BEGIN CERTIFICATE-----", b"-----END CERTIFICATE-----"
+    text = pem.partition(begin)[2].partition(end)[0]
+    der = base64.b64decode(b"".join(text.split()))
+    fields = _parts(_parts(_parts(der)[0][1])[0][1])
+    if fields[0][0] == 0xA0:
+        fields = fields[1:]
+    tag, value = _parts(fields[3][1])[1]
+    stamp = value.decode("ascii")
+    if tag == 0x17:  # UTCTime: two digits of the year, those below 50 of this century
+        stamp = ("20" if stamp < "50" else "19") + stamp
+    return datetime.strptime(stamp, "%Y%m%d%H%M%SZ").replace(tzinfo=UTC)
+
+
+def _parts(der: bytes) -> list[tuple[int, bytes]]:
+    """(tag, content) of each element in a row."""
+    found = []
+    while der:
+        tag, length, at = der[0], der[1], 2
+        if length & 0x80:
+            at = 2 + (length & 0x7F)
+            length = int.from_bytes(der[2:at], "big")
+        found.append((tag, der[at : at + length]))
+        der = der[at + length :]
+    return found
+
+
+def _cut(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= MOST_WORDS else line[: MOST_WORDS - 1] + "…"

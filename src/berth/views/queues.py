@@ -1,0 +1,251 @@
+"""What `berth queue` prints: the queues as a tree, and who waits in them, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from berth.base.units import counted, duration, from_milli
+from berth.model.queue import ANY_CLASS
+from berth.model.reasons import Answer, Verdict
+from berth.model.told import Told
+from berth.scheduling.lines import InLine, QueueLine
+from berth.scheduling.quota import milli_of
+from berth.views.records import to_csv
+from berth.views.tables import QUIET_STYLE, Column, show_whole, table
+from berth.views.told import clock, moment, verdict_words
+
+OURS = "scheduler"  # who said it: the scheduler, by its Verdict
+HERE = "here"  # or whoever asks, by the same rules
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A workload that waits. Moments are seconds since the epoch; 0.0 and None: not known."""
+
+    key: str
+    kind: str
+    queue: str
+    verdict: str
+    reason: str
+    sentence: str
+    pods: int
+    gpu_milli: int
+    position: int = 0
+    ahead: int | None = None
+    priority: int | None = None
+    created_s: float = 0.0
+    since_s: float = 0.0  # the reason has held
+    at_s: float = 0.0  # it was last seen to hold
+    starts_s: float = 0.0  # as likely earlier as later
+    said_by: str = HERE
+    scheduler: str = ""
+
+
+def computed(line: InLine, verdict: Verdict | None, now_s: float) -> Waiting:
+    """What was worked out just now; without a verdict there is room."""
+    said = verdict or Verdict(line.workload.key, Answer.Fits)
+    cause = said.causes[0] if said.causes else None
+    workload = line.workload
+    return Waiting(
+        key=workload.key,
+        kind=workload.kind,
+        queue=line.queue,
+        verdict=said.answer.value,
+        reason=cause.reason.name if cause else "",
+        sentence=cause.sentence if cause else "",
+        pods=workload.pod_count,
+        gpu_milli=milli_of(workload),
+        position=line.position,
+        ahead=line.ahead,
+        priority=workload.priority,
+        created_s=workload.created_s,
+        at_s=now_s,
+        scheduler=workload.scheduler,
+    )
+
+
+def said(told: Told, line: InLine | None = None) -> Waiting:
+    """What the scheduler has said; where the line is known, its place there now."""
+    workload = line.workload if line else None
+    return Waiting(
+        key=told.key,
+        kind=told.kind,
+        queue=line.queue if line else told.queue,
+        verdict=told.verdict,
+        reason=told.reason,
+        sentence=told.sentence,
+        pods=told.pods or (workload.pod_count if workload else 0),
+        gpu_milli=told.gpu_milli or (milli_of(workload) if workload else 0),
+        position=line.position if line else told.position,
+        ahead=line.ahead if line else told.ahead,
+        priority=workload.priority if workload else None,
+        created_s=workload.created_s if workload else 0.0,
+        since_s=told.since_s,
+        at_s=told.at_s,
+        starts_s=told.starts_s[1],
+        said_by=OURS,
+        scheduler=workload.scheduler if workload else "",
+    )
+
+
+def show(
+    queues: Sequence[QueueLine], waiting: Sequence[Waiting], screen: Console, now_s: float, wide: bool = False
+) -> None:
+    """Queues first, then those that wait."""
+    if queues:
+        _show_queues(queues, screen, wide)
+    if queues and waiting:
+        screen.print()
+    if waiting:
+        _show_waiting(waiting, screen, now_s, wide)
+    if not queues and not waiting:
+        screen.print("No queues, and nothing waits.")
+
+
+def _show_queues(queues: Sequence[QueueLine], screen: Console, wide: bool) -> None:
+    columns = [
+        Column("QUEUE"), Column("WEIGHT", True), Column("USED", True), Column("QUOTA", True), Column("LIMIT", True),
+        Column("RUNNING", True), Column("WAITING", True), Column("GPUS WAITING", True),
+    ]  # fmt: skip
+    if wide:
+        columns += [Column("PARENT"), Column("USED BY CLASS")]
+    rows = []
+    for q in queues:
+        indent = "  " * q.depth
+        cells: list[Any] = [
+            Text.assemble(indent, (q.name, "" if q.is_object else QUIET_STYLE)),
+            str(q.weight),
+            from_milli(q.used_milli[ANY_CLASS]) if ANY_CLASS in q.used_milli else "-",
+            amounts(q.quota),
+            amounts(q.limit),
+            "-" if q.running < 0 else str(q.running),
+            str(q.waiting),
+            from_milli(q.waiting_milli),
+        ]
+        if wide:
+            by_class = {c: milli / 1000 for c, milli in q.used_milli.items() if c != ANY_CLASS}
+            cells += [q.parent or "-", amounts(by_class)]
+        rows.append(cells)
+    show_whole(screen, table(columns, rows))
+
+
+def _show_waiting(waiting: Sequence[Waiting], screen: Console, now_s: float, wide: bool) -> None:
+    columns = [
+        Column("QUEUE"), Column("#", True), Column("WORKLOAD"), Column("KIND"), Column("PODS", True),
+        Column("GPUS", True), Column("VERDICT"), Column("REASON"), Column("SINCE", True),
+    ]  # fmt: skip
+    if wide:
+        columns += [Column("PRIORITY", True), Column("AHEAD", True), Column("STARTS"), Column("SAID BY"),
+                    Column("SENTENCE")]  # fmt: skip
+    rows = []
+    for w in waiting:
+        words, style = verdict_words(w.verdict)
+        since = w.since_s or w.created_s
+        cells: list[Any] = [
+            w.queue or "-", str(w.position) if w.position else "-", w.key, w.kind, str(w.pods) if w.pods else "-",
+            from_milli(w.gpu_milli), Text(words, style=style), w.reason or "-",
+            duration(max(0.0, now_s - since)) if since else "-",
+        ]  # fmt: skip
+        if wide:
+            cells += [
+                "-" if w.priority is None else str(w.priority), "-" if w.ahead is None else str(w.ahead),
+                clock(w.starts_s, now_s) if w.starts_s else "-", w.said_by, w.sentence or "-",
+            ]  # fmt: skip
+        rows.append(cells)
+    show_whole(screen, table(columns, rows))
+    number = counted(len(waiting), "workload waits", "workloads wait")
+    gpus = from_milli(sum(w.gpu_milli for w in waiting))
+    screen.print(Text(f"{number} for {gpus} GPUs", style=QUIET_STYLE), soft_wrap=True)
+
+
+def amounts(by_class: Mapping[str, float]) -> str:
+    """`24`, `H100-80GB 32`, or `24 (H100-80GB 16, L4-24GB 4)`: all classes together first."""
+    total = by_class.get(ANY_CLASS)
+    classes = ", ".join(f"{name} {number:g}" for name, number in sorted(by_class.items()) if name != ANY_CLASS)
+    if total is None:
+        return classes or "-"
+    return f"{total:g} ({classes})" if classes else f"{total:g}"
+
+
+def record(queues: Sequence[QueueLine], waiting: Sequence[Waiting], notes: Sequence[str]) -> dict[str, Any]:
+    """All of it as JSON."""
+    return {
+        "kind": "QueueList",
+        "queues": [queue_record(q) for q in queues],
+        "waiting": [waiting_record(w) for w in waiting],
+        "notes": list(notes),
+    }
+
+
+def queue_record(q: QueueLine) -> dict[str, Any]:
+    return {
+        "name": q.name,
+        "parent": q.parent or None,
+        "weight": q.weight,
+        "object": q.is_object,
+        "used_milli": dict(q.used_milli) or None,
+        "quota": dict(q.quota),
+        "limit": dict(q.limit),
+        "running": q.running if q.running >= 0 else None,
+        "waiting": q.waiting,
+        "waiting_milli": q.waiting_milli,
+    }
+
+
+def waiting_record(w: Waiting) -> dict[str, Any]:
+    return {
+        "workload": w.key,
+        "kind": w.kind,
+        "queue": w.queue or None,
+        "position": w.position or None,
+        "ahead": w.ahead,
+        "priority": w.priority,
+        "pods": w.pods,
+        "gpus": w.gpu_milli / 1000,
+        "verdict": w.verdict,
+        "reason": w.reason or None,
+        "sentence": w.sentence or None,
+        "created": moment(w.created_s),
+        "since": moment(w.since_s),
+        "at": moment(w.at_s),
+        "expectedStart": moment(w.starts_s),
+        "saidBy": w.said_by,
+        "scheduler": w.scheduler or None,
+    }
+
+
+def queues_csv(queues: Sequence[QueueLine]) -> str:
+    """A line a queue; GPUs used in milli."""
+    heads = ("queue", "parent", "weight", "used_milli", "quota", "limit", "running", "waiting", "waiting_milli")
+    return to_csv(
+        heads,
+        [
+            (
+                q.name, q.parent, q.weight, q.used_milli.get(ANY_CLASS, ""), _cell(q.quota), _cell(q.limit),
+                q.running if q.running >= 0 else "", q.waiting, q.waiting_milli,
+            )
+            for q in queues
+        ],
+    )  # fmt: skip
+
+
+def waiting_csv(waiting: Sequence[Waiting]) -> str:
+    """A line a workload that waits."""
+    heads = ("queue", "position", "workload", "kind", "pods", "gpus", "verdict", "reason", "since", "sentence")
+    return to_csv(
+        heads,
+        [
+            (w.queue, w.position or "", w.key, w.kind, w.pods, w.gpu_milli / 1000, w.verdict, w.reason,
+             moment(w.since_s or w.created_s) or "", w.sentence)
+            for w in waiting
+        ],
+    )  # fmt: skip
+
+
+def _cell(by_class: Mapping[str, int]) -> str:
+    return ";".join(f"{name}={number}" for name, number in sorted(by_class.items()))
