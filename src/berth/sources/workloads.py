@@ -134,6 +134,8 @@ class Workloads:
     # ---- one workload
 
     def workload(self, members: list[tuple[PodRecord, Membership]]) -> Workload:
+        # By age, then as people count: rank 2 before rank 10. In whatever order they came, the answer is the same.
+        members = sorted(members, key=lambda m: (m[0].created_s, len(m[0].name), m[0].name))
         membership = merged(m for _, m in members)
         waiting = [(r, m) for r, m in members if r.waits]
         first = waiting[0][0]
