@@ -17,6 +17,8 @@ from devcluster import Admin, Cluster, binaries
 from devcluster.api import Refused
 from devcluster.binaries import MissingBinaries
 
+from berth.app.scheduler.rights import FOREIGN
+
 ROOT = Path(__file__).parents[2]
 CHART = ROOT / "deploy" / "chart"
 NAMESPACE = "berth-system"
@@ -129,9 +131,10 @@ def test_shadow_has_no_right_to_write(render: Callable[..., Things]) -> None:
     assert "--shadow" in deployment["template"]["spec"]["containers"][0]["args"]
 
 
-def test_leases_of_others_are_read_only_where_their_names_are_served(render: Callable[..., Things]) -> None:
+@pytest.mark.parametrize("name", list(FOREIGN))
+def test_leases_of_others_are_read_only_where_their_names_are_served(name: str, render: Callable[..., Things]) -> None:
     usual = rights(named(render(), "ClusterRole", "berth")["rules"])
-    served = rights(named(render("config.schedulerNames={berth,volcano}"), "ClusterRole", "berth")["rules"])
+    served = rights(named(render(f"config.schedulerNames={{berth,{name}}}"), "ClusterRole", "berth")["rules"])
     assert served - usual == {("coordination.k8s.io", "leases", "get")}
 
 

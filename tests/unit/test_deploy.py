@@ -17,7 +17,8 @@ import yaml
 from msgspec.structs import fields
 
 from berth.actions import verdicts
-from berth.app.scheduler.configuration import Configuration, configure
+from berth.app.scheduler.configuration import Configuration, Election, configure
+from berth.app.scheduler.rights import rights as needed_rights
 from berth.dialects.groups import KAI, PLUGINS, UPSTREAM, VOLCANO
 from berth.kube import wire_verdict
 from berth.kube.wire_queues import QueueSpec, TopologyLevel
@@ -269,6 +270,16 @@ def test_no_right_that_no_code_uses() -> None:
     writes = {right for right in granted if right[2] not in READS}
     assert writes == set(WRITES)
     assert {right for right, said in WRITES.items() if not re.search(said, code)} <= WRITES_AHEAD
+
+
+def test_the_roles_grant_what_the_scheduler_says_that_it_needs() -> None:
+    needed = needed_rights(Configuration(leader_election=Election(name="berth")), namespace="berth-system")
+    everywhere, at_home = set(), set()
+    for one in needed:
+        resource = f"{one.resource}/{one.subresource}" if one.subresource else one.resource
+        (at_home if one.namespace else everywhere).add((one.group, resource, one.verb))
+    assert scheduler_rights() == everywhere
+    assert rights(named(objects(KUSTOMIZED.read_text()), "Role", "berth-leader")["rules"]) == at_home
 
 
 def test_the_lease_is_ours_alone() -> None:

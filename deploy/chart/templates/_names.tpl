@@ -62,6 +62,6 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{/* "yes" where a name of another scheduler is served: its Lease has to be looked at. */}}
 {{- define "berth.servesForeign" -}}
 {{- range .Values.config.schedulerNames -}}
-{{- if has . (list "default-scheduler" "kube-scheduler" "volcano" "kai-scheduler" "scheduler-plugins-scheduler" "koord-scheduler" "yunikorn") -}}yes{{- end -}}
+{{- if has . (list "default-scheduler" "volcano" "kai-scheduler" "scheduler-plugins-scheduler" "koord-scheduler" "yunikorn") -}}yes{{- end -}}
 {{- end -}}
 {{- end -}}
