@@ -1,9 +1,10 @@
-"""python -m devcluster up | down | status | kubelet | build | pin"""
+"""python -m devcluster up | down | status | kubelet | device-plugin | build | pin"""
 
 from __future__ import annotations
 
 import argparse
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -23,6 +24,7 @@ def main(arguments: list[str] | None = None) -> int:
             "down": _down,
             "status": _status,
             "kubelet": _kubelet,
+            "device-plugin": _device_plugin,
             "build": _build,
             "pin": _pin,
         }[asked.command](asked)
@@ -96,6 +98,16 @@ def _kubelet(asked: argparse.Namespace) -> int:
     return 0
 
 
+def _device_plugin(asked: argparse.Namespace) -> int:
+    """A device plugin in a process of its own, which can be stopped and killed like a real one."""
+    from devcluster.device_plugin import DevicePlugin  # here: needs grpcio, which a cluster does not
+
+    with DevicePlugin(asked.folder, asked.resource, [f"GPU-{index:08d}" for index in range(asked.devices)]):
+        print("registered", flush=True)
+        threading.Event().wait()
+    return 0
+
+
 def _build(asked: argparse.Namespace) -> int:
     for name in (*binaries.IN_ONE[:1], *binaries.TOOLS):
         print(binaries.program(name, asked.kubernetes).parent)
@@ -142,6 +154,10 @@ def _parser() -> argparse.ArgumentParser:
     kubelet.add_argument("--kubeconfig", type=Path, required=True)
     kubelet.add_argument("--stop-s", type=float, default=0.0, help="seconds that a pod takes to stop")
     kubelet.add_argument("--run-s", type=float, default=None, help="seconds after which a pod succeeds")
+    plugin = command("device-plugin", "serve devices to a real kubelet until interrupted")
+    plugin.add_argument("--folder", type=Path, required=True, help="the kubelet's device-plugins folder")
+    plugin.add_argument("--resource", default="nvidia.com/gpu")
+    plugin.add_argument("--devices", type=int, default=8)
     command("build", "build the programs, which `up` else does when they are missing")
     command("pin", "write the module file of another version of Kubernetes")
     return parser

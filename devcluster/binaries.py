@@ -7,6 +7,7 @@ needed). Without it they are built from pinned Go modules into `~/.cache/berth-d
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import os
 import re
 import shutil
@@ -35,10 +36,9 @@ def program(name: str, kubernetes: str = DEFAULT_KUBERNETES) -> Path:
         if not os.access(path, os.X_OK):
             raise MissingBinaries(f"BERTH_DEVCLUSTER_BIN={named} holds no program {name!r}.")
         return path
-    path = _folder(name, kubernetes) / name
-    if not path.exists():
+    if not _is_current(name, kubernetes):
         build(name, kubernetes)
-    return path
+    return _folder(name, kubernetes) / name
 
 
 def build(name: str, kubernetes: str = DEFAULT_KUBERNETES) -> None:
@@ -53,7 +53,7 @@ def build(name: str, kubernetes: str = DEFAULT_KUBERNETES) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if (folder / name).exists():
+        if _is_current(name, kubernetes):
             return
         began = time.monotonic()
         minutes = "about 7 minutes" if name in IN_ONE else "a minute"
@@ -62,6 +62,7 @@ def build(name: str, kubernetes: str = DEFAULT_KUBERNETES) -> None:
             _build_components(go, folder, kubernetes)
         else:
             _go_build(go, HERE / name, folder / name, f"{TOOLS[name]}/cmd/{name}")
+        (folder / "built-from").write_text(_source_digest(name, kubernetes))
         print(f"devcluster: built in {time.monotonic() - began:.0f} s", file=sys.stderr)
 
 
@@ -79,6 +80,27 @@ def _folder(name: str, kubernetes: str) -> Path:
     if name in IN_ONE:
         return cache_folder() / kubernetes
     return cache_folder() / f"{name}-{_pinned(name)}"
+
+
+def _is_current(name: str, kubernetes: str) -> bool:
+    """Whether the program is there and was built from the module that stands here now."""
+    folder = _folder(name, kubernetes)
+    try:
+        return (folder / name).exists() and (folder / "built-from").read_text() == _source_digest(name, kubernetes)
+    except OSError:
+        return False
+
+
+def _source_digest(name: str, kubernetes: str) -> str:
+    if name in IN_ONE:
+        modules = HERE / "components" / module_file(kubernetes)
+        files = [HERE / "components" / "main.go", modules, modules.with_suffix(".sum")]
+    else:
+        files = [HERE / name / "go.mod", HERE / name / "go.sum"]
+    digest = hashlib.sha256()
+    for file in files:
+        digest.update(file.read_bytes() if file.exists() else b"")
+    return digest.hexdigest()
 
 
 def _pinned(name: str) -> str:

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
-from devcluster import access, binaries, certificates, commands, counts
+from devcluster import access, binaries, certificates, cgroups, commands, counts
 from devcluster.api import Admin
 from devcluster.nodes import fake_nodes
 from devcluster.options import (
@@ -62,6 +62,7 @@ class Cluster:
         self.ports: dict[str, int] = {}
         self.tokens: dict[str, str] = {}
         self._processes = {name: Process(name, self.state / "logs" / f"{name}.log") for name in COMPONENTS}
+        self._cgroups: list[str] = []
         self._watchdog: subprocess.Popen[bytes] | None = None
         self._admin: Admin | None = None
 
@@ -73,8 +74,10 @@ class Cluster:
         known = json.loads((state / "state.json").read_text())
         cluster = cls(Options(**known["options"]), state, tied=False)
         cluster.ports, cluster.tokens = known["ports"], known["tokens"]
+        cluster._cgroups = known["cgroups"]
         for name, (pid, started_ticks) in known["processes"].items():
-            cluster._processes[name].identity = Identity(pid, started_ticks)
+            process = cluster._processes.setdefault(name, Process(name, state / "logs" / f"{name}.log"))
+            process.identity = Identity(pid, started_ticks)
         return cluster
 
     def start(self) -> Cluster:
@@ -99,10 +102,12 @@ class Cluster:
         if self._admin is not None:
             self._admin.close()
             self._admin = None
-        for name in reversed(COMPONENTS):
+        for process in reversed(self._processes.values()):
             # Nothing is lost that anybody wants: there is no need to wait for orderly ends.
-            if self._processes[name].is_alive:
-                self._processes[name].kill()
+            if process.is_alive:
+                process.kill()
+        for group in self._cgroups:
+            cgroups.remove(group)
         if self._watchdog is not None and self._watchdog.stdin is not None:
             self._watchdog.stdin.write(b"keep")
             self._watchdog.stdin.close()
@@ -167,6 +172,13 @@ class Cluster:
             self.stop_component(name)
         time.sleep(down_s)
         self.start_component(name)
+
+    def adopt(self, process: Process, cgroup: str) -> None:
+        """A process that ends with the cluster, and the control group that is removed then."""
+        self._processes[process.name] = process
+        if cgroup not in self._cgroups:
+            self._cgroups.append(cgroup)
+        self._write_state()
 
     def is_running(self, name: str) -> bool:
         return self._processes[name].is_alive
@@ -283,6 +295,7 @@ class Cluster:
             "options": asdict(self.options),
             "ports": self.ports,
             "tokens": self.tokens,
+            "cgroups": self._cgroups,
             "processes": {name: (identity.pid, identity.started_ticks) for name, identity in alive.items()},
         }
         new = self.state / "state.json.new"

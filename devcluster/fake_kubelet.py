@@ -49,7 +49,9 @@ class FakeKubelet:
 
     start_s, stop_s, run_s: seconds until a pod runs, that it takes to stop (never longer than its grace), and after
     which it succeeds; a number, a function of the pod, or None for "until it is deleted". The annotations RUN_FOR
-    and EXIT_CODE go over run_s. `refuse` may give (reason, message) for a pod that the node would have room for,
+    and EXIT_CODE go over run_s. `refuses_devices_first` gives GPUs that are short the words of the real kubelet's
+    device manager, which looks before the sum of the node's resources is taken: UnexpectedAdmissionError instead of
+    OutOfnvidia.com/gpu. `refuse` may give (reason, message) for a pod that the node would have room for,
     such as ("UnexpectedAdmissionError", "Allocate failed ...").
     """
 
@@ -60,11 +62,13 @@ class FakeKubelet:
         start_s: Seconds = 0.0,
         stop_s: Seconds = 0.0,
         run_s: Seconds = None,
+        refuses_devices_first: bool = False,
         refuse: Callable[[Object], tuple[str, str] | None] | None = None,
     ) -> None:
         self.rejections: list[Rejection] = []
         self.refuse = refuse
         self._access = access
+        self._devices_first = refuses_devices_first
         self._start_s, self._stop_s, self._run_s = start_s, stop_s, run_s
         self._offers: dict[str, dict[str, int]] = {}  # by fake node
         self._real_nodes: set[str] = set()
@@ -180,16 +184,27 @@ class FakeKubelet:
         """What does not suffice. A device that the node does not know at all is let through, as in reality."""
         offers = self._offers[node]
         there = self._on_node.get(node, {}).values()
-        for resource in sorted(asks, key=lambda name: (_NATIVE.index(name) if name in _NATIVE else len(_NATIVE), name)):
+        for resource in sorted(asks, key=self._turn):
             if asks[resource] == 0 or (resource not in offers and resource not in _NATIVE):
                 continue
             used, capacity = sum(each.get(resource, 0) for each in there), offers.get(resource, 0)
+            if used + asks[resource] > capacity and self._devices_first and resource not in _NATIVE:
+                words = "Allocate failed due to requested number of devices unavailable for {}. Requested: {}, "
+                words += "Available: {}, which is unexpected"
+                figures = [asks[resource] // 1000, (capacity - used) // 1000]
+                return "UnexpectedAdmissionError", words.format(resource, *figures)
             if used + asks[resource] > capacity:
                 scale = 1 if resource == "cpu" else 1000  # it counts CPU in thousandths, all else in units
                 figures = [amount // scale for amount in (asks[resource], used, capacity)]
                 text = "Node didn't have enough resource: {}, requested: {}, used: {}, capacity: {}"
                 return f"OutOf{resource}", text.format(resource, *figures)
         return None
+
+    def _turn(self, resource: str) -> tuple[int, str]:
+        """When a resource is looked at: native ones in their order, devices after them or, by the option, before."""
+        if resource in _NATIVE:
+            return _NATIVE.index(resource), resource
+        return (-1 if self._devices_first else len(_NATIVE)), resource
 
     async def _run(self, pod: Object) -> None:
         await asyncio.sleep(_seconds(self._start_s, pod) or 0.0)

@@ -14,12 +14,15 @@ import sys
 import time
 from pathlib import Path
 
+import cgroups  # beside this file: it is run as a program
+
 
 def main(state: Path, remove: bool) -> None:
     if sys.stdin.buffer.read().strip() == b"keep":
         return
     try:
-        processes = json.loads((state / "state.json").read_text())["processes"]
+        known = json.loads((state / "state.json").read_text())
+        processes, groups = known["processes"], known["cgroups"]
     except (OSError, ValueError, KeyError):
         return
     for pid, started_ticks in processes.values():
@@ -29,8 +32,10 @@ def main(state: Path, remove: bool) -> None:
                 os.killpg(pid, signal.SIGKILL)
         except OSError:
             continue
+    time.sleep(0.2)  # what was killed lets go of its files and groups
+    for group in groups:
+        cgroups.remove(group)
     if remove:
-        time.sleep(0.2)
         shutil.rmtree(state, ignore_errors=True)
 
 

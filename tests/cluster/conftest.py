@@ -14,7 +14,9 @@ from typing import Any
 import pytest
 from devcluster import Admin, Cluster, FakeKubelet, InvariantWatcher, Options, fake_nodes
 from devcluster.binaries import MissingBinaries
+from devcluster.device_plugin import DevicePlugin
 from devcluster.options import SCHEDULER
+from devcluster.real_node import RealNode, missing
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -32,10 +34,8 @@ def control_plane() -> Iterator[Cluster]:
     """etcd, API server and controller-manager, without a scheduler. Use `cluster`, which cleans up."""
     try:
         cluster = Cluster(Options()).start()
-    except MissingBinaries as missing:
-        if os.environ.get("BERTH_CLUSTER_REQUIRED") and not os.environ.get("BERTH_ALLOW_SKIP"):
-            pytest.fail(f"{missing}\nBERTH_ALLOW_SKIP=1 leaves these tests out.", pytrace=False)
-        pytest.skip(str(missing))
+    except MissingBinaries as absent:
+        _leave_out_unless_required(str(absent))
     yield cluster
     cluster.stop()
 
@@ -101,6 +101,23 @@ def kubelet(run_kubelet: Callable[..., FakeKubelet]) -> FakeKubelet:
 
 
 @pytest.fixture
+def real_node(cluster: Cluster) -> Iterator[RealNode]:
+    """A node with a real kubelet and containers, until the test ends. It needs root and a few packages."""
+    _leave_out_unless_required(missing())
+    with RealNode(cluster) as node:
+        yield node
+
+
+@pytest.fixture
+def device_plugin(real_node: RealNode) -> Iterator[DevicePlugin]:
+    """Four devices nvidia.com/gpu of the real node, over the device plugin protocol; the node advertises them."""
+    devices = [f"GPU-{index:08d}" for index in range(4)]
+    with DevicePlugin(real_node.device_plugins, devices=devices) as plugin:
+        real_node.wait_allocatable("nvidia.com/gpu", len(devices))
+        yield plugin
+
+
+@pytest.fixture
 def watch_invariants(cluster: Cluster) -> Iterator[Callable[..., InvariantWatcher]]:
     """watch_invariants(foreign=True): an InvariantWatcher until the test ends; what it finds fails the test."""
     watchers: list[InvariantWatcher] = []
@@ -127,6 +144,15 @@ def kube_scheduler(cluster: Cluster) -> Cluster:
     """The cluster with the real kube-scheduler (schedulerName default-scheduler) until the test ends."""
     cluster.start_component(SCHEDULER)
     return cluster
+
+
+def _leave_out_unless_required(reason: str) -> None:
+    """Skip with the reason, or fail where it is said that nothing may be skipped. Nothing happens without a reason."""
+    if not reason:
+        return
+    if os.environ.get("BERTH_CLUSTER_REQUIRED") and not os.environ.get("BERTH_ALLOW_SKIP"):
+        pytest.fail(f"{reason}\nBERTH_ALLOW_SKIP=1 leaves these tests out.", pytrace=False)
+    pytest.skip(reason)
 
 
 def _empty(admin: Admin) -> None:

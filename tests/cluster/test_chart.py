@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 import yaml
-from devcluster import Admin, Cluster, binaries
+from devcluster import Admin, Cluster, Options, binaries
 from devcluster.api import Refused
 from devcluster.binaries import MissingBinaries
 
@@ -52,7 +52,12 @@ def manifests() -> ModuleType:
 @pytest.fixture
 def render(helm: str, manifests: ModuleType) -> Callable[..., Things]:
     """render("shadow=true"): the chart's objects with these values."""
-    return lambda *values: [thing for thing in yaml.safe_load_all(manifests.rendered(helm, *values)) if thing]
+
+    def rendered(*values: str) -> Things:
+        text = manifests.rendered(helm, *values, kubernetes=Options().kubernetes)
+        return [thing for thing in yaml.safe_load_all(text) if thing]
+
+    return rendered
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,149 @@
+"""A real kubelet, containerd and a device plugin over the real protocol: what the fakes imitate."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from devcluster.options import SCHEDULER
+from devcluster.protobuf import decode, encode, encode_map, messages, texts
+
+REPOSITORY = Path(__file__).parent.parent.parent
+GPU = "nvidia.com/gpu"
+
+
+def status_of(admin, namespace, pod):
+    return admin.get(f"/api/v1/namespaces/{namespace}/pods/{pod}")["status"]
+
+
+def wait_phase(admin, namespace, pod, *phases):
+    admin.until(lambda: status_of(admin, namespace, pod).get("phase") in phases, 20, f"{pod} is {phases}")
+    return status_of(admin, namespace, pod)
+
+
+def devices_of(admin, namespace, pod):
+    """The devices that the kubelet says the container has."""
+    found = set()
+    for container in status_of(admin, namespace, pod)["containerStatuses"]:
+        for resource in container.get("allocatedResourcesStatus", []):
+            found |= {device["resourceID"] for device in resource["resources"]}
+    return found
+
+
+def test_a_pod_that_was_bound_by_hand_sees_its_two_devices(admin, namespace, real_node, device_plugin):
+    pod = real_node.pod("two", namespace, "echo $NVIDIA_VISIBLE_DEVICES", gpus=2)
+    del pod["spec"]["nodeName"]
+    admin.create(pod | {"spec": {**pod["spec"], "schedulerName": "by-hand"}})
+    admin.bind(namespace, "two", real_node.name)
+    wait_phase(admin, namespace, "two", "Succeeded")
+    seen = real_node.output(namespace, "two").split(",")
+    assert len(set(seen)) == 2
+    assert set(seen) == devices_of(admin, namespace, "two") == set(device_plugin.allocations[0].devices)
+
+
+def test_the_real_scheduler_places_on_it(cluster, admin, namespace, real_node, device_plugin):
+    cluster.start_component(SCHEDULER)
+    pod = real_node.pod("placed", namespace, "sleep 600", gpus=4)
+    del pod["spec"]["nodeName"]
+    admin.create(pod)
+    wait_phase(admin, namespace, "placed", "Running")
+    assert len(devices_of(admin, namespace, "placed")) == 4
+
+
+def test_more_devices_than_are_free_are_refused_and_freed_ones_given_again(admin, namespace, real_node, device_plugin):
+    admin.create(real_node.pod("three", namespace, "sleep 600", gpus=3))
+    wait_phase(admin, namespace, "three", "Running")
+    admin.create(real_node.pod("two", namespace, "sleep 600", gpus=2))
+    refused = wait_phase(admin, namespace, "two", "Failed")
+    assert refused["reason"] == "UnexpectedAdmissionError"
+    assert refused["message"] == (
+        "Pod was rejected: Allocate failed due to requested number of devices unavailable for nvidia.com/gpu. "
+        "Requested: 2, Available: 1, which is unexpected"
+    )
+    path = f"/api/v1/namespaces/{namespace}/pods"
+    admin.delete(f"{path}/three")
+    admin.until(lambda: "three" not in [pod["metadata"]["name"] for pod in admin.items(path)], 20, "three is gone")
+    admin.create(real_node.pod("four", namespace, "sleep 600", gpus=4))
+    wait_phase(admin, namespace, "four", "Running")
+
+
+def test_more_cpu_than_the_node_has_is_refused(admin, namespace, real_node):
+    pod = real_node.pod("big", namespace, "sleep 600")
+    pod["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "1000"}}
+    admin.create(pod)
+    refused = wait_phase(admin, namespace, "big", "Failed")
+    assert refused["reason"] == "OutOfcpu"
+    assert "Node didn't have enough resource: cpu, requested: 1000000, used: 0, capacity: " in refused["message"]
+
+
+def test_a_plugin_that_refuses_to_allocate_fails_the_pod(admin, namespace, real_node, device_plugin):
+    device_plugin.refusal = "the driver does not answer"
+    admin.create(real_node.pod("p", namespace, "sleep 600", gpus=1))
+    refused = wait_phase(admin, namespace, "p", "Failed")
+    assert refused["reason"] == "UnexpectedAdmissionError"
+    assert "the driver does not answer" in refused["message"]
+
+
+def test_an_unhealthy_device_is_not_counted(real_node, device_plugin):
+    device_plugin.set_health("GPU-00000001", False)
+    real_node.wait_allocatable(GPU, 3)
+    device_plugin.set_health("GPU-00000001", True)
+    real_node.wait_allocatable(GPU, 4)
+
+
+def test_a_kubelet_that_was_killed_comes_back_with_its_pods_and_devices(admin, namespace, real_node, device_plugin):
+    admin.create(real_node.pod("p", namespace, "sleep 600", gpus=2))
+    wait_phase(admin, namespace, "p", "Running")
+    before = devices_of(admin, namespace, "p")
+    real_node.signal_kubelet(signal.SIGKILL)
+    admin.until(lambda: device_plugin.registrations == 2, 15, "the plugin has registered again")
+    real_node.wait_allocatable(GPU, 4)
+    admin.create(real_node.pod("q", namespace, "sleep 600", gpus=2))
+    wait_phase(admin, namespace, "q", "Running")
+    assert status_of(admin, namespace, "p")["phase"] == "Running"
+    assert not before & devices_of(admin, namespace, "q")
+
+
+def test_a_kubelet_that_knows_no_plugin_yet_refuses_by_the_sum(admin, namespace, real_node, device_plugin):
+    """As after a reboot into an empty folder: the device manager does not know the resource, the node object does."""
+    device_plugin.stop()
+    real_node.wait_allocatable(GPU, 0)
+    real_node.signal_kubelet(signal.SIGSTOP)
+    (real_node.device_plugins / "kubelet_internal_checkpoint").unlink()
+    before = real_node.signal_kubelet(signal.SIGKILL)
+    admin.until(lambda: real_node.kubelet_pid() not in (None, before), 10, "the kubelet is back")
+    admin.create(real_node.pod("late", namespace, "sleep 600", gpus=1))
+    refused = wait_phase(admin, namespace, "late", "Failed")
+    assert refused["reason"] == "OutOfnvidia.com/gpu"
+    assert refused["message"].endswith("nvidia.com/gpu, requested: 1, used: 0, capacity: 0")
+
+
+def test_a_plugin_that_stands_still_goes_on_being_advertised(real_node):
+    command = [sys.executable, "-m", "devcluster", "device-plugin", "--folder", str(real_node.device_plugins)]
+    plugin = subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, text=True)
+    try:
+        assert plugin.stdout.readline() == "registered\n"
+        real_node.wait_allocatable(GPU, 8)
+        plugin.send_signal(signal.SIGSTOP)
+        with pytest.raises(TimeoutError):
+            real_node.wait_allocatable(GPU, 0, timeout_s=4)
+        plugin.kill()
+        real_node.wait_allocatable(GPU, 0)
+    finally:
+        plugin.kill()
+        plugin.wait()
+
+
+def test_messages_of_the_protocol_go_both_ways():
+    allocate = encode([(1, encode([(1, "GPU-a"), (1, "GPU-b")])), (1, encode([(1, "GPU-c")]))])
+    assert allocate == b"\n\x0e\n\x05GPU-a\n\x05GPU-b\n\x07\n\x05GPU-c"
+    assert [texts(container[1]) for container in messages(decode(allocate)[1])] == [["GPU-a", "GPU-b"], ["GPU-c"]]
+    numbers = decode(encode([(1, 300), (2, True), (3, False), (4, -1)]))
+    assert numbers == {1: [300], 2: [1], 4: [2**64 - 1]}
+    assert decode(encode(encode_map(1, [("k", "v")])))[1] == [encode([(1, "k"), (2, "v")])]
+    for broken in (b"\x0a\x05abc", b"\xff", b"\x0b"):
+        with pytest.raises(ValueError):
+            decode(broken)
