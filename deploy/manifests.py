@@ -33,10 +33,11 @@ def helm() -> str | None:
     return os.environ.get("HELM") or shutil.which("helm")
 
 
-def rendered(program: str, *values: str, name: str = "berth", namespace: str = NAMESPACE) -> str:
-    """The chart's objects as YAML, with `--set` for each of `values`."""
+def rendered(program: str, *values: str, kubernetes: str = "") -> str:
+    """The chart's objects as YAML, with `--set` for each of `values`; for that version of Kubernetes, or Helm's own."""
     settings = [part for value in values for part in ("--set", value)]
-    command = [program, "template", name, str(CHART), "--namespace", namespace, *settings]
+    settings += ["--kube-version", kubernetes] if kubernetes else []
+    command = [program, "template", "berth", str(CHART), "--namespace", NAMESPACE, *settings]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise SystemExit(f"helm template: {done.stderr.strip()}")
