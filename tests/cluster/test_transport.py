@@ -436,7 +436,7 @@ def test_a_position_that_is_too_old(cluster: Cluster, admin: Admin, namespace: s
 
     async def story(client: Client) -> None:
         mirror = Mirror()
-        reflector = Reflector(client, path_of(namespace), wire.Pod, mirror.sink)
+        reflector = Reflector(client, path_of(namespace), wire.Pod, mirror.sink, backoff=Backoff(0.05, 0.2))
         task = asyncio.create_task(reflector.run())
         await reflector.synced.wait()
         task.cancel()
@@ -444,8 +444,8 @@ def test_a_position_that_is_too_old(cluster: Cluster, admin: Admin, namespace: s
         for name in ("goes", "anew"):
             await aside(lambda name=name: admin.delete(path_of(namespace, name), grace_s=0))
         await aside(admin.create, pod(namespace, "anew"))
-        # As if everything since had been forgotten: the server keeps no history from there.
-        reflector.resource_version = "1"
+        # A server that was started after these changes has no history of them.
+        await aside(cluster.restart, "kube-apiserver")
         task = asyncio.create_task(reflector.run())
         await mirror.until({"stays": "", "anew": ""})
         assert reflector.relists == 1
@@ -502,6 +502,11 @@ def widget_kind() -> dict[str, Any]:
     }
 
 
+def is_established(kind: dict[str, Any]) -> bool:
+    conditions = kind.get("status", {}).get("conditions", ())
+    return any(each["type"] == "Established" and each["status"] == "True" for each in conditions)
+
+
 def test_a_kind_that_comes_and_goes(cluster: Cluster, admin: Admin, namespace: str) -> None:
     crd = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.test.berth.dev"
     widget = {"apiVersion": "test.berth.dev/v1", "kind": "Widget", "metadata": {"name": "w", "namespace": namespace}}
@@ -510,7 +515,7 @@ def test_a_kind_that_comes_and_goes(cluster: Cluster, admin: Admin, namespace: s
         await reflector.synced.wait()
         assert reflector.is_absent
         await aside(admin.create, widget_kind())
-        await aside(lambda: admin.until(lambda: admin.request("GET", WIDGETS), 10))
+        await aside(lambda: admin.until(lambda: is_established(admin.get(crd)), 10))
         await aside(admin.request, "POST", f"/apis/test.berth.dev/v1/namespaces/{namespace}/widgets", widget)
         await mirror.until({"w": ""})
         assert not reflector.is_absent
