@@ -41,7 +41,7 @@ _POD_KEYS = {
     "hostPorts", "near", "apart", "spread", "unbound", "unsupported", "problems", "labels",
 }  # fmt: skip
 _SET_KEYS = _POD_KEYS | {"name", "pods", "minimum", "inOne", "ratherInOne", "slices"}
-_WORKLOAD_KEYS = _SET_KEYS | {"sets", "namespace", "queue", "priority", "waiting", "gates", "missing"}
+_WORKLOAD_KEYS = _SET_KEYS | {"sets", "namespace", "queue", "priority", "waiting", "gates", "missing", "begun", "refused"}
 
 
 class Scenario(Struct, frozen=True):
@@ -324,6 +324,8 @@ def _workload(written: Mapping[str, Any]) -> Workload:
         topology=_wishes(of_all),
         gates=tuple(written.get("gates", ())),
         missing_pods=written.get("missing", 0),
+        has_begun=written.get("begun", False),
+        held_off=written.get("refused", ""),
     )
 
 

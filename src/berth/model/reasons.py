@@ -46,6 +46,8 @@ class Reason(Enum):
     Fragmented = (Answer.NotYet, "enough GPUs are free, but scattered")
     TopologyFragmented = (Answer.NotYet, "enough is free, but not in one domain of the level")
     PodsInTheWay = (Answer.NotYet, "anti-affinity, spread or host ports of other pods keep it out")
+    MakingRoom = (Answer.NotYet, "pods are leaving to make room for it")
+    BehindReservation = (Answer.NotYet, "the room that would do is held for another workload")
     # the queue
     QuotaExceeded = (
         Answer.NotYet,
@@ -56,6 +58,7 @@ class Reason(Enum):
     Gated = (Answer.NotYet, "a scheduling gate is closed")
     WaitingForVolume = (Answer.NotYet, "a volume claim is not bound to a volume yet")
     WaitingForGang = (Answer.NotYet, "pods of the gang have not been created yet")
+    BindRefused = (Answer.NotYet, "it was placed and refused, and is tried again after a while")
 
     @property
     def answer(self) -> Answer:

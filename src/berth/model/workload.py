@@ -151,6 +151,8 @@ class Workload(Struct, frozen=True, gc=False):
     gates: tuple[str, ...] = ()  # scheduling gates that are still closed
     pods: tuple[tuple[str, ...], ...] = ()  # by pod set, the names of the pods that wait, where they exist
     missing_pods: int = 0  # pods of the gang that nobody has created yet
+    has_begun: bool = False  # some of its pods have a node already: the rest goes before all that has not begun
+    held_off: str = ""  # why it is left alone for a while: "the API server refused its bind: …"
     provenance: tuple[tuple[str, str], ...] = ()  # where a value came from: ("gang", "PodGroup train/pg")
     api_version: str = ""  # of the object that makes its pods one workload; "" where there is none
     uid: str = ""  # of that object, of the pod itself where it stands alone; "" where it is not known

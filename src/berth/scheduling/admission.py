@@ -42,6 +42,11 @@ def not_ready(workload: Workload) -> Cause | None:
             Reason.Gated, f"the scheduling {closed} closed", need=len(workload.gates), unit="gates",
             where=workload.gates[0], unlock=tuple(f"whoever set {gate} removes it" for gate in workload.gates),
         )  # fmt: skip
+    if workload.held_off:
+        return Cause(
+            Reason.BindRefused, workload.held_off, unit="pods",
+            unlock=("what the refusal names; it is tried again by itself",),
+        )  # fmt: skip
     minimum = sum(s.min_count for s in workload.pod_sets)
     created = workload.pod_count - workload.missing_pods
     if workload.missing_pods and created < minimum:

@@ -1,4 +1,7 @@
-"""Who is next: queues within their quota first, then by weighted share; inside a queue by priority and age.
+"""Who is next: what has begun, then queues within their quota, then by weighted share; inside a queue by priority
+and age.
+
+A gang of which a part is bound holds what it cannot use: the rest of it goes before everything that has not begun.
 
 The order is a weighted fair one over the tree of queues: among the children of a queue each workload gets a
 virtual time, the GPUs that its child would hold once it ran, divided by the child's weight; the children's
@@ -31,8 +34,9 @@ def ordered(
     created = np.fromiter((w.created_s for w in workloads), np.float64, count)
     above_quota = np.zeros(count, bool)
     by_age = np.lexsort((np.arange(count), created, -priority))  # priority, age, then as listed
+    begun = np.fromiter((w.has_begun for w in workloads), bool, count)
     if not count or (len(np.unique(queue)) < 2 and not ledger.has_quotas):
-        return by_age, above_quota
+        return by_age[np.argsort(~begun[by_age], kind="stable")], above_quota
     place = np.empty(count, np.int64)
     place[by_age] = np.arange(count)
     children: dict[int, list[int]] = {}
@@ -54,7 +58,8 @@ def ordered(
         return merged
 
     fair = line(-1)
-    return fair[np.argsort(above_quota[fair], kind="stable")], above_quota
+    above_quota &= ~begun  # what was let in once is not asked again
+    return fair[np.lexsort((np.arange(count), above_quota[fair], ~begun[fair]))], above_quota
 
 
 def _merged(parts: Sequence[tuple[I64, int, int]], milli: I64, place: I64) -> I64:

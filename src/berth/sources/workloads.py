@@ -164,6 +164,7 @@ class Workloads:
             gates=tuple(sorted(gates)),
             pods=tuple(names for _, _, names in pod_sets),
             missing_pods=sum(absent for _, absent, _ in pod_sets),
+            has_begun=any(r.node and not r.has_ended for r, _ in members),
             provenance=provenance,
             api_version="v1" if membership.kind == "Pod" else membership.api_version,
             uid=first.uid if membership.kind == "Pod" else membership.uid,
