@@ -65,21 +65,22 @@ acting_as = click.option(
 
 def live(command: Command) -> Command:
     """Options of commands that only a live cluster answers: the command gets `where`."""
-    return _bundled(command, (kubeconfig, context, acting_as))
+    return _bundled(command, (kubeconfig, context, acting_as), ("kubeconfig", "context", "acting_as"))
 
 
 def of_cluster(command: Command) -> Command:
     """Options of commands that a dump answers, too: the command gets `where`."""
-    return _bundled(command, (from_dump, kubeconfig, context, acting_as, gpu_mapping, topology))
+    options = (from_dump, kubeconfig, context, acting_as, gpu_mapping, topology)
+    return _bundled(command, options, ("dump", "kubeconfig", "context", "acting_as", "gpu_mapping", "topology"))
 
 
-def _bundled(command: Command, options: tuple[Callable[[Any], Any], ...]) -> Command:
+def _bundled(command: Command, options: tuple[Callable[[Any], Any], ...], names: tuple[str, ...]) -> Command:
     @wraps(command)
-    def called(
-        dump: str | None = None, kubeconfig: str | None = None, context: str | None = None,
-        acting_as: str | None = None, gpu_mapping: str | None = None, topology: tuple[Level, ...] = (), **rest: Any,
-    ) -> Any:  # fmt: skip
-        return command(where=Where(dump, kubeconfig, context, acting_as, gpu_mapping, topology), **rest)
+    def called(**given: Any) -> Any:
+        taken = {option: given.pop(option) for option in names if option in given}
+        if "topology" in taken:
+            taken["levels"] = taken.pop("topology")
+        return command(where=Where(**taken), **given)
 
     bundled: Any = called
     for option in reversed(options):
