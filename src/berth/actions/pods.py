@@ -1,0 +1,156 @@
+"""The status of waiting pods: why they wait, and which node is kept for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from berth.actions import conditions
+from berth.actions.conditions import PodSaid
+from berth.actions.subjects import PodKey, Pods, stamp
+from berth.actions.writing import Writing
+from berth.model.reasons import Verdict
+from berth.model.workload import Workload
+
+UNTIL = "until"  # marks an item that looks whether a hold has ended
+
+
+@dataclass(slots=True)
+class _Pod:
+    """`said` is what its status says; `why` what it is to say. `kept` the node held for it until `kept_until`."""
+
+    said: PodSaid
+    why: Verdict | None = None
+    kept: str = ""
+    kept_until: float = 0.0  # seconds since the epoch; 0.0: until the hold is gone
+
+
+class PodNotices:
+    """A pod is written once when the reason's code changes: its numbers are those of that moment.
+
+    `add` puts a pod in the lane whose writer is `write`, at once or when the clock says so much.
+    """
+
+    def __init__(
+        self,
+        writing: Writing,
+        *,
+        add: Callable[[Any, float], None],
+        clock: Callable[[], float],
+        now: Callable[[], float],
+    ) -> None:
+        self._writing = writing
+        self._add = add
+        self._clock = clock
+        self._now = now
+        self._pods: dict[PodKey, _Pod] = {}
+        self._has_holds = False
+        self.world: Pods | None = None
+
+    def __len__(self) -> int:
+        return len(self._pods)
+
+    def adopt(self, left: dict[PodKey, PodSaid]) -> None:
+        """What the pods say from before."""
+        self._pods = {key: _Pod(said) for key, said in left.items()}
+        self._has_holds = False
+
+    def confirm(self) -> None:
+        """After the first plan: a node that nobody keeps any more is taken back."""
+        for key, pod in self._pods.items():
+            if pod.said.node and not pod.kept:
+                self._add(key, 0.0)
+
+    def tell(self, workload: Workload, verdict: Verdict, code: str) -> None:
+        """Why the pods of a workload wait."""
+        for names in workload.pods:
+            for name in names:
+                key = (workload.namespace, name)
+                pod = self._pods.get(key)
+                if pod is None:
+                    pod = self._pods[key] = _Pod(PodSaid(""))
+                pod.why = verdict
+                if pod.said.code != code:
+                    self._add(key, 0.0)
+
+    def forget(self, before: Workload, after: Workload | None = None) -> None:
+        """Pods of a workload that wait no more, or not as part of it."""
+        left = {name for names in after.pods for name in names} if after is not None else set()
+        for names in before.pods:
+            for name in names:
+                if name not in left:
+                    self._pods.pop((before.namespace, name), None)
+
+    def bound(self, key: PodKey) -> None:
+        self._pods.pop(key, None)
+
+    def keep(self, kept: dict[PodKey, tuple[str, float]], now_s: float) -> None:
+        """Nodes that are held for pods by name, each with its end; for all others nothing is held any more."""
+        if not kept and not self._has_holds:
+            return
+        self._has_holds = bool(kept)
+        for key in kept.keys() - self._pods.keys():
+            record = self.world.record(key) if self.world is not None else None
+            if record is not None:
+                self._pods[key] = _Pod(PodSaid(record.uid))
+        for key, pod in self._pods.items():
+            node, until_s = kept.get(key, ("", 0.0))
+            if (pod.kept, pod.kept_until) == (node, until_s):
+                continue
+            pod.kept, pod.kept_until = node, until_s
+            self._add(key, 0.0)
+            if node and until_s:
+                # A hold may end without a plan that says so.
+                self._add((UNTIL, key), self._clock() + max(0.0, until_s - now_s) + 0.01)
+
+    async def write(self, item: Any) -> None:
+        """Raises ApiError, Withdrawn."""
+        if item[0] == UNTIL and not isinstance(item[1], str):
+            self._add(item[1], 0.0)  # under its own name, so that one write of a pod is under way at a time
+            return
+        key: PodKey = item
+        pod = self._pods.get(key)
+        record = self.world.record(key) if self.world is not None else None
+        if pod is None or record is None or not record.waits:
+            return
+        before = pod.said if pod.said.uid == record.uid else PodSaid(record.uid)
+        now_s, why = self._now(), pod.why
+        code, said = before.code, b""
+        # Of a pod with gates the API server itself says SchedulingGated, and others act on that word.
+        if why is not None and why.reason is not None and not record.gates and why.reason.name != code:
+            code = why.reason.name
+            said = conditions.condition(why, "" if before.code else stamp(now_s))
+        node = pod.kept if not pod.kept_until or pod.kept_until > now_s else ""
+        after = PodSaid(record.uid, code, node)
+        if after == before:
+            pod.said = after
+            return
+        there = await self._writing.write_pod(key, conditions.change(before, after, said))
+        if there is None:
+            if self._pods.get(key) is pod:
+                del self._pods[key]
+            return
+        pod.said = after
+        if there.spec.node_name and code:
+            # The bind arrived first, and what it said has just been overwritten.
+            await self._writing.write_pod(key, conditions.bound_after_all(record.uid, stamp(self._now())))
+        elif pod.why is not why:
+            self._add(key, 0.0)
+
+
+def kept_nodes(holds: Iterable[Any], waiting: Iterable[Workload]) -> dict[PodKey, tuple[str, float]]:
+    """The pods that holds are for, in the order in which they wait: (node, until)."""
+    by_identity = {w.identity: w for w in waiting}
+    kept: dict[PodKey, tuple[str, float]] = {}
+    for hold in holds:
+        workload = by_identity.get(hold.workload)
+        if workload is None or (hold.uid and workload.uid and hold.uid != workload.uid):
+            continue
+        names = {s.name: list(own) for s, own in zip(workload.pod_sets, workload.pods, strict=False)}
+        for place in hold.places:
+            own = names.get(place.pod_set, [])
+            for name in own[: place.count]:
+                kept[workload.namespace, name] = (place.node, hold.until_s)
+            names[place.pod_set] = own[place.count :]
+    return kept

@@ -1,0 +1,155 @@
+"""What the status of a GPUQueue says: what it holds, who waits in it, whether it can be used as it is written."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from berth.model.cluster import Allocation
+from berth.model.queue import ANY_CLASS, Queue
+from berth.model.snapshot import Snapshot
+from berth.model.workload import PodClass, Workload
+from berth.scheduling.quota import gpu_milli, milli_of
+
+ACCEPTED = "Accepted"
+_SLICE = 5000  # allocations counted before the event loop has its turn
+
+
+class QueueSaid(Struct, frozen=True):
+    """`used` in whole GPUs by GPU class, "*" for all; a part of a GPU counts once it makes a whole one.
+
+    `problem` is why the queue cannot be used as written: (reason, message), ("", "") where it can.
+    """
+
+    used: tuple[tuple[str, int], ...] = ()
+    running: int = 0
+    waiting: int = 0
+    waiting_gpus: int = 0
+    problem: tuple[str, str] = ("", "")
+
+
+def payer(workload: Workload, listed: Mapping[str, str]) -> str:
+    """The queue that pays: the one named, else the one that lists the namespace, else the namespace's own."""
+    return workload.queue or listed.get(workload.namespace, workload.namespace)
+
+
+def listed_namespaces(queues: Iterable[Queue]) -> dict[str, str]:
+    return {namespace: queue.name for queue in queues for namespace in queue.namespaces}
+
+
+async def statuses(snapshot: Snapshot, waiting: Sequence[Workload]) -> dict[str, QueueSaid]:
+    """Of each queue object; amounts with those of the queues below it. `waiting` are the workloads that still do."""
+    queues = snapshot.queues
+    listed = listed_namespaces(queues)
+    above = {q.name: _chain(q.name, {p.name: p.parent for p in queues}) for q in queues}
+    used: dict[str, dict[str, int]] = {q.name: {} for q in queues}
+    running: dict[str, set[str]] = {q.name: set() for q in queues}
+    class_of = {node.name: node.gpu_class for node in snapshot.nodes}
+    milli_by_class: dict[int, tuple[PodClass, int]] = {}
+    for start in range(0, len(snapshot.allocations), _SLICE):
+        for held in snapshot.allocations[start : start + _SLICE]:
+            chain = above.get(held.queue or listed.get(held.namespace, held.namespace))
+            if chain is None:
+                continue
+            milli = _milli(held, milli_by_class)
+            gpu_class = class_of.get(held.node, "")
+            for name in chain:
+                running[name].add(held.workload_identity)
+                if milli:
+                    amounts = used[name]
+                    amounts[ANY_CLASS] = amounts.get(ANY_CLASS, 0) + milli
+                    if gpu_class:
+                        amounts[gpu_class] = amounts.get(gpu_class, 0) + milli
+        await asyncio.sleep(0)
+    counts: Counter[str] = Counter()
+    gpus: Counter[str] = Counter()
+    for workload in waiting:
+        for name in above.get(payer(workload, listed), ()):
+            counts[name] += 1
+            gpus[name] += milli_of(workload, minimum=True)
+    known = {c.name for c in snapshot.gpu_classes}
+    return {
+        q.name: QueueSaid(
+            tuple(sorted((c, milli // 1000) for c, milli in used[q.name].items())),
+            len(running[q.name]),
+            counts[q.name],
+            -(-gpus[q.name] // 1000),
+            problem_of(q, queues, known),
+        )
+        for q in queues
+    }
+
+
+def problem_of(queue: Queue, queues: Sequence[Queue], classes: set[str]) -> tuple[str, str]:
+    """Why a queue cannot be used as it is written: (reason, message)."""
+    parents = {q.name: q.parent for q in queues}
+    if queue.parent and queue.parent not in parents:
+        return "ParentNotFound", f"spec.parent is {queue.parent}, and there is no such queue: it counts as a root"
+    if _has_cycle(queue.name, parents):
+        return "ParentCycle", f"{queue.name} is above itself by way of {queue.parent}: the cycle is cut at its end"
+    taken = listed_namespaces(queues)
+    for namespace in queue.namespaces:
+        if taken[namespace] != queue.name:
+            return "NamespaceTaken", f"namespace {namespace} is listed by {taken[namespace]}, too, which has it"
+    unknown = sorted({c for c, _ in (*queue.quota, *queue.limit)} - classes - {ANY_CLASS})
+    if unknown and classes:
+        return "UnknownClass", f"no node has GPUs of class {unknown[0]}; there are {', '.join(sorted(classes))}"
+    return "", ""
+
+
+def status_change(queue: Mapping[str, Any], said: QueueSaid, at: str) -> dict[str, Any] | None:
+    """The status as a merge patch; None where the object says it already."""
+    before = queue.get("status") or {}
+    generation = (queue.get("metadata") or {}).get("generation")
+    conditions = [c for c in before.get("conditions") or () if isinstance(c, dict)]
+    old = next((c for c in conditions if c.get("type") == ACCEPTED), None)
+    reason, message = said.problem
+    condition: dict[str, Any] = {
+        "type": ACCEPTED, "status": "False" if reason else "True", "reason": reason or ACCEPTED,
+        "message": message or "the queue is used as it is written",
+    }  # fmt: skip
+    same = old is not None and old.get("status") == condition["status"]
+    condition["lastTransitionTime"] = (old or {}).get("lastTransitionTime") if same else at
+    if generation is not None:
+        condition["observedGeneration"] = generation
+    used = dict(said.used)
+    status: dict[str, Any] = {
+        "observedGeneration": generation,
+        "used": used,
+        "running": said.running,
+        "waiting": said.waiting,
+        "waitingGpus": said.waiting_gpus,
+        "conditions": [*(c for c in conditions if c is not old), condition],
+    }
+    if all(before.get(key) == value for key, value in status.items()):
+        return None
+    # A class that is used no more has to be taken out by name.
+    return {**status, "used": {**dict.fromkeys(before.get("used") or ()), **used}}
+
+
+def _chain(name: str, parents: Mapping[str, str]) -> tuple[str, ...]:
+    chain = [name]
+    while (up := parents.get(chain[-1], "")) in parents and up not in chain:
+        chain.append(up)
+    return tuple(chain)
+
+
+def _has_cycle(name: str, parents: Mapping[str, str]) -> bool:
+    seen, up = {name}, parents.get(name, "")
+    while up in parents and up not in seen:
+        seen.add(up)
+        up = parents[up]
+    return up == name
+
+
+def _milli(held: Allocation, known: dict[int, tuple[PodClass, int]]) -> int:
+    # Pods that ask for the same share their class: by its identity it is worked out once.
+    found = known.get(id(held.pod_class))
+    if found is None:
+        milli = gpu_milli(held.pod_class.requests, held.pod_class.gpu_milli)
+        found = known[id(held.pod_class)] = (held.pod_class, milli)
+    return found[1]

@@ -1,0 +1,391 @@
+"""What users see: each plan compared with what has been told, and what differs written, the most telling first.
+
+For a workload that waits: its Verdict, then its group's status, then the condition of its pods, then an event. For
+one that was placed: its Verdict goes, its group says so, one event. A write says what the latest plan says when
+its turn comes; what was overtaken is never written. Nothing runs while there is nothing to tell.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import time
+from collections import Counter
+from collections.abc import Callable, Collection
+from typing import Any
+
+from berth.actions import events, verdicts
+from berth.actions.adoption import left_by_others
+from berth.actions.binding import Outcome, Result
+from berth.actions.conditions import node_would_help
+from berth.actions.events import Event, Events
+from berth.actions.fence import Fenced, Sender
+from berth.actions.notice import Notice, Said
+from berth.actions.outbox import IN_FLIGHT, Bucket, Lane, Outbox
+from berth.actions.placing import Placing, World, placings
+from berth.actions.pods import PodNotices, kept_nodes
+from berth.actions.preempting import Preempted
+from berth.actions.queue_status import listed_namespaces, payer
+from berth.actions.queues import QueueStatuses
+from berth.actions.subjects import PodKey, SubjectKey, group_path, key_of, object_of, shown_on, stamp
+from berth.actions.verdicts import MOST_AHEAD, Place
+from berth.actions.writing import Writing
+from berth.dialects.conditions import Fate, State
+from berth.kube import wire_verdict as wire
+from berth.kube.discover import Served
+from berth.model.queue import Queue
+from berth.model.reasons import Reason, Verdict
+from berth.model.snapshot import Snapshot
+from berth.model.workload import Workload
+from berth.scheduling.plan import Plan
+
+# The lanes, first to last.
+VERDICT, CLEAR, GROUP, POD, REFRESH, QUEUE, EVENT = "verdict", "clear", "group", "pod", "refresh", "queue", "event"
+_PATIENCE_S = 0.2  # so old is a verdict that is written while binds are under way
+_EVICTIONS = 4096  # remembered, for the Verdicts of workloads that wait again
+_UNKNOWN = Place("", 0, -1)  # numbers that differ from all others
+
+
+class Teller:
+    """Tells of plans. `tell` and `heard` are called on the event loop and return at once; writes follow.
+
+    `may_write` is asked before each write. While `busy` (binds are under way) only Verdicts are written that have
+    stood for a while. `schedulers` are the names that we serve. `clock` is the event loop's; `now` is seconds
+    since the epoch. `counts` has what was written, dropped and refused, for metrics.
+    """
+
+    def __init__(
+        self,
+        client: Sender,
+        served: Served,
+        *,
+        may_write: Callable[[], bool] = lambda: True,
+        busy: Callable[[], bool] = lambda: False,
+        schedulers: Collection[str] = (),
+        clock: Callable[[], float] = time.monotonic,
+        now: Callable[[], float] = time.time,
+        instance: str = "",
+        in_flight: int = IN_FLIGHT,
+    ) -> None:
+        self.counts: Counter[str] = Counter()
+        self._client = client
+        self._schedulers = frozenset(schedulers)
+        self._clock = clock
+        self._now = now
+        fenced = Fenced(client, may_write)
+        self._writing = Writing(fenced, served, self.counts)
+        self._events = Events(fenced, instance or socket.gethostname())
+        self._pods = PodNotices(self._writing, add=self._add_pod, clock=clock, now=now)
+        self._has_queues = served.has("berth.dev", "gpuqueues")
+        self._queue_statuses = QueueStatuses(fenced, self.counts, changed=self._add_queue, clock=clock, now=now)
+        self._outbox = Outbox(
+            [
+                Lane(VERDICT, self._write_verdict, VERDICT, patience_s=_PATIENCE_S),
+                Lane(CLEAR, self._clear, VERDICT),
+                Lane(GROUP, self._write_group, GROUP),
+                Lane(POD, self._pods.write, POD),
+                Lane(REFRESH, self._write_verdict, VERDICT, bucket=Bucket(10.0, 50)),
+                Lane(QUEUE, self._queue_statuses.write, QUEUE),
+                Lane(EVENT, self._write_event, EVENT, bucket=Bucket(50.0, 200), most=1000, is_lossy=True),
+            ],
+            may_write=may_write, busy=busy, clock=clock, counts=self.counts, in_flight=in_flight,
+        )  # fmt: skip
+        self._world: World | None = None
+        self._notices: dict[SubjectKey, Notice] = {}
+        self._placings: dict[PodKey, Placing] = {}
+        self._evicted: dict[SubjectKey, wire.Eviction] = {}
+        # The last plan, as far as it is compared with the next.
+        self._is_first = True
+        self._has_failed = False
+        self._waiting: list[Workload] = []
+        self._verdicts: list[Verdict] = []
+        self._queues: tuple[Queue, ...] = ()
+        self._turn = 0
+
+    # ---- what the driver calls
+
+    async def adopt(self) -> None:
+        """Begin anew, with what earlier leaders have left in the cluster. Before the first plan of a leadership.
+
+        What cannot be listed counts as absent. It is written again, then, which is right if more than need be.
+        """
+        self._outbox.forget()
+        self._queue_statuses.forget()
+        self._notices.clear()
+        self._placings.clear()
+        self._is_first = True
+        left = await left_by_others(self._client, self._schedulers, self._writing.has_verdicts)
+        for found in left.verdicts:
+            workload, meta = found.workload or wire.WorkloadReference(), found.metadata or wire.VerdictMeta()
+            key = (workload.kind, meta.namespace, workload.name)
+            if verdicts.name_of(key) == meta.name:
+                self._notices[key] = Notice(key, state=State.Gone, has_object=True, there=found)
+        self._pods.adopt(left.pods)
+
+    def tell(self, plan: Plan, snapshot: Snapshot, world: World) -> None:
+        """The plan of a cycle, after its binds were handed over; also one that leaves nobody waiting."""
+        self._world = self._pods.world = world
+        now = self._clock()
+        for placing in placings(plan, world):
+            self._take_placing(placing)
+        waiting = [plan.workloads[i] for i in plan.verdicts]
+        said = list(plan.verdicts.values())
+        if self._has_changed(waiting, said, snapshot.queues):
+            self._take_waiting(waiting, said, snapshot, now)
+            self._waiting, self._verdicts, self._queues = waiting, said, snapshot.queues
+        self._pods.keep(kept_nodes(getattr(plan, "holds", ()), waiting), snapshot.now_s)
+        if self._is_first:
+            self._pods.confirm()
+        self._is_first = self._has_failed = False
+        if snapshot.queues and self._has_queues:
+            self._queue_statuses.take(snapshot, waiting)
+        self._outbox.kick()
+
+    def heard(self, outcome: Outcome) -> None:
+        """What became of a bind."""
+        placing = self._placings.pop(outcome.order.key, None)
+        if placing is None:
+            return
+        placing.left -= 1
+        if outcome.result is Result.Bound:
+            self._pods.bound(outcome.order.key)
+        else:
+            placing.has_failed = True
+        if not placing.left:
+            self._finish(placing)
+            self._outbox.kick()
+
+    def preempted(self, one: Preempted) -> None:
+        """Pods were asked to leave for others: told on both sides, and on the victim's Verdict when it waits again."""
+        for event in one.events():
+            self._outbox.add(EVENT, event)
+        self._evicted.pop(one.victim, None)
+        self._evicted[one.victim] = one.as_eviction(stamp(self._now()))
+        if len(self._evicted) > _EVICTIONS:
+            del self._evicted[next(iter(self._evicted))]
+        self._outbox.kick()
+
+    @property
+    def pending(self) -> int:
+        """Writes that could go now, or are under way."""
+        return self._outbox.pending
+
+    async def idle(self) -> None:
+        """Return once all that could be told has been; what is due later is not waited for."""
+        await self._outbox.idle()
+
+    async def run(self) -> None:
+        """Until cancelled. Writes are started by what is told: there is nothing to do in between."""
+        await asyncio.Event().wait()
+
+    async def close(self, drain_s: float = 0.0) -> None:
+        """Write what is pending for `drain_s` seconds at most, then stop."""
+        await self._queue_statuses.close()
+        await self._outbox.close(drain_s)
+
+    # ---- what a plan says
+
+    def _has_changed(self, waiting: list[Workload], said: list[Verdict], queues: tuple[Queue, ...]) -> bool:
+        """Not often between two plans: what waits is the same objects, and their verdicts are equal."""
+        if self._is_first or self._has_failed:
+            return True
+        return waiting != self._waiting or said != self._verdicts or queues != self._queues
+
+    def _take_waiting(self, waiting: list[Workload], said: list[Verdict], snapshot: Snapshot, now: float) -> None:
+        self._turn += 1
+        listed = listed_namespaces(snapshot.queues)
+        positions: dict[str, int] = {}
+        here: dict[str, tuple[str, ...]] = {}
+        for ahead, (workload, verdict) in enumerate(zip(waiting, said, strict=True)):
+            queue = payer(workload, listed)
+            positions[queue] = position = positions.get(queue, 0) + 1
+            before = here.get(workload.namespace, ())
+            if len(before) < MOST_AHEAD:
+                here[workload.namespace] = (*before, f"{workload.kind}/{workload.name}")
+            key = key_of(workload)
+            notice = self._notices.get(key)
+            if notice is None:
+                notice = self._notices[key] = Notice(key)
+            known = notice.workload
+            notice.turn = self._turn
+            notice.take(workload, verdict, Place(queue, position, ahead, before), now, snapshot.now_s)
+            self._schedule(notice)
+            if known is not None and known is not workload:
+                self._pods.forget(known, workload)
+                if not notice.is_news:
+                    self._tell_the_rest(notice)
+        for notice in list(self._notices.values()):
+            if notice.turn != self._turn and not notice.is_binding:
+                self._end(notice, State.Gone)
+
+    def _take_placing(self, placing: Placing) -> None:
+        for key in placing.pods:
+            self._placings[key] = placing
+        notice = self._notices.get(placing.key)
+        if notice is not None:
+            notice.is_binding = True
+
+    def _finish(self, placing: Placing) -> None:
+        """All binds of a workload have been answered."""
+        notice = self._notices.get(placing.key)
+        if notice is not None:
+            notice.is_binding = False
+        if placing.has_failed:
+            self._has_failed = True  # its pods wait again, or are gone: the next plan says
+            return
+        self._outbox.add(EVENT, events.placed(placing.shown_on, placing.sentence))
+        is_grouped = bool(group_path(placing.workload))
+        if notice is None:
+            if not is_grouped:
+                return
+            notice = self._notices[placing.key] = Notice(placing.key)
+        notice.workload = notice.workload or placing.workload
+        if is_grouped:
+            at = stamp(self._now())
+            notice.placed = Fate(State.Placed, at, message=placing.sentence, has_begun=True, pods=len(placing.pods))
+            self._outbox.add(GROUP, notice.key)
+        if notice.turn != self._turn or notice.now is None:  # else a part of it waits still
+            self._end(notice, State.Placed)
+
+    def _end(self, notice: Notice, state: State) -> None:
+        """It waits no more."""
+        if notice.state is State.Placed and state is State.Gone:
+            return
+        notice.state, notice.now = state, None
+        if notice.workload is not None:
+            self._pods.forget(notice.workload)
+        self._outbox.add(CLEAR, notice.key)
+
+    # ---- what follows from it
+
+    def _schedule(self, notice: Notice) -> None:
+        """Put a Verdict that differs from what was told into its lane."""
+        if notice.state is not State.Waiting or notice.is_told:
+            return
+        if notice.is_news:
+            self._outbox.add(VERDICT, notice.key, notice.due_s)
+        else:
+            self._outbox.add(REFRESH, notice.key, notice.refresh_s)
+
+    def _tell_the_rest(self, notice: Notice) -> None:
+        """After the Verdict: the group, the pods, the event."""
+        told, workload = notice.told, notice.workload
+        if told is None or workload is None or notice.state is not State.Waiting:
+            return
+        if notice.group_told != (State.Waiting, told.verdict.message) and group_path(workload):
+            self._outbox.add(GROUP, notice.key)
+        self._pods.tell(workload, told.verdict, told.code)
+        if notice.event_code != told.code:
+            notice.event_code = told.code
+            self._outbox.add(EVENT, (notice.key, told.code))
+
+    def _add_pod(self, item: Any, due_s: float) -> None:
+        self._outbox.add(POD, item, due_s)
+
+    def _add_queue(self, name: str) -> None:
+        self._outbox.add(QUEUE, name)
+        self._outbox.kick()
+
+    # ---- the lanes
+
+    async def _write_verdict(self, item: Any) -> None:
+        notice = self._notices.get(item)
+        if notice is None or notice.state is not State.Waiting or notice.now is None or notice.workload is None:
+            return
+        now = self._clock()
+        due_s = notice.due_s if notice.is_news else max(notice.due_s, notice.refresh_s)
+        if due_s > now:
+            self._outbox.add(VERDICT if notice.is_news else REFRESH, item, due_s)
+            return
+        said = notice.now
+        if said != notice.told:
+            # Without the kind the rest is told all the same.
+            if self._writing.has_verdicts:
+                said = await self._say(notice, notice.workload, said)
+            notice.told, notice.written_s = said, self._clock()
+        self._tell_the_rest(notice)
+        self._schedule(notice)
+
+    async def _say(self, notice: Notice, workload: Workload, said: Said) -> Said:
+        """One write; what the Verdict says then. Where an earlier leader said nearly the same, it can wait."""
+        there = notice.there
+        evicted = self._evicted.get(notice.key) or (there.last_eviction if there is not None else None)
+        if there is not None and there.reason == said.code:
+            notice.event_code = said.code
+            notice.since_s = verdicts.moment(there.since) or notice.since_s
+        body = verdicts.said_of(workload, said.verdict, said.place, notice.since_s, self._now(), evicted)
+        is_there = there is not None and not verdicts.news(body, there)
+        if not is_there:
+            await self._writing.write_verdict(notice.key, body, object_of(workload), notice.has_object)
+            notice.has_object = True
+        elif there is not None and verdicts.differs(body, there):
+            said = Said(said.uid, said.verdict, _UNKNOWN)
+        if evicted is not None:
+            self._evicted.setdefault(notice.key, evicted)
+        notice.there = None
+        return said
+
+    async def _clear(self, item: Any) -> None:
+        """Take the Verdict of a workload away that waits no more; then nothing is known of it."""
+        notice = self._notices.get(item)
+        if notice is None or notice.state is State.Waiting:
+            return
+        if notice.has_object:
+            await self._writing.remove_verdict(item[1], verdicts.name_of(item))
+        notice.has_object, notice.there, notice.told = False, None, None
+        if notice.now is not None:  # it has come again meanwhile
+            self._schedule(notice)
+        elif notice.owes_group:
+            self._outbox.add(GROUP, item)
+        elif self._notices.get(item) is notice:
+            del self._notices[item]
+
+    async def _write_group(self, item: Any) -> None:
+        """The status of the group, until it says what is true when the write has come back."""
+        notice = self._notices.get(item)
+        while notice is not None and notice.workload is not None and (path := group_path(notice.workload)):
+            placed, told = notice.placed, notice.told
+            if placed is not None:
+                fate, after = placed, (State.Placed, placed.message)
+            elif notice.state is State.Waiting and told is not None:
+                fate, after = self._fate(notice, told), (State.Waiting, told.verdict.message)
+            elif notice.state is State.Gone and notice.group_told is not None:
+                fate, after = Fate(State.Gone, stamp(self._now())), None
+            else:
+                break
+            if after == notice.group_told and after is not None and placed is None:
+                break
+            await self._writing.tell_group(path, notice.workload.uid, fate)
+            notice.group_told = after
+            if notice.placed is placed:
+                notice.placed = None
+        if notice is not None and notice.is_over and self._notices.get(item) is notice:
+            del self._notices[item]
+
+    def _fate(self, notice: Notice, told: Said) -> Fate:
+        reason, world, workload = told.verdict.reason, self._world, notice.workload
+        members = world.members_of(workload) if world is not None and workload is not None else ()
+        return Fate(
+            State.Waiting,
+            stamp(self._now()),
+            told.code,
+            told.verdict.message,
+            node_would_help=node_would_help(reason),
+            lacks_pods=reason is Reason.WaitingForGang,
+            has_begun=any(pod.node and not pod.has_ended for pod, _ in members),
+        )
+
+    async def _write_event(self, item: Any) -> None:
+        event = item if isinstance(item, Event) else self._waiting_event(*item)
+        if event is not None:
+            await self._events.write(event, self._now())
+            self.counts["events_written"] += 1
+
+    def _waiting_event(self, key: SubjectKey, code: str) -> Event | None:
+        """The event, if its reason still stands."""
+        notice, world = self._notices.get(key), self._world
+        if notice is None or notice.now is None or notice.now.code != code:
+            return None
+        if notice.workload is None or world is None or (on := shown_on(notice.workload, world)) is None:
+            return None
+        return events.waiting(on, notice.now.verdict)

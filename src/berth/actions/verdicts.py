@@ -1,0 +1,163 @@
+"""The Verdict object of a workload: its name, what it says, and how little is sent when that changes."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import fields
+
+from berth.actions.subjects import Reference, SubjectKey, object_of, stamp
+from berth.kube import wire_verdict as wire
+from berth.model.reasons import Cause, Verdict
+from berth.model.workload import Workload
+from berth.scheduling.quota import milli_of
+
+# Bounds of the schema (deploy/crds): an answer that is too long is cut, not refused.
+_SENTENCE, _WHERE, _LINE, _CAUSES, _UNLOCKS, _NEAREST, MOST_AHEAD = 4096, 1024, 1024, 16, 32, 16, 16
+_MOST_NAME = 253
+_PLAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_ALL = tuple(f.encode_name for f in fields(wire.VerdictSaid))
+_NESTED = {
+    "workload": tuple(f.encode_name for f in fields(wire.WorkloadReference)),
+    "expectedStart": tuple(f.encode_name for f in fields(wire.Estimate)),
+    "lastEviction": tuple(f.encode_name for f in fields(wire.Eviction)),
+}
+
+
+class Place(Struct, frozen=True, gc=False):
+    """Where a workload stands among those that wait: `position` in its queue, from 1; `ahead` in all queues.
+
+    `here` are those ahead in its own namespace by `Kind/name`; whoever may read the Verdict may know these.
+    """
+
+    queue: str
+    position: int
+    ahead: int
+    here: tuple[str, ...] = ()
+
+
+def name_of(key: SubjectKey) -> str:
+    """The Verdict's name: `podgroup-train`. Two workloads never share one.
+
+    A name that is no object's name or too long is rewritten and carries a digest; it begins with `kind.` instead
+    of `kind-`, so that no plain name is like it.
+    """
+    kind, _, name = key
+    word = kind.lower()
+    plain = f"{word}-{name}"
+    if len(plain) <= _MOST_NAME and word.isascii() and word.isalnum() and _PLAIN.fullmatch(name):
+        return plain
+    digest = hashlib.sha256(f"{kind}/{name}".encode()).hexdigest()[:16]
+    readable = re.sub(r"[^a-z0-9]+", "-", name.lower())[:200].strip("-")
+    word = re.sub(r"[^a-z0-9]", "", word)[:32] or "x"
+    return f"{word}.{readable}-{digest}" if readable else f"{word}.{digest}"
+
+
+def said_of(
+    workload: Workload, verdict: Verdict, place: Place, since_s: float, now_s: float,
+    evicted: wire.Eviction | None = None,
+) -> wire.VerdictSaid:  # fmt: skip
+    """What the Verdict says at `now_s`; its reason has held since `since_s`."""
+    cause = verdict.causes[0] if verdict.causes else None
+    milli = milli_of(workload, minimum=True)
+    unlock = tuple(dict.fromkeys(line for c in verdict.causes for line in c.unlock))
+    return wire.VerdictSaid(
+        workload=_reference(workload),
+        verdict=verdict.answer.value,
+        since=stamp(since_s),
+        at=stamp(max(since_s, now_s)),
+        queue=place.queue or None,
+        pods=sum(s.min_count for s in workload.pod_sets),
+        gpus=f"{milli}m" if milli % 1000 else str(milli // 1000),
+        reason=cause.reason.name if cause else None,
+        sentence=(_cut(cause.sentence, _SENTENCE) or cause.reason.summary) if cause else None,
+        causes=tuple(_cause(c) for c in verdict.causes[:_CAUSES]) or None,
+        unlock=_lines(unlock, _UNLOCKS),
+        position=place.position,
+        ahead=place.ahead,
+        ahead_here=place.here or None,
+        last_eviction=evicted,
+    )
+
+
+def differs(said: wire.VerdictSaid, there: wire.VerdictSaid) -> bool:
+    """They say different things, whenever it was that they were last seen to hold."""
+    return any(getattr(said, f.name) != getattr(there, f.name) for f in fields(wire.VerdictSaid) if f.name != "at")
+
+
+def news(said: wire.VerdictSaid, there: wire.VerdictSaid) -> bool:
+    """They differ in more than numbers: another workload, answer or reason."""
+    return (said.workload, said.verdict, said.reason) != (there.workload, there.verdict, there.reason)
+
+
+def moment(text: str) -> float:
+    """RFC 3339 as seconds since the epoch; 0.0 where it is no time."""
+    try:
+        return datetime.fromisoformat(text).timestamp()
+    except ValueError:
+        return 0.0
+
+
+def creation(key: SubjectKey, said: wire.VerdictSaid, owner: Reference | None) -> bytes:
+    """The body of a POST."""
+    meta: dict[str, Any] = {"name": name_of(key), "namespace": key[1]}
+    if owner is not None:
+        meta["ownerReferences"] = [_owned_by(owner)]
+    head = {"apiVersion": f"{wire.GROUP}/{wire.VERSION}", "kind": wire.KIND, "metadata": meta}
+    return msgspec.json.encode({**head, **msgspec.to_builtins(said)})
+
+
+def change(said: wire.VerdictSaid, owner: Reference | None) -> bytes:
+    """The body of a merge patch that makes the object say this and nothing else."""
+    now = msgspec.to_builtins(said)
+    body: dict[str, Any] = {name: now.get(name) for name in _ALL}
+    for name, parts in _NESTED.items():
+        if body[name] is not None:
+            body[name] = {part: body[name].get(part) for part in parts}
+    body["metadata"] = {"ownerReferences": [_owned_by(owner)] if owner is not None else None}
+    return msgspec.json.encode(body)
+
+
+def _owned_by(owner: Reference) -> dict[str, str]:
+    # With the owner the garbage collector takes the Verdict, whether or not a scheduler is there to do it.
+    return {"apiVersion": owner.api_version, "kind": owner.kind, "name": owner.name, "uid": owner.uid}
+
+
+def _reference(workload: Workload) -> wire.WorkloadReference:
+    found = object_of(workload)
+    return wire.WorkloadReference(
+        workload.kind, workload.name, found.api_version if found else None, found.uid if found else None
+    )
+
+
+def _cause(cause: Cause) -> wire.CauseSaid:
+    return wire.CauseSaid(
+        reason=cause.reason.name,
+        sentence=_cut(cause.sentence, _SENTENCE),
+        need=cause.need,
+        have=cause.have,
+        unit=_cut(cause.unit, 63) or None,
+        where=_cut(cause.where, _WHERE) or None,
+        unlock=_lines(cause.unlock, _UNLOCKS),
+        blocks={block.name: nodes for block, nodes in cause.blocks} or None,
+        nearest=tuple(
+            wire.NearestNode(_cut(node, _MOST_NAME), _cut(lacks, _LINE) or None)
+            for node, lacks in cause.nearest[:_NEAREST]
+        )
+        or None,
+        proven=None if cause.proven else False,
+    )
+
+
+def _lines(lines: Sequence[str], most: int) -> tuple[str, ...] | None:
+    return tuple(_cut(line, _LINE) for line in lines[:most]) or None
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"
