@@ -503,7 +503,7 @@ def widget_kind() -> dict[str, Any]:
 
 
 def is_established(kind: dict[str, Any]) -> bool:
-    conditions = kind.get("status", {}).get("conditions", ())
+    conditions = kind.get("status", {}).get("conditions") or ()
     return any(each["type"] == "Established" and each["status"] == "True" for each in conditions)
 
 
