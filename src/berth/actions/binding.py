@@ -20,8 +20,8 @@ from berth.kube.errors import ApiError
 
 Key = tuple[str, str]  # (namespace, name)
 
-MOST_TRIES = 4  # of one bind whose answer did not arrive
-_FIRST_PAUSE_S = 0.1
+FIRST_PAUSE_S, MOST_PAUSE_S = 0.1, 5.0  # between tries of a bind whose answer did not arrive
+TIMEOUT_S = 4.0  # less than what a Lease is still good for when its holder stops writing
 
 
 class Result(Enum):
@@ -31,7 +31,6 @@ class Result(Enum):
     Taken = "bound by somebody else"
     Gone = "the pod is gone, or is another one"
     Refused = "refused for good"
-    Unheard = "no answer came"
     Withdrawn = "not sent: no longer the leader, or the gang's first bind failed"
 
 
@@ -56,8 +55,8 @@ class Sender(Protocol):
     """What is asked of the client."""
 
     async def bind(
-        self, namespace: str, name: str, uid: str, resource_version: str, node: str,
-        annotations: Mapping[str, str] | None = None,
+        self, namespace: str, pod: str, uid: str, resource_version: str | None, node: str,
+        annotations: Mapping[str, str] | None = None, *, timeout_s: float = ...,
     ) -> None: ...  # fmt: skip
 
     async def get(self, path: str, type: type[wire.Pod]) -> wire.Pod: ...
@@ -85,6 +84,7 @@ class Binder:
         told: Callable[[Outcome], None],
         *,
         in_flight: int = 64,
+        timeout_s: float = TIMEOUT_S,
         may_write: Callable[[], bool] = lambda: True,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
@@ -92,6 +92,7 @@ class Binder:
         self._told = told
         self._may_write = may_write
         self._sleep = sleep
+        self._timeout_s = timeout_s
         self._waiting: deque[tuple[Order, _Convoy | None]] = deque()
         self._wake = asyncio.Event()
         self._idle = asyncio.Event()
@@ -165,41 +166,41 @@ class Binder:
             self._told(Outcome(one, Result.Withdrawn))
 
     async def _send(self, order: Order, annotations: Mapping[str, str] | None) -> Outcome:
+        """Until something is known of it: what may have arrived is not given to anybody else meanwhile."""
         namespace, name = order.key
-        pause, heard = _FIRST_PAUSE_S, ""
-        for _ in range(MOST_TRIES):
+        pause = FIRST_PAUSE_S
+        while self._may_write():
             try:
-                await self._client.bind(namespace, name, order.uid, "", order.node, annotations)
+                await self._client.bind(
+                    namespace, name, order.uid, None, order.node, annotations, timeout_s=self._timeout_s
+                )
             except ApiError as error:
-                heard = error.message
                 if error.is_not_found or error.is_conflict:
-                    return await self._look(order, error)
-                if not error.is_retriable:
+                    seen = await self._look(order, error)
+                    if seen is not None:
+                        return seen
+                elif not error.is_retriable:
                     return Outcome(order, Result.Refused, error.status, error.message)
             else:
                 return Outcome(order, Result.Bound)
-            # It may have arrived all the same: look before it is sent again.
             await self._sleep(pause)
-            pause *= 2
-            seen = await self._look(order, None)
-            if seen.result is not Result.Unheard:
+            pause = min(2 * pause, MOST_PAUSE_S)
+            # It may have arrived all the same: look before it is sent again.
+            if self._may_write() and (seen := await self._look(order, None)) is not None:
                 return seen
-            if not self._may_write():
-                break
-        return Outcome(order, Result.Unheard, 0, heard)
+        return Outcome(order, Result.Withdrawn)
 
-    async def _look(self, order: Order, refusal: ApiError | None) -> Outcome:
-        """What the API server shows of the pod now."""
+    async def _look(self, order: Order, refusal: ApiError | None) -> Outcome | None:
+        """What the API server shows of the pod now; None where it cannot be asked, or the pod still waits."""
         namespace, name = order.key
         code, message = (refusal.status, refusal.message) if refusal else (0, "")
         try:
             pod = await self._client.get(f"/api/v1/namespaces/{namespace}/pods/{name}", wire.Pod)
         except ApiError as error:
-            return Outcome(order, Result.Gone if error.is_not_found else Result.Unheard, error.status, error.message)
+            return Outcome(order, Result.Gone, error.status, error.message) if error.is_not_found else None
         meta, spec = pod.metadata or wire.NO_META, pod.spec or wire.PodSpec()
         if meta.uid != order.uid or meta.deletion_timestamp:
             return Outcome(order, Result.Gone, code, message)
         if spec.node_name:
-            mine = spec.node_name == order.node
-            return Outcome(order, Result.Bound if mine else Result.Taken, code, message)
-        return Outcome(order, Result.Refused if refusal else Result.Unheard, code, message)
+            return Outcome(order, Result.Bound if spec.node_name == order.node else Result.Taken, code, message)
+        return Outcome(order, Result.Refused, code, message) if refusal else None

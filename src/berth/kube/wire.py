@@ -206,7 +206,11 @@ class PodSpec(Wire, frozen=True, gc=False):
 
 
 class PodStatus(Wire, frozen=True, gc=False):
+    """`reason` is the kubelet's, of a pod that it did not admit: `UnexpectedAdmissionError`."""
+
     phase: Text = None
+    reason: Text = None
+    message: Text = None
     start_time: Text = None
 
 

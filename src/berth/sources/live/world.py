@@ -6,24 +6,28 @@ from the moment that its bind is sent, until the API server shows it or refuses 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec.structs import replace
 
 from berth.dialects.following import Following
 from berth.dialects.membership import Membership, Signature, signature
 from berth.dialects.objects import ObjectKey, group_of
 from berth.kube import wire, wire_queues
-from berth.model.cluster import Allocation, GpuClass, Node
+from berth.model.cluster import Allocation
 from berth.model.gpus import GpuMapping
 from berth.model.snapshot import Snapshot
-from berth.model.topology import Level, Topology, discover
+from berth.model.topology import Level, Topology
 from berth.model.workload import Workload
 from berth.sources.assemble import levels_of, queues_of
 from berth.sources.domains import Domains
 from berth.sources.inventory import Inventory, Key, PodRecord
 from berth.sources.live.assumed import Assumed
-from berth.sources.nodes import NodeReading, read_node
+from berth.sources.live.ground import Ground
+from berth.sources.live.refusals import Refusals
 from berth.sources.pods_doubts import Doubts
 from berth.sources.workloads import Workloads
 
@@ -66,58 +70,51 @@ class World:
         mapping: GpuMapping | None = None,
         levels: tuple[Level, ...] = (),
         on_change: Callable[[], None] = lambda: None,
+        now: Callable[[], float] = time.time,
     ) -> None:
         self.schedulers = frozenset(schedulers)
         self.on_change = on_change
+        self._now = now
         self.assumed = Assumed()
-        self._mapping = mapping
         self._levels = levels
         self._inventory = Inventory()
         self._following = Following()
         doubts = Doubts(knows_claims=True, knows_groups=True)
         self._made = Workloads(self._inventory, {}, Domains(Topology(), ()), doubts)
+        self._refused: Refusals[Key] = Refusals(1.0, 300.0)
+        self._off: dict[Key, GroupKey] = {}
         self._members: dict[Key, _Member] = {}
         self._groups: dict[GroupKey, _Group] = {}
         self._alike: dict[Signature, set[Key]] = {}
         self._dirty: dict[GroupKey, None] = {}
         self._held: dict[Key, Allocation] = {}
         self._waiting: dict[GroupKey, Workload] = {}
-        self._readings: dict[str, NodeReading] = {}
-        self._asked: set[str] = set()
-        self._nodes_changed = True
-        self._nodes: tuple[Node, ...] = ()
-        self._gpu_classes: tuple[GpuClass, ...] = ()
-        self._topology = Topology()
+        self._ground = Ground(mapping, self._inventory.share)
 
     # ---- facts
 
     def put_node(self, node: wire.Node) -> None:
-        name = (node.metadata or wire.NO_META).name or ""
-        before = self._inventory.nodes.get(name)
-        self._inventory.nodes[name] = node
-        reading = read_node(node, (), self._mapping, self._inventory.share)
-        known = self._readings.get(name)
-        if before is not None and known is not None and known.node == reading.node:
-            return  # a heartbeat
-        self._readings[name] = reading
-        self._nodes_changed = True
-        self.on_change()
+        if self._ground.put(node):
+            self.on_change()
 
     def drop_node(self, name: str) -> None:
-        if self._inventory.nodes.pop(name, None) is not None:
-            self._readings.pop(name, None)
-            self._nodes_changed = True
+        if self._ground.drop(name):
             self.on_change()
 
     def put_pod(self, pod: wire.Pod) -> None:
         meta = pod.metadata or wire.NO_META
         spec = pod.spec or wire.PodSpec()
+        status = pod.status or wire.PodStatus()
         key = (self._inventory.share(meta.namespace or "default"), meta.name or "")
-        record = self.assumed.seen(self._inventory.record(key, meta, spec, pod.status or wire.PodStatus()))
+        before = self._members.get(key)
+        if status.phase == "Failed" and before is not None and not before.record.has_ended and spec.node_name:
+            self._ground.not_admitted(spec.node_name, status, self._now())
+        record = self.assumed.seen(self._inventory.record(key, meta, spec, status))
         self._put_record(record)
 
     def drop_pod(self, key: Key) -> None:
         self.assumed.drop(key)
+        self._off.pop(key, None)
         member = self._members.pop(key, None)
         if member is None:
             return
@@ -192,7 +189,7 @@ class World:
             if (g, (t.metadata or wire.NO_META).name) != (group, name)
         ]
         self._inventory.topologies[:] = kept
-        self._nodes_changed = True
+        self._ground.stale()
         self.on_change()
 
     # ---- decisions on their way
@@ -213,6 +210,19 @@ class World:
         if record is not None and member is not None and member.record.uid == record.uid:
             self._put_record(record)
 
+    def hold_off(self, key: Key, why: str, now_s: float) -> None:
+        """Leave a waiting pod alone for a while, twice as long each time."""
+        self._refused.add(key, why, now_s)
+        member = self._members.get(key)
+        if member is not None:
+            self._off[key] = member.group
+            self._dirty[member.group] = None
+
+    @property
+    def changes_by_itself_s(self) -> float:
+        """When a snapshot will differ although nothing was told; infinity where it will not."""
+        return min(self._refused.next_s if self._off else float("inf"), self._ground.next_s)
+
     def record(self, key: Key) -> PodRecord | None:
         member = self._members.get(key)
         return member.record if member else None
@@ -226,16 +236,17 @@ class World:
 
     def snapshot(self, now_s: float) -> Snapshot:
         """The cluster now. What has not changed since the last snapshot is the same object."""
-        if self._nodes_changed:
-            self._read_nodes()
-        self._rebuild()
+        self._let_pass(now_s)
+        self._ground.survey(self._levels or levels_of(self._inventory), now_s)
+        self._made.domains = self._ground.domains
+        self._rebuild(now_s)
         return Snapshot(
-            nodes=self._nodes,
+            nodes=self._ground.nodes,
             allocations=tuple(self._held.values()),
             workloads=tuple(self._waiting.values()),
-            gpu_classes=self._gpu_classes,
+            gpu_classes=self._ground.gpu_classes,
             queues=queues_of(self._inventory),
-            topology=self._topology,
+            topology=self._ground.topology,
             now_s=now_s,
         )
 
@@ -243,7 +254,7 @@ class World:
     def size(self) -> Mapping[str, int]:
         """How much is known, by what."""
         return {
-            "nodes": len(self._readings),
+            "nodes": len(self._ground),
             "pods": len(self._members),
             "allocations": len(self._held),
             "workloads waiting": len(self._waiting),
@@ -267,9 +278,7 @@ class World:
             facts = self._made.facts(record)
             alike = signature(facts)
             membership = self._following.of_alike(alike, facts)
-            if not self._asked.issuperset(membership.levels):
-                self._asked.update(membership.levels)
-                self._nodes_changed = True
+            self._ground.ask(membership.levels)
             member = _Member(record, alike, membership, (membership.kind, self._inventory.share(membership.key)))
         waited = before is not None and self._is_ours(before.record)
         waits = self._is_ours(record)
@@ -340,7 +349,13 @@ class World:
                 self._held[key] = self._made.allocation(member.record, member.group[1], member.membership)
         self.on_change()
 
-    def _rebuild(self) -> None:
+    def _let_pass(self, now_s: float) -> None:
+        """Refusals whose time is over."""
+        for key in self._refused.over(now_s):
+            if group := self._off.pop(key, None):
+                self._dirty[group] = None
+
+    def _rebuild(self, now_s: float) -> None:
         self._made.doubts.forget()
         for key in self._dirty:
             group = self._groups.get(key)
@@ -356,21 +371,17 @@ class World:
                 for m in group.pods.values()
                 if not m.record.waits or m.record.scheduler in self.schedulers
             ]
-            self._waiting[key] = group.workload = self._made.workload(members)
+            workload = self._made.workload(members)
+            if self._off and (why := self._why_off(group, now_s)):
+                workload = replace(workload, held_off=why)
+            self._waiting[key] = group.workload = workload
         self._dirty.clear()
 
-    def _read_nodes(self) -> None:
-        self._nodes_changed = False
-        classes: dict[str, GpuClass] = {}
-        for reading in self._readings.values():
-            for gpu_class in reading.gpu_classes:
-                classes.setdefault(gpu_class.name, gpu_class)
-        self._nodes = tuple(reading.node for reading in self._readings.values())
-        found = tuple(classes[name] for name in sorted(classes))
-        self._gpu_classes = self._gpu_classes if found == self._gpu_classes else found
-        topology = discover([n.labels for n in self._nodes], self._levels or levels_of(self._inventory), self._asked)
-        self._topology = self._topology if topology == self._topology else topology
-        self._made.domains = Domains(self._topology, self._nodes)
+    def _why_off(self, group: _Group, now_s: float) -> str:
+        for key, member in group.pods.items():
+            if key in self._off and member.record.waits and (refusal := self._refused.of(key, now_s)):
+                return refusal.why
+        return ""
 
 
 def _says_the_same(one: PodRecord, other: PodRecord) -> bool:

@@ -1,0 +1,109 @@
+"""The nodes of a cluster that changes: their devices, GPU classes and domains, and which are not trusted for now."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from msgspec.structs import replace
+
+from berth.kube import wire
+from berth.model.cluster import GpuClass, Health, Node
+from berth.model.gpus import GpuMapping
+from berth.model.topology import Level, Topology, discover
+from berth.sources.domains import Domains
+from berth.sources.live.refusals import Refusals
+from berth.sources.nodes import NodeReading, read_node
+
+# What a kubelet says of a pod that it did not admit; `OutOfcpu` and the like besides.
+_NOT_ADMITTED = frozenset(
+    ("UnexpectedAdmissionError", "TopologyAffinityError", "NodeAffinity", "PreemptContainerFailed")
+)
+FIRST_S, MOST_S = 2.0, 300.0  # for which a node gets nothing new
+
+
+class Ground:
+    """`nodes`, `gpu_classes`, `topology` and `domains` are of the last `survey`.
+
+    Nothing is changed by a heartbeat: what has not changed stays the same object.
+    """
+
+    def __init__(self, mapping: GpuMapping | None, share: Callable[[str], str]) -> None:
+        self._mapping = mapping
+        self._share = share
+        self._readings: dict[str, NodeReading] = {}
+        self._distrusted: Refusals[str] = Refusals(FIRST_S, MOST_S)
+        self._off: set[str] = set()
+        self._asked: set[str] = set()
+        self._is_stale = True
+        self.nodes: tuple[Node, ...] = ()
+        self.gpu_classes: tuple[GpuClass, ...] = ()
+        self.topology = Topology()
+        self.domains = Domains(self.topology, ())
+
+    def __len__(self) -> int:
+        return len(self._readings)
+
+    def put(self, node: wire.Node) -> bool:
+        """Whether anything changed that decides."""
+        name = (node.metadata or wire.NO_META).name or ""
+        reading = read_node(node, (), self._mapping, self._share)
+        known = self._readings.get(name)
+        if known is not None and known.node == reading.node:
+            return False
+        self._readings[name] = reading
+        self._is_stale = True
+        return True
+
+    def drop(self, name: str) -> bool:
+        self._is_stale |= name in self._readings
+        return self._readings.pop(name, None) is not None
+
+    def stale(self) -> None:
+        """Levels of topology came or went."""
+        self._is_stale = True
+
+    def ask(self, levels: Iterable[str]) -> None:
+        """Workloads name these levels."""
+        if not self._asked.issuperset(levels):
+            self._asked.update(levels)
+            self._is_stale = True
+
+    def distrust(self, node: str, why: str, now_s: float) -> None:
+        """Give a node nothing new for a while: its kubelet did not admit what its account has room for."""
+        self._distrusted.add(node, why, now_s)
+        self._off.add(node)
+        self._is_stale = True
+
+    def not_admitted(self, node: str, status: wire.PodStatus, now_s: float) -> None:
+        """A pod has failed. Where its kubelet refused it, the account of the node is wrong in some way."""
+        reason = status.reason or ""
+        if reason in _NOT_ADMITTED or reason.startswith("OutOf"):
+            self.distrust(node, f"{reason}: {status.message or ''}".rstrip(": "), now_s)
+
+    @property
+    def next_s(self) -> float:
+        """When a node is trusted again; infinity where none is waited for."""
+        return self._distrusted.next_s if self._off else float("inf")
+
+    def survey(self, levels: tuple[Level, ...], now_s: float) -> None:
+        """Bring what is told up to date."""
+        for node in self._distrusted.over(now_s):
+            if node in self._off:
+                self._off.discard(node)
+                self._is_stale = True
+        if not self._is_stale:
+            return
+        self._is_stale = False
+        classes: dict[str, GpuClass] = {}
+        for reading in self._readings.values():
+            for gpu_class in reading.gpu_classes:
+                classes.setdefault(gpu_class.name, gpu_class)
+        self.nodes = tuple(
+            replace(reading.node, health=Health.Unfit) if name in self._off else reading.node
+            for name, reading in self._readings.items()
+        )
+        found = tuple(classes[name] for name in sorted(classes))
+        self.gpu_classes = self.gpu_classes if found == self.gpu_classes else found
+        topology = discover([n.labels for n in self.nodes], levels, self._asked)
+        self.topology = self.topology if topology == self.topology else topology
+        self.domains = Domains(self.topology, self.nodes)

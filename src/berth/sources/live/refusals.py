@@ -1,0 +1,61 @@
+"""What was refused, and how long it is left alone for it: pods by the API server, nodes by their kubelet.
+
+Each refusal of the same doubles the pause; one that has been over for as long again is forgotten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Generic, TypeVar
+
+from msgspec import Struct
+
+K = TypeVar("K", bound=Hashable)
+
+
+class Refusal(Struct, frozen=True, gc=False):
+    """Why, until when (seconds since the epoch), and after how long a pause it is forgotten."""
+
+    why: str
+    until_s: float
+    pause_s: float
+
+
+class Refusals(Generic[K]):
+    """By what was refused. `first_s` is the first pause, `most_s` the longest."""
+
+    def __init__(self, first_s: float, most_s: float) -> None:
+        self._first_s = first_s
+        self._most_s = most_s
+        self._by_key: dict[K, Refusal] = {}
+
+    def add(self, key: K, why: str, now_s: float) -> Refusal:
+        before = self._by_key.get(key)
+        again = before is not None and now_s < before.until_s + before.pause_s
+        pause_s = min(2 * before.pause_s, self._most_s) if again and before is not None else self._first_s
+        made = self._by_key[key] = Refusal(why, now_s + pause_s, pause_s)
+        return made
+
+    def of(self, key: K, now_s: float) -> Refusal | None:
+        """The refusal that still counts."""
+        found = self._by_key.get(key)
+        return found if found is not None and now_s < found.until_s else None
+
+    def drop(self, key: K) -> None:
+        self._by_key.pop(key, None)
+
+    def over(self, now_s: float) -> list[K]:
+        """What need not be left alone any more since the last call; forgets what is long past."""
+        ended = [key for key, one in self._by_key.items() if one.until_s <= now_s]
+        for key in ended:
+            if self._by_key[key].until_s + self._by_key[key].pause_s <= now_s:
+                del self._by_key[key]
+        return ended
+
+    @property
+    def next_s(self) -> float:
+        """When the next of them ends; infinity where there is none."""
+        return min((one.until_s for one in self._by_key.values()), default=float("inf"))
+
+    def __len__(self) -> int:
+        return len(self._by_key)
