@@ -20,6 +20,7 @@ from berth.sources.live.world import World
 log = logging.getLogger("berth.scheduler")
 
 DECISION = "berth.dev/decision"  # on the first bound pod of a gang: where all of it goes
+_FOREVER_S = 86_400.0
 _REST = 3.0  # times the length of the last cycle that pass before the next at the least
 
 
@@ -65,11 +66,20 @@ class Driver:
         """Until cancelled."""
         took = 0.0
         while True:
-            await self._wake.wait()
+            await self._something()
             await self._gather(max(self._window_s, min(_REST * took, self._most_s)))
             self._wake.clear()
             if self._leads():
                 took = await self._decide()
+
+    async def _something(self) -> None:
+        """Until something changed, or is about to by itself: a pause that ends."""
+        pause_s = self._world.changes_by_itself_s - self._now()
+        try:
+            async with asyncio.timeout(max(0.0, pause_s) if pause_s < _FOREVER_S else None):
+                await self._wake.wait()
+        except TimeoutError:
+            pass
 
     async def _gather(self, least_s: float) -> None:
         """Let a burst grow: until nothing more comes for a window, or it has taken long enough."""
@@ -112,11 +122,19 @@ class Driver:
         """What became of a bind. A refused one makes its pod wait again."""
         if outcome.result is Result.Bound:
             return
+        order, pod = outcome.order, "/".join(outcome.order.key)
         log.info("bind failed", extra={
-            "pod": "/".join(outcome.order.key), "node": outcome.order.node, "result": outcome.result.value,
-            "code": outcome.code, "said": outcome.message,
+            "pod": pod, "node": order.node, "result": outcome.result.value, "code": outcome.code,
+            "said": outcome.message,
         })  # fmt: skip
-        self._world.forget(outcome.order.key)
+        self._world.forget(order.key)
+        if outcome.result is Result.Withdrawn:
+            self.wake()
+            return
+        # Whoever bound or deleted it, the watch will tell; until then it is not asked for again.
+        why = f"the bind of {order.key[1]} to {order.node} was refused: {outcome.message or outcome.result.value}"
+        self._world.hold_off(order.key, why, self._now())
+        self.wake()
 
 
 def by_workload(plan: Plan) -> list[tuple[Workload, list[tuple[str, str]]]]:

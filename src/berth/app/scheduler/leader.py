@@ -26,7 +26,7 @@ log = logging.getLogger("berth.leader")
 
 
 class Terms(Struct, frozen=True):
-    """Of the election. `lease_s` > `renew_s` > `retry_s`; `settle_s` is how long a request may be under way."""
+    """Of the election. `lease_s` > `renew_s` > `retry_s`."""
 
     namespace: str
     name: str
@@ -34,7 +34,6 @@ class Terms(Struct, frozen=True):
     lease_s: float = 15.0
     renew_s: float = 10.0
     retry_s: float = 2.0
-    settle_s: float = 2.0
 
 
 class Leadership:
@@ -48,6 +47,9 @@ class Leadership:
         self._seen: Lease | None = None
         self._seen_at = float("-inf")
         self.epoch = 0
+        self.won_s = float("-inf")  # on our clock, when this epoch began
+        self.has_predecessor = False  # whose Lease ran out: it may have written until shortly before
+        self.tried = asyncio.Event()  # the Lease has been asked for once, with whatever success
         self.holder = ""
         self.changed = asyncio.Event()
 
@@ -63,6 +65,7 @@ class Leadership:
                 await asyncio.wait_for(self._turn(), self._terms.renew_s)
             except (ApiError, TimeoutError) as error:
                 log.warning("the Lease could not be read or renewed", extra={"error": str(error)})
+            self.tried.set()
             if led != self.is_leader():
                 log.info("leads" if self.is_leader() else "leads no longer", extra={"epoch": self.epoch})
                 self.changed.set()
@@ -97,11 +100,13 @@ class Leadership:
         spec = lease.spec or LeaseSpec()
         self.holder = spec.holder_identity or ""
         epoch = spec.lease_transitions or 0
+        if self.is_leader() and (self.holder, epoch) != (terms.identity, self.epoch):
+            self._good_until = float("-inf")  # it was taken from us, by whatever means
         if self.holder == terms.identity and self.epoch == epoch and self.epoch:
             self._won(await write_lease(self._client, Lease(lease.metadata, self._mine(epoch, spec))), asked_at)
         elif not self.holder or self._clock() - self._seen_at > (spec.lease_duration_seconds or terms.lease_s):
+            self.has_predecessor = bool(self.holder)  # one that gave its Lease back had sent everything
             written = await write_lease(self._client, Lease(lease.metadata, self._mine(epoch + 1)))
-            await asyncio.sleep(0)
             self._won(written, asked_at)
 
     def _mine(self, epoch: int, before: LeaseSpec | None = None) -> LeaseSpec:
@@ -117,6 +122,8 @@ class Leadership:
         """The Lease is ours from the moment at which it was asked for, not from that of the answer."""
         self._seen, self._seen_at = lease, asked_at
         self.holder = self._terms.identity
+        if not self.is_leader():
+            self.won_s = self._clock()
         self.epoch = (lease.spec.lease_transitions if lease.spec else 0) or 0
         self._good_until = asked_at + self._terms.renew_s
 

@@ -13,13 +13,14 @@ import sys
 import uuid
 from contextlib import suppress
 
-from berth.actions.binding import Binder
+from berth.actions.binding import Binder, Outcome
 from berth.app.scheduler.configuration import Configured
 from berth.app.scheduler.driver import Driver
 from berth.app.scheduler.leader import Leadership, Terms
+from berth.app.scheduler.tenure import SETTLE_S, Tenure
 from berth.kube.access import Access
 from berth.kube.client import Client
-from berth.kube.discover import served
+from berth.kube.discover import Served, served
 from berth.model.topology import Level
 from berth.sources.live.follow import Follower
 from berth.sources.live.world import World
@@ -45,7 +46,7 @@ async def _serve(configured: Configured, access: Access, shadow: bool) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, ended.set)
     async with Client(access, most_in_flight=configured.value.clients.in_flight) as client:
-        scheduler = await Scheduler.of(configured, access, client)
+        scheduler = Scheduler(configured, access, client, await served(client))
         work = asyncio.create_task(scheduler.run())
         stop = asyncio.create_task(ended.wait())
         await asyncio.wait((work, stop), return_when=asyncio.FIRST_COMPLETED)
@@ -60,54 +61,48 @@ async def _serve(configured: Configured, access: Access, shadow: bool) -> int:
 class Scheduler:
     """All parts of one replica."""
 
-    def __init__(
-        self, world: World, follower: Follower, leadership: Leadership | None, binder: Binder, driver: Driver
-    ) -> None:
-        self.world = world
-        self.follower = follower
-        self.leadership = leadership
-        self.binder = binder
-        self.driver = driver
-
-    @classmethod
-    async def of(cls, configured: Configured, access: Access, client: Client) -> Scheduler:
+    def __init__(self, configured: Configured, access: Access, client: Client, kinds: Served) -> None:
         value = configured.value
+        election = value.leader_election
         levels = tuple(Level(level.name, level.label) for level in value.topology.levels)
-        world = World(value.scheduler_names, levels=levels)
-        leadership = Leadership(client, _terms(configured, access)) if value.leader_election.enabled else None
-        leads = leadership.is_leader if leadership is not None else lambda: True
-        follower = Follower(client, world, await served(client))
-        driver: Driver | None = None
-
-        def heard(outcome: object) -> None:
-            assert driver is not None
-            driver.heard(outcome)  # type: ignore[arg-type]
-
-        binder = Binder(client, heard, in_flight=value.clients.in_flight, may_write=leads)
-        driver = Driver(
-            world, binder, leads=leads, window_s=value.batch.window_ms / 1000, most_s=value.batch.most_ms / 1000
+        self.world = World(value.scheduler_names, levels=levels)
+        self.follower = Follower(client, self.world, kinds)
+        self.leadership = Leadership(client, _terms(configured, access)) if election.enabled else None
+        self.tenure = Tenure(self.leadership, self.follower, self._begin)
+        self.binder = Binder(client, self._heard, in_flight=value.clients.in_flight, may_write=self.tenure.may_write)
+        self.driver = Driver(
+            self.world,
+            self.binder,
+            leads=self.tenure.may_write,
+            window_s=value.batch.window_ms / 1000,
+            most_s=value.batch.most_ms / 1000,
         )
-        return cls(world, follower, leadership, binder, driver)
 
     async def run(self) -> None:
+        """Until cancelled, or until a part of it fails."""
         async with asyncio.TaskGroup() as tasks:
             if self.leadership is not None:
                 tasks.create_task(self.leadership.run())
-                while not self.leadership.is_leader():
-                    await asyncio.sleep(0.05)
+                await self.leadership.tried.wait()
+                if self.leadership.is_leader() and self.leadership.has_predecessor:
+                    await asyncio.sleep(SETTLE_S)
             tasks.create_task(self.follower.run())
-            await self.follower.synced()
-            log.info("synced", extra=dict(self.world.size))
-            gc.collect()
-            gc.freeze()  # what was listed stays; collecting it again and again would stop the loop
+            tasks.create_task(self.tenure.run())
             tasks.create_task(self.driver.run())
-            self.driver.wake()
 
     async def close(self) -> None:
         """Send what was decided, give the Lease back."""
         await self.binder.close(drain_s=DRAIN_S)
         if self.leadership is not None:
             await self.leadership.release()
+
+    def _begin(self) -> None:
+        gc.collect()
+        gc.freeze()  # what was listed stays; collecting it again and again would stop the loop
+        self.driver.wake()
+
+    def _heard(self, outcome: Outcome) -> None:
+        self.driver.heard(outcome)
 
 
 def _terms(configured: Configured, access: Access) -> Terms:

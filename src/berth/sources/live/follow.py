@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,6 +12,8 @@ from berth.kube.discover import Served
 from berth.kube.reflect import Change, Reflector
 from berth.sources.live.kinds import FOLLOWED, NEEDED, Kind
 from berth.sources.live.world import World
+
+_BOOKED = ("Node", "Pod")  # what another leader's last writes may have changed
 
 Sink = Callable[[list[Change[Any]]], None]
 
@@ -32,12 +35,40 @@ class Follower:
             self.reflectors[kind] = Reflector(
                 client, f"{prefix}/{kind.resource}", kind.type or dict, _sink(world, kind, api_version)
             )
+        self.began_s = float("inf")  # on the monotonic clock, when the first list was asked for
+        self._again = {kind: asyncio.Event() for kind in self.reflectors}
 
     async def run(self) -> None:
         """Until cancelled, or until a reflector fails for good."""
+        self.began_s = time.monotonic()
         async with asyncio.TaskGroup() as tasks:
-            for reflector in self.reflectors.values():
-                tasks.create_task(reflector.run())
+            for kind in self.reflectors:
+                tasks.create_task(self._keep(kind))
+
+    async def _keep(self, kind: Kind) -> None:
+        """One reflector, begun anew whenever a refresh is asked for."""
+        again = self._again[kind]
+        while True:
+            work = asyncio.create_task(self.reflectors[kind].run())
+            asked = asyncio.create_task(again.wait())
+            try:
+                await asyncio.wait((work, asked), return_when=asyncio.FIRST_COMPLETED)
+                if work.done():
+                    work.result()
+            finally:
+                for task in (work, asked):
+                    task.cancel()
+                await asyncio.gather(work, asked, return_exceptions=True)
+            again.clear()
+
+    async def refresh(self) -> None:
+        """List pods and nodes anew, and return once they are known. For whoever takes over from another."""
+        for kind, reflector in self.reflectors.items():
+            if kind.kind in _BOOKED:
+                reflector.synced.clear()
+                reflector.resource_version = ""
+                self._again[kind].set()
+        await self.synced()
 
     async def synced(self) -> None:
         """Return once every kind has been listed."""
