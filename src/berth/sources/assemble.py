@@ -6,6 +6,7 @@ from pathlib import Path
 
 from berth.base.errors import UNREADABLE, BadInput
 from berth.base.units import counted
+from berth.kube.wire_state import BerthState
 from berth.model.cluster import GpuClass, Node
 from berth.model.gpus import GpuMapping, read_mapping
 from berth.model.queue import Queue
@@ -34,7 +35,21 @@ def read_snapshot(
     for found in dump:
         inventory.add(found)
     _refuse_blind(dump, inventory)
-    return snapshot_of(inventory, now_s=now_s, mapping=mapping, notes=tuple(dump.notes), levels=levels)
+    notes = list(dump.notes)
+    if inventory.state is not None:
+        mapping, levels = _as_configured(inventory.state, mapping, levels)
+        notes.append(f"given by a scheduler at {inventory.state.at}, Berth {inventory.state.version}")
+    return snapshot_of(inventory, now_s=now_s, mapping=mapping, notes=tuple(notes), levels=levels)
+
+
+def _as_configured(
+    state: BerthState, mapping: GpuMapping | None, levels: tuple[Level, ...]
+) -> tuple[GpuMapping | None, tuple[Level, ...]]:
+    """What the scheduler that gave the dump was configured with, where the reader says nothing else."""
+    known = state.configuration
+    if mapping is None and known.gpu_classes:
+        mapping = read_mapping(known.gpu_classes, f"{state.kind}: configuration.gpuClasses")
+    return mapping, levels or tuple(Level(level.name, level.label) for level in known.levels)
 
 
 def snapshot_of(

@@ -15,7 +15,7 @@ from msgspec import Struct
 from berth.base.errors import UNREADABLE, BadInput
 from berth.base.units import counted
 from berth.dialects.membership import OwnerRef
-from berth.kube import wire, wire_budgets, wire_devices, wire_queues
+from berth.kube import wire, wire_budgets, wire_devices, wire_queues, wire_state
 from berth.model.budget import Budget
 from berth.model.workload import PodClass
 from berth.sources.budgets import budget_of
@@ -95,6 +95,7 @@ class Inventory:
         self.claims: list[wire_devices.ResourceClaim] = []
         self.queues: dict[str, wire_queues.GPUQueue] = {}
         self.topologies: list[tuple[str, wire_queues.Topology]] = []  # (API group, topology)
+        self.state: wire_state.BerthState | None = None  # where a scheduler gave the dump
         self.plain: list[Mapping[str, Any]] = []
         self.reader = PodReader()
         self.seen_pods = 0
@@ -134,6 +135,8 @@ class Inventory:
             self.queues.setdefault(_name(value.metadata, found), value)
         elif isinstance(value, wire_queues.Topology):
             self.topologies.append((found.api_version.rpartition("/")[0], value))
+        elif isinstance(value, wire_state.BerthState):
+            self.state = self.state or value
         elif isinstance(value, Mapping):
             self.plain.append(value)
 

@@ -90,6 +90,7 @@ class Moment:
     assumed_pods: int = 0
     loop_lag_s: float = 0.0
     requests: Mapping[tuple[str, int], int] = field(default_factory=dict)  # (verb, code): how many
+    told: Mapping[str, int] = field(default_factory=dict)  # what was written for people
     watches: tuple[Watch, ...] = ()
     verdicts: Iterable[Verdict] = ()
     snapshot: Snapshot | None = None  # None while nothing has been seen yet
@@ -137,6 +138,10 @@ def _of_moment(moment: Moment) -> Iterator[Metric]:
     for (verb, code), number in sorted(moment.requests.items()):
         requests.add_metric([verb, str(code)], number)
     yield requests
+    told = CounterMetricFamily("berth_told", "What was written for people, dropped or refused", labels=["what"])
+    for what, number in sorted(moment.told.items()):
+        told.add_metric([what], number)
+    yield told
     yield from _watches(moment.watches)
     yield from _waiting(moment.verdicts)
     if moment.snapshot is not None:

@@ -27,6 +27,10 @@ class Assumed:
     def __contains__(self, key: Key) -> bool:
         return key in self._sent
 
+    def items(self) -> list[tuple[Key, str]]:
+        """(pod, node) of each bind that is on its way."""
+        return [(key, sent.node) for key, sent in self._sent.items()]
+
     def put(self, record: PodRecord, node: str) -> PodRecord:
         """The record as it will be once the bind has been seen."""
         self._sent[record.key] = Sent(record, node)

@@ -1,0 +1,78 @@
+"""What a scheduler says of itself in /debug/snapshot, beside the objects of the cluster: berth.dev/v1alpha1 BerthState.
+
+It is no kind of the API server. A reader that knows a later version of it passes over what it does not know.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from berth.kube.wire import ObjectMeta
+
+API_VERSION, KIND = "berth.dev/v1alpha1", "BerthState"
+
+
+class Part(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
+    """Base of all."""
+
+
+class StateLevel(Part, frozen=True, gc=False):
+    name: str = ""
+    label: str = ""
+
+
+class StateConfiguration(Part, frozen=True, gc=False):
+    """What of the configuration changes what nodes and pods mean."""
+
+    scheduler_names: tuple[str, ...] = ()
+    levels: tuple[StateLevel, ...] = ()
+    gpu_classes: str = ""
+
+
+class AssumedBind(Part, frozen=True, gc=False):
+    """A pod whose bind is on its way. In the list it stands on its node, as the scheduler counts it."""
+
+    namespace: str = ""
+    pod: str = ""
+    node: str = ""
+
+
+class StateCause(Part, frozen=True, gc=False):
+    reason: str = ""
+    sentence: str = ""
+    need: int = 0
+    have: int = 0
+    unit: str = ""
+    where: str = ""
+
+
+class StateVerdict(Part, frozen=True, gc=False):
+    """What the last plan says of a workload; `workload` is its identity, `Job team-a/train`."""
+
+    workload: str = ""
+    verdict: str = ""
+    causes: tuple[StateCause, ...] = ()
+
+
+class StateTimings(Part, frozen=True, gc=False):
+    """Seconds. `steps` are of all cycles together."""
+
+    cycles: int = 0
+    last_cycle_s: float = 0.0
+    steps: dict[str, float] = {}
+
+
+class BerthState(Part, frozen=True, gc=False, omit_defaults=False):
+    api_version: str = API_VERSION
+    kind: str = KIND
+    metadata: ObjectMeta | None = None
+    version: str = ""
+    at: str = ""
+    is_leader: bool = False
+    epoch: int = 0
+    configuration: StateConfiguration = StateConfiguration()
+    known: dict[str, int] = {}
+    assumed: tuple[AssumedBind, ...] = ()
+    verdicts: tuple[StateVerdict, ...] = ()
+    timings: StateTimings = StateTimings()
+    not_seen: tuple[str, ...] = ()
