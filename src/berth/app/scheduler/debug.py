@@ -30,6 +30,7 @@ from berth.kube.wire_state import (
     StateCause,
     StateConfiguration,
     StateLevel,
+    StateMeta,
     StateTimings,
     StateVerdict,
 )
@@ -121,7 +122,7 @@ def state_of(state: State, configuration: Configuration, found: Served | None = 
         _verdict(plan.workloads[w].identity, verdict) for w, verdict in plan.verdicts.items()
     )  # fmt: skip
     return BerthState(
-        metadata=wire.ObjectMeta(name=configuration.leader_election.name),
+        metadata=StateMeta(configuration.leader_election.name),
         version=__version__,
         at=datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
         is_leader=leadership is None or leadership.is_leader(),

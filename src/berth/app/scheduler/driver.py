@@ -10,9 +10,11 @@ from collections.abc import Callable
 import msgspec
 
 from berth.actions.binding import Binder, Order, Outcome, Result
+from berth.actions.evicting import Evictor, Leave, Left
+from berth.model.snapshot import Snapshot
 from berth.model.workload import Workload
 from berth.scheduling.cycle import cycle
-from berth.scheduling.plan import Plan
+from berth.scheduling.plan import Plan, Rule
 from berth.scheduling.policy import Policy
 from berth.scheduling.tables import Tables
 from berth.sources.live.world import World
@@ -28,23 +30,26 @@ class Driver:
     """Decides as long as `leads` says so.
 
     `window_s`: how long a change is waited upon for others to join it; `most_s`: the longest that a burst is let
-    grow before it is decided upon. `told` gets each plan, after its binds were handed over.
+    grow before it is decided upon. `told` gets each plan with its snapshot, after its binds and evictions were handed
+    over, and the seconds that it took. Without an `evictor` nobody is asked to leave.
     """
 
     def __init__(
         self,
         world: World,
         binder: Binder,
+        evictor: Evictor | None = None,
         *,
         policy: Policy | None = None,
         leads: Callable[[], bool] = lambda: True,
-        told: Callable[[Plan], None] = lambda plan: None,
+        told: Callable[[Plan, Snapshot, float], None] = lambda plan, snapshot, seconds: None,
         window_s: float = 0.005,
         most_s: float = 0.05,
         now: Callable[[], float] = time.time,
     ) -> None:
         self._world = world
         self._binder = binder
+        self._evictor = evictor
         self._policy = policy or Policy()
         self._tables = Tables()
         self._leads = leads
@@ -54,7 +59,7 @@ class Driver:
         self._now = now
         self._wake = asyncio.Event()
         self._changes = 0
-        self.cycles = 0
+        self._had_waiting = True  # of the last plan: when nobody waits any more, that is told once
         world.on_change = self.wake
 
     def wake(self) -> None:
@@ -93,16 +98,38 @@ class Driver:
     async def _decide(self) -> float:
         """One cycle; its seconds of decision."""
         snapshot = self._world.snapshot(self._now())
-        if not snapshot.workloads:
+        if not snapshot.workloads and not self._had_waiting:
             return 0.0
+        self._had_waiting = bool(snapshot.workloads)
         began = time.perf_counter()
         plan = await asyncio.to_thread(cycle, snapshot, self._policy, self._tables)
         took = time.perf_counter() - began
-        self.cycles += 1
         sent = self._send(plan)
+        self._make_room(plan)
         log.debug("decided", extra={"seconds": round(took, 4), "binds": sent, "waiting": len(plan.verdicts)})
-        self._told(plan)
+        self._told(plan, snapshot, took)
         return took
+
+    def _make_room(self, plan: Plan) -> None:
+        """Hold the places that were won, and ask those who stand there to leave."""
+        if self._evictor is None:
+            return
+        for hold in plan.holds:
+            self._world.keep(hold)
+        self._evictor.submit([
+            Leave(
+                (e.allocation.namespace, e.allocation.name), e.allocation.uid, plan.workloads[e.beneficiary].identity,
+                e.rule is Rule.BeyondBudget,
+            )
+            for e in plan.evictions
+        ])  # fmt: skip
+
+    def asked_to_leave(self, left: Left) -> None:
+        """What became of an eviction. One that was refused makes the hold void: another way is looked for."""
+        if left.is_leaving:
+            return
+        log.info("eviction refused", extra={"pod": "/".join(left.leave.key), "said": left.message})
+        self._world.release(left.leave.beneficiary)
 
     def _send(self, plan: Plan) -> int:
         """Hand the binds over, workload by workload, as far as their pods are still there to be bound."""

@@ -103,6 +103,6 @@ def _read(annotations: Mapping[str, Any]) -> dict[str, Any]:
 def _without_nulls(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _without_nulls(below) for key, below in value.items() if below is not None}
-    if isinstance(value, list):
+    if isinstance(value, list | tuple):
         return [_without_nulls(one) for one in value]
     return value

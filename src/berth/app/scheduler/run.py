@@ -14,19 +14,27 @@ import uuid
 from contextlib import suppress
 
 from berth.actions.binding import Binder, Outcome
+from berth.actions.evicting import Evictor, Left
+from berth.actions.telling import Teller
 from berth.app.scheduler.configuration import Configured
 from berth.app.scheduler.driver import Driver
 from berth.app.scheduler.leader import Leadership, Terms
+from berth.app.scheduler.server import Server
 from berth.app.scheduler.tenure import SETTLE_S, Tenure
 from berth.kube.access import Access
 from berth.kube.client import Client
 from berth.kube.discover import Served, served
+from berth.model.snapshot import Snapshot
 from berth.model.topology import Level
+from berth.scheduling.plan import Plan
+from berth.scheduling.policy import Policy
 from berth.sources.live.follow import Follower
 from berth.sources.live.world import World
+from berth.views.metrics import Measures
 
 log = logging.getLogger("berth.scheduler")
 
+TELL_S = 2.0  # for what people are told; whoever leads next tells the rest
 DRAIN_S = 10.0  # for binds that are under way when the process is asked to end
 
 
@@ -70,9 +78,19 @@ class Scheduler:
         self.leadership = Leadership(client, _terms(configured, access)) if election.enabled else None
         self.tenure = Tenure(self.leadership, self.follower, self._begin)
         self.binder = Binder(client, self._heard, in_flight=value.clients.in_flight, may_write=self.tenure.may_write)
+        self.evictor = Evictor(client, self._left, may_write=self.tenure.may_write)
+        self.measures = Measures()
+        self.teller = Teller(
+            client, kinds, may_write=self.tenure.may_write, busy=lambda: self.binder.pending > 0,
+            schedulers=value.scheduler_names,
+        )  # fmt: skip
+        self.server = Server(value, self, client)
         self.driver = Driver(
             self.world,
             self.binder,
+            self.evictor if value.preemption.enabled else None,
+            policy=Policy(evicts=value.preemption.enabled, beyond_budgets=value.preemption.beyond_budgets),
+            told=self._told,
             leads=self.tenure.may_write,
             window_s=value.batch.window_ms / 1000,
             most_s=value.batch.most_ms / 1000,
@@ -86,23 +104,37 @@ class Scheduler:
                 await self.leadership.tried.wait()
                 if self.leadership.is_leader() and self.leadership.has_predecessor:
                     await asyncio.sleep(SETTLE_S)
+            tasks.create_task(self.server.run())
             tasks.create_task(self.follower.run())
             tasks.create_task(self.tenure.run())
             tasks.create_task(self.driver.run())
+            tasks.create_task(self.teller.run())
 
     async def close(self) -> None:
         """Send what was decided, give the Lease back."""
         await self.binder.close(drain_s=DRAIN_S)
+        await self.evictor.close()
+        await self.teller.close(TELL_S)
         if self.leadership is not None:
             await self.leadership.release()
 
-    def _begin(self) -> None:
+    async def _begin(self) -> None:
+        await self.teller.adopt()
         gc.collect()
         gc.freeze()  # what was listed stays; collecting it again and again would stop the loop
         self.driver.wake()
 
     def _heard(self, outcome: Outcome) -> None:
         self.driver.heard(outcome)
+        self.teller.heard(outcome)
+        self.measures.bound(outcome.result.name)
+
+    def _left(self, left: Left) -> None:
+        self.driver.asked_to_leave(left)
+
+    def _told(self, plan: Plan, snapshot: Snapshot, seconds: float) -> None:
+        self.measures.planned(plan, seconds)
+        self.teller.tell(plan, snapshot, self.world)
 
 
 def _terms(configured: Configured, access: Access) -> Terms:

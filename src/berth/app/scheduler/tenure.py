@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from berth.app.scheduler.leader import Leadership
 from berth.sources.live.follow import Follower
@@ -21,7 +21,7 @@ class Tenure:
     """
 
     def __init__(
-        self, leadership: Leadership | None, follower: Follower, begun: Callable[[], None]
+        self, leadership: Leadership | None, follower: Follower, begun: Callable[[], Awaitable[None]]
     ) -> None:
         self._leadership = leadership
         self._follower = follower
@@ -44,7 +44,7 @@ class Tenure:
         log.info("synced")
         leadership = self._leadership
         if leadership is None:
-            self._begin(0)
+            await self._begin(0)
             return
         while True:
             if leadership.is_leader() and leadership.epoch != self._epoch:
@@ -61,9 +61,9 @@ class Tenure:
                 await asyncio.sleep(SETTLE_S)
             await self._follower.refresh()
         if leadership.is_leader() and leadership.epoch == epoch:
-            self._begin(epoch)
+            await self._begin(epoch)
 
-    def _begin(self, epoch: int) -> None:
+    async def _begin(self, epoch: int) -> None:
         self._epoch = epoch
         log.info("decides", extra={"epoch": epoch})
-        self._begun()
+        await self._begun()

@@ -117,6 +117,8 @@ def _typed(world: World, kind: Kind) -> tuple[Callable[[Any], None], Callable[[t
             return world.put_claim, world.drop_claim
         case "PersistentVolume":
             return world.put_volume, named(world.drop_volume)
+        case "PodDisruptionBudget":
+            return world.put_budget, world.drop_budget
         case "GPUQueue":
             return world.put_queue, named(world.drop_queue)
         case "GPUTopology" | "Topology":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from berth.kube import wire, wire_queues
+from berth.kube import wire, wire_budgets, wire_queues
 
 
 class Kind(Struct, frozen=True):
@@ -31,6 +31,7 @@ NEEDED = (
 TYPED = (
     Kind("", "persistentvolumeclaims", "PersistentVolumeClaim", wire.PersistentVolumeClaim),
     Kind("", "persistentvolumes", "PersistentVolume", wire.PersistentVolume),
+    Kind("policy", "poddisruptionbudgets", "PodDisruptionBudget", wire_budgets.PodDisruptionBudget),
     Kind("berth.dev", "gpuqueues", "GPUQueue", wire_queues.GPUQueue),
     Kind("berth.dev", "gputopologies", "GPUTopology", wire_queues.Topology),
     Kind("kueue.x-k8s.io", "topologies", "Topology", wire_queues.Topology),

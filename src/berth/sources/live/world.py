@@ -16,13 +16,15 @@ from msgspec.structs import replace
 from berth.dialects.following import Following
 from berth.dialects.membership import Membership, Signature, signature
 from berth.dialects.objects import ObjectKey, group_of
-from berth.kube import wire, wire_queues
+from berth.kube import wire, wire_budgets, wire_queues
 from berth.model.cluster import Allocation
 from berth.model.gpus import GpuMapping
+from berth.model.hold import Hold
 from berth.model.snapshot import Snapshot
 from berth.model.topology import Level, Topology
 from berth.model.workload import Workload
 from berth.sources.assemble import levels_of, queues_of
+from berth.sources.budgets import budget_of
 from berth.sources.domains import Domains
 from berth.sources.inventory import Inventory, Key, PodRecord
 from berth.sources.live.assumed import Assumed
@@ -83,6 +85,7 @@ class World:
         self._made = Workloads(self._inventory, {}, Domains(Topology(), ()), doubts)
         self._refused: Refusals[Key] = Refusals(1.0, 300.0)
         self._off: dict[Key, GroupKey] = {}
+        self._holds: dict[str, Hold] = {}
         self._members: dict[Key, _Member] = {}
         self._groups: dict[GroupKey, _Group] = {}
         self._alike: dict[Signature, set[Key]] = {}
@@ -170,6 +173,18 @@ class World:
         self._inventory.volumes.pop(name, None)
         self._volumes_changed()
 
+    def put_budget(self, budget: wire_budgets.PodDisruptionBudget) -> None:
+        meta = budget.metadata or wire.NO_META
+        key = (meta.namespace or "default", meta.name or "")
+        found = budget_of(budget)
+        if found is None:
+            self._inventory.budgets.pop(key, None)
+        else:
+            self._inventory.budgets[key] = found
+
+    def drop_budget(self, key: Key) -> None:
+        self._inventory.budgets.pop(key, None)
+
     def put_queue(self, queue: wire_queues.GPUQueue) -> None:
         self._inventory.queues[(queue.metadata or wire.NO_META).name or ""] = queue
         self.on_change()
@@ -218,10 +233,20 @@ class World:
             self._off[key] = member.group
             self._dirty[member.group] = None
 
+    def keep(self, hold: Hold) -> None:
+        """Keep places for a workload, instead of those that it had."""
+        self._holds[hold.workload] = hold
+
+    def release(self, workload: str) -> None:
+        """Keep nothing for a workload (its identity) any more."""
+        if self._holds.pop(workload, None) is not None:
+            self.on_change()
+
     @property
     def changes_by_itself_s(self) -> float:
         """When a snapshot will differ although nothing was told; infinity where it will not."""
-        return min(self._refused.next_s if self._off else float("inf"), self._ground.next_s)
+        refused_s = self._refused.next_s if self._off else float("inf")
+        return min(refused_s, self._ground.next_s, *(hold.until_s for hold in self._holds.values()))
 
     def record(self, key: Key) -> PodRecord | None:
         member = self._members.get(key)
@@ -248,6 +273,8 @@ class World:
             queues=queues_of(self._inventory),
             topology=self._ground.topology,
             now_s=now_s,
+            budgets=tuple(self._inventory.budgets.values()),
+            holds=self._live_holds(now_s),
         )
 
     @property
@@ -348,6 +375,15 @@ class World:
             if key in self._held:
                 self._held[key] = self._made.allocation(member.record, member.group[1], member.membership)
         self.on_change()
+
+    def _live_holds(self, now_s: float) -> tuple[Hold, ...]:
+        """Holds whose time is not over, of workloads that wait."""
+        if self._holds:
+            waiting = {w.identity for w in self._waiting.values()}
+            for workload, hold in list(self._holds.items()):
+                if hold.until_s <= now_s or workload not in waiting:
+                    del self._holds[workload]
+        return tuple(self._holds.values())
 
     def _let_pass(self, now_s: float) -> None:
         """Refusals whose time is over."""
