@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from berth.kube.wire import ObjectMeta
-
 API_VERSION, KIND = "berth.dev/v1alpha1", "BerthState"
 
 
 class Part(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
     """Base of all."""
+
+
+class StateMeta(Part, frozen=True, gc=False):
+    name: str = ""
 
 
 class StateLevel(Part, frozen=True, gc=False):
@@ -65,7 +67,7 @@ class StateTimings(Part, frozen=True, gc=False):
 class BerthState(Part, frozen=True, gc=False, omit_defaults=False):
     api_version: str = API_VERSION
     kind: str = KIND
-    metadata: ObjectMeta | None = None
+    metadata: StateMeta = StateMeta()
     version: str = ""
     at: str = ""
     is_leader: bool = False

@@ -298,7 +298,8 @@ def _nodes(found: Found) -> Iterator[Check]:
         return
     readings = [read_node(node, (), found.mapping) for node in found.nodes]
     with_gpus = [r for r in readings if any(is_accelerator(name) and amount for name, amount in r.node.capacity)]
-    no_class = [r.node.name for r in with_gpus if not r.node.gpu_class]
+    # A class of which not even the memory is known satisfies no wish but that for any GPU.
+    no_class = [r.node.name for r in with_gpus if not (r.gpu_classes and r.gpu_classes[0].memory_bytes)]
     silent = [r.node.name for r in readings if r not in with_gpus and gpus_expected(r.node.labels)]
     if no_class:
         yield Check(
@@ -307,7 +308,7 @@ def _nodes(found: Found) -> Iterator[Check]:
         )  # fmt: skip
     if silent:
         yield Check(
-            "nodes", FINDING, f"{_nodes_have(silent, 'labels of GPUs and offer none')}: {some(silent)}",
+            "nodes", FINDING, f"{_nodes_have(silent, 'labels of GPUs and no GPU to offer')}: {some(silent)}",
             "See whether driver and device plugin run there.",
         )  # fmt: skip
     doubtful = [f"{r.node.name}: {problem}" for r in readings for problem in r.problems]
@@ -315,7 +316,7 @@ def _nodes(found: Found) -> Iterator[Check]:
         yield Check("nodes", FINDING, f"{counted(len(doubtful), 'value')} of nodes cannot be right: {some(doubtful)}")
     classes: dict[str, int] = {}
     for reading in with_gpus:
-        if reading.node.gpu_class:
+        if reading.node.name not in no_class:
             classes[reading.node.gpu_class] = classes.get(reading.node.gpu_class, 0) + 1
     if classes:
         told = ", ".join(f"{name} on {counted(number, 'node')}" for name, number in sorted(classes.items()))

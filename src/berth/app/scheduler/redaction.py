@@ -50,6 +50,7 @@ def typed(thing: msgspec.Struct) -> dict[str, Any]:
         meta["annotations"] = _read(meta["annotations"])
     status = found.get("status")
     if isinstance(status, dict):
+        status.pop("message", None)
         for condition in status.get("conditions") or ():
             condition.pop("message", None)
     return found
