@@ -48,8 +48,9 @@ class FakeKubelet:
     """Kubelets for all nodes that are annotated as fake (`kwok.x-k8s.io/node`), from `start` to `stop`.
 
     start_s, stop_s, run_s: seconds until a pod runs, that it takes to stop (never longer than its grace), and after
-    which it succeeds; a number, a function of the pod, or None for "until it is deleted". The annotations RUN_FOR
-    and EXIT_CODE go over run_s. `refuses_devices_first` gives GPUs that are short the words of the real kubelet's
+    which it succeeds; a number, a function of the pod, or None for "until it is deleted". The annotations RUN_FOR and
+    EXIT_CODE go over run_s. reject_s: seconds until a refused pod is Failed; a kubelet of 1.37 often takes ten, until
+    it writes all statuses again. `refuses_devices_first` gives GPUs that are short the words of the real kubelet's
     device manager, which looks before the sum of the node's resources is taken: UnexpectedAdmissionError instead of
     OutOfnvidia.com/gpu. `refuse` may give (reason, message) for a pod that the node would have room for,
     such as ("UnexpectedAdmissionError", "Allocate failed ...").
@@ -62,12 +63,14 @@ class FakeKubelet:
         start_s: Seconds = 0.0,
         stop_s: Seconds = 0.0,
         run_s: Seconds = None,
+        reject_s: Seconds = 0.0,
         refuses_devices_first: bool = False,
         refuse: Callable[[Object], tuple[str, str] | None] | None = None,
     ) -> None:
         self.rejections: list[Rejection] = []
         self.refuse = refuse
         self._access = access
+        self._reject_s = reject_s
         self._devices_first = refuses_devices_first
         self._start_s, self._stop_s, self._run_s = start_s, stop_s, run_s
         self._offers: dict[str, dict[str, int]] = {}  # by fake node
@@ -178,7 +181,11 @@ class FakeKubelet:
         name, namespace = pod["metadata"]["name"], pod["metadata"]["namespace"]
         self.rejections.append(Rejection(namespace, name, node, reason, message, time.time()))
         status = {"phase": "Failed", "reason": reason, "message": f"Pod was rejected: {message}"}
-        self._act(self._set_status(pod, status))
+        self._act(self._reject(pod, status))
+
+    async def _reject(self, pod: Object, status: Object) -> None:
+        await asyncio.sleep(_seconds(self._reject_s, pod) or 0.0)
+        await self._set_status(pod, status)
 
     def _short_of(self, asks: Mapping[str, int], node: str) -> tuple[str, str] | None:
         """What does not suffice. A device that the node does not know at all is let through, as in reality."""

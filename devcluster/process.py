@@ -37,7 +37,10 @@ class Identity:
     @property
     def is_alive(self) -> bool:
         fields = _stat(self.pid)
-        return fields is not None and fields[0] not in "ZX" and int(fields[19]) == self.started_ticks
+        if fields is None or int(fields[19]) != self.started_ticks:
+            return False
+        # The first thread of a killed process is a zombie before the others are gone, and with them its sockets.
+        return fields[0] not in "ZX" or _threads(self.pid) > 1
 
     def signal_group(self, number: int) -> None:
         """Send a signal to the process and what it started. Nothing happens where it is gone."""
@@ -74,7 +77,7 @@ class Process:
     @property
     def is_alive(self) -> bool:
         if self._child is not None:
-            self._child.poll()  # a child that ended stays a zombie until it is asked
+            return self._child.poll() is None
         return self.identity is not None and self.identity.is_alive
 
     def start(self, command: Sequence[str], environment: dict[str, str] | None = None) -> None:
@@ -126,6 +129,13 @@ class Process:
             return "\n".join(self.log.read_text(errors="replace").splitlines()[-count:])
         except OSError:
             return "(no log)"
+
+
+def _threads(pid: int) -> int:
+    try:
+        return len(list(Path(f"/proc/{pid}/task").iterdir()))
+    except OSError:
+        return 0
 
 
 def _stat(pid: int) -> list[str] | None:

@@ -207,6 +207,26 @@ def test_a_deleted_pod_takes_its_time_but_not_longer_than_its_grace(cluster, adm
     admin.until(lambda: phase_of(admin, namespace, "next") == "Running", 5, "the room is free again")
 
 
+def test_the_kubelet_can_refuse_devices_as_the_device_manager_does_and_late(
+    cluster, admin, namespace, make_nodes, run_kubelet
+):
+    run_kubelet(refuses_devices_first=True, reject_s=0.5)
+    make_nodes(1)
+    admin.create_all([gpu_pod("six", namespace, 6), gpu_pod("three", namespace, 3)])
+    admin.bind(namespace, "six", "n00000")
+    admin.until(lambda: phase_of(admin, namespace, "six") == "Running", 5)
+    admin.bind(namespace, "three", "n00000")
+    time.sleep(0.3)
+    assert phase_of(admin, namespace, "three") == "Pending"
+    admin.until(lambda: phase_of(admin, namespace, "three") == "Failed", 5)
+    refused = pod_of(admin, namespace, "three")["status"]
+    assert refused["reason"] == "UnexpectedAdmissionError"
+    assert refused["message"] == (  # word for word what test_real_kubelet.py sees
+        "Pod was rejected: Allocate failed due to requested number of devices unavailable for nvidia.com/gpu. "
+        "Requested: 3, Available: 2, which is unexpected"
+    )
+
+
 def test_a_pod_can_be_refused_for_another_reason_and_ended_by_hand(cluster, admin, namespace, make_nodes, run_kubelet):
     broken = ("UnexpectedAdmissionError", "Allocate failed due to no devices, which is unexpected")
     kubelet = run_kubelet(refuse=lambda pod: broken if pod["metadata"]["name"] == "unlucky" else None)
