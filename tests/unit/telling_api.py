@@ -241,12 +241,14 @@ class FakeWorld:
     pods: dict[tuple[str, str], Pod] = field(default_factory=dict)
     assumed: dict[tuple[str, str], str] = field(default_factory=dict)
     members: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
+    objects: dict[str, Any] = field(default_factory=dict)  # API version and uid of a workload's object
 
     def record(self, key: tuple[str, str]) -> Pod | None:
         return self.pods.get(key)
 
-    def members_of(self, workload: Workload) -> Iterable[tuple[Pod, None]]:
-        return [(self.pods[key], None) for key in self.members.get(workload.identity, ()) if key in self.pods]
+    def members_of(self, workload: Workload) -> Iterable[tuple[Pod, Any]]:
+        of = self.objects.get(workload.identity)
+        return [(self.pods[key], of) for key in self.members.get(workload.identity, ()) if key in self.pods]
 
 
 GPU = PodClass(requests=(("nvidia.com/gpu", 8),))
@@ -299,10 +301,13 @@ class Cluster:
     def create(self, *workloads: Workload, group: Mapping[str, Any] | None = None) -> None:
         """The pods of a workload, and its group object, on the API server and in the world."""
         for w in workloads:
+            self.world.objects[w.identity] = w
             if w.kind == "PodGroup":
                 path = f"/apis/{w.api_version}/namespaces/{w.namespace}/podgroups/{w.name}"
                 meta = {"uid": w.uid, "generation": 1}
-                self.api.put(path, {"apiVersion": w.api_version, "kind": "PodGroup", "metadata": meta, **(group or {})})
+                if self.api.objects.get(path, {}).get("metadata", {}).get("uid") != w.uid:
+                    made = {"apiVersion": w.api_version, "kind": "PodGroup", "metadata": meta, **(group or {})}
+                    self.api.put(path, made)
             for names in w.pods:
                 for name in names:
                     key = (w.namespace, name)

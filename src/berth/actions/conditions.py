@@ -34,6 +34,8 @@ NODE_WOULD_HELP: dict[Reason, bool] = {
     Reason.Fragmented: True,
     Reason.TopologyFragmented: True,
     Reason.PodsInTheWay: True,
+    Reason.BehindReservation: True,
+    Reason.MakingRoom: False,  # its place is coming free
     Reason.QuotaExceeded: False,
     Reason.LimitExceeded: False,
     Reason.Gated: False,

@@ -47,11 +47,8 @@ class Fenced:
     async def patch(self, path: str, body: bytes, kind: PatchKind = "merge") -> bytes:
         return await self._send("PATCH", path, body, PATCHES[kind], {"fieldManager": MANAGER})
 
-    async def delete(self, path: str, uid: str = "") -> bytes:
-        options: dict[str, Any] = {"apiVersion": "v1", "kind": "DeleteOptions"}
-        if uid:
-            options["preconditions"] = {"uid": uid}
-        return await self._send("DELETE", path, msgspec.json.encode(options))
+    async def delete(self, path: str) -> bytes:
+        return await self._send("DELETE", path, msgspec.json.encode({"apiVersion": "v1", "kind": "DeleteOptions"}))
 
     async def _send(
         self, verb: str, path: str, body: bytes, content_type: str = JSON, params: Mapping[str, str] | None = None

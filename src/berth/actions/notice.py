@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from msgspec import Struct
 
-from berth.actions.subjects import SubjectKey
+from berth.actions.subjects import SubjectKey, group_path
 from berth.actions.verdicts import Place
 from berth.dialects.conditions import Fate, State
 from berth.kube import wire_verdict as wire
@@ -60,6 +60,9 @@ class Notice:
         """What the latest plan says of it."""
         said = Said(workload.uid, verdict, place)
         before = self.now if self.state is State.Waiting else None
+        if self.workload is not None and self.workload.uid != workload.uid:
+            self.placed = self.group_told = None  # that was another one
+            self.event_code = ""
         self.workload, self.state = workload, State.Waiting
         if before is None or before.uid != said.uid or (before.verdict.answer, before.code) != (
             verdict.answer, said.code,
@@ -91,6 +94,8 @@ class Notice:
     @property
     def owes_group(self) -> bool:
         """Its group is to be told that it was placed, or that what it says is no longer true."""
+        if self.workload is None or not group_path(self.workload):
+            return False
         return self.placed is not None or (self.state is State.Gone and self.group_told is not None)
 
     @property

@@ -257,14 +257,15 @@ class Outbox:
         self.counts["failed"] += 1
         now, slot = self._clock(), (lane.slot, item)
         tries = self._failures.get(slot, (0, 0.0))[0] + 1
-        first, longest = _BUSY_S if error.is_retriable else _REFUSED_S
+        is_passing = error.is_retriable or error.is_conflict
+        first, longest = _BUSY_S if is_passing else _REFUSED_S
         pause = max(min(first * 2 ** min(tries - 1, 16), longest), error.retry_after_s or 0.0)
         log.info("a write was refused", extra={"lane": lane.name, "item": str(item), "said": error.sentence})
         lane.forbidden = lane.forbidden + 1 if error.is_forbidden or error.is_unauthorized else 0
         if lane.forbidden >= _FORBIDDEN:
             log.warning("no right to write", extra={"lane": lane.name, "said": error.message})
             lane.forbidden, lane.closed_until = 0, now + _REFUSED_S[0]
-        if lane.is_lossy and not error.is_retriable:
+        if lane.is_lossy and not is_passing:
             self.counts[f"{lane.name}_dropped"] += 1
             return
         self._failures[slot] = (tries, now + pause)

@@ -10,6 +10,7 @@ from berth.actions import conditions
 from berth.actions.conditions import PodSaid
 from berth.actions.subjects import PodKey, Pods, stamp
 from berth.actions.writing import Writing
+from berth.model.hold import Hold
 from berth.model.reasons import Verdict
 from berth.model.workload import Workload
 
@@ -126,7 +127,7 @@ class PodNotices:
         if after == before:
             pod.said = after
             return
-        there = await self._writing.write_pod(key, conditions.change(before, after, said))
+        there = await self._writing.write_pod(key, record.uid, conditions.change(before, after, said))
         if there is None:
             if self._pods.get(key) is pod:
                 del self._pods[key]
@@ -134,18 +135,19 @@ class PodNotices:
         pod.said = after
         if there.spec.node_name and code:
             # The bind arrived first, and what it said has just been overwritten.
-            await self._writing.write_pod(key, conditions.bound_after_all(record.uid, stamp(self._now())))
+            body = conditions.bound_after_all(record.uid, stamp(self._now()))
+            await self._writing.write_pod(key, record.uid, body)
         elif pod.why is not why:
             self._add(key, 0.0)
 
 
-def kept_nodes(holds: Iterable[Any], waiting: Iterable[Workload]) -> dict[PodKey, tuple[str, float]]:
+def kept_nodes(holds: Iterable[Hold], waiting: Iterable[Workload]) -> dict[PodKey, tuple[str, float]]:
     """The pods that holds are for, in the order in which they wait: (node, until)."""
-    by_identity = {w.identity: w for w in waiting}
+    by_identity = {hold.workload: hold for hold in holds}
     kept: dict[PodKey, tuple[str, float]] = {}
-    for hold in holds:
-        workload = by_identity.get(hold.workload)
-        if workload is None or (hold.uid and workload.uid and hold.uid != workload.uid):
+    for workload in waiting if by_identity else ():
+        hold = by_identity.get(workload.identity)
+        if hold is None or (hold.uid and workload.uid and hold.uid != workload.uid):
             continue
         names = {s.name: list(own) for s, own in zip(workload.pod_sets, workload.pods, strict=False)}
         for place in hold.places:

@@ -1,45 +1,77 @@
-"""A workload that was asked to leave for another: what both are told, and what the victim's Verdict remembers."""
+"""Workloads that are asked to leave for another: what they are told, and what their Verdict remembers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from msgspec import Struct
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 
 from berth.actions.events import PREEMPTING, Event
-from berth.actions.subjects import Reference, SubjectKey
+from berth.actions.subjects import PodKey, Pods, Reference, SubjectKey, object_of, shown_on
 from berth.base.units import counted
 from berth.kube import wire_verdict as wire
+from berth.model.cluster import Allocation
+from berth.model.workload import Workload
+from berth.scheduling.plan import Plan
+
+PREEMPTED = "Preempted"
 
 
-class Preempted(Struct, frozen=True):
-    """`pods` of `victim` were asked to leave `sentence` ("for a workload of higher priority").
+@dataclass(slots=True)
+class Departure:
+    """Pods of one workload that are asked to leave for another, until each request has been answered.
 
-    `victim_on` and `winner_on` are the objects on which each is told. `lost_gpu_s`: work lost, in GPU-seconds.
+    `pods` by the GPU hours that are lost with each; `gone` those that do leave.
     """
 
     victim: SubjectKey
     victim_on: Reference
-    winner: SubjectKey
-    winner_on: Reference
-    pods: int
-    sentence: str
-    lost_gpu_s: int = 0
-    reason: str = "Preempted"
+    winner: Workload
+    why: str
+    pods: dict[PodKey, float] = field(default_factory=dict)
+    gone: list[PodKey] = field(default_factory=list)
+    left: int = 0
 
-    def events(self) -> Iterator[Event]:
-        """One on each side. Whom it was for, or who left, is named within one namespace only."""
-        same = self.victim[1] == self.winner[1]
-        asked = f"{counted(self.pods, 'pod')} asked to leave"
-        winner = f" ({self.winner[0]} {self.winner[2]})" if same else ""
-        yield Event(
-            self.victim_on, self.reason, f"{asked} {self.sentence}{winner}", PREEMPTING, True,
-            self.winner_on if same else None,
-        )  # fmt: skip
-        victim = f" of {self.victim[0]} {self.victim[2]}" if same else " of another namespace"
-        note = f"{counted(self.pods, 'pod')}{victim} asked to leave for it"
-        yield Event(self.winner_on, "MakingRoom", note, PREEMPTING, related=self.victim_on if same else None)
+    @property
+    def sentence(self) -> str:
+        """`2 pods asked to leave: it has lower priority and stands where room is needed`."""
+        return f"{counted(len(self.gone), 'pod')} asked to leave: {self.why}"
+
+    def event(self) -> Event:
+        """On the victim; the winner's own reason is MakingRoom. It is named within one namespace only."""
+        same = self.victim[1] == self.winner.namespace
+        note = f"{self.sentence}; {self.winner.kind} {self.winner.name} gets its place" if same else self.sentence
+        return Event(self.victim_on, PREEMPTED, note, PREEMPTING, True, object_of(self.winner) if same else None)
 
     def as_eviction(self, at: str) -> wire.Eviction:
-        return wire.Eviction(at, self.reason, f"{counted(self.pods, 'pod')} asked to leave {self.sentence}", self.pods,
-                             self.lost_gpu_s)  # fmt: skip
+        lost_s = round(sum(self.pods[key] for key in self.gone) * 3600)
+        return wire.Eviction(at, PREEMPTED, self.sentence, len(self.gone), lost_s)
+
+
+def departures(plan: Plan, world: Pods) -> Iterable[Departure]:
+    """Who is asked to leave by a plan, by victim and by whom it is for."""
+    found: dict[tuple[str, int], Departure] = {}
+    for eviction in plan.evictions:
+        allocation = eviction.allocation
+        group = (allocation.workload_identity, eviction.beneficiary)
+        one = found.get(group)
+        if one is None:
+            victim, victim_on = _victim(allocation, world)
+            winner = plan.workloads[eviction.beneficiary]
+            one = found[group] = Departure(victim, victim_on, winner, eviction.rule.value)
+        one.pods[allocation.namespace, allocation.name] = eviction.gpu_hours
+        one.left += 1
+    return found.values()
+
+
+def _victim(held: Allocation, world: Pods) -> tuple[SubjectKey, Reference]:
+    """The workload that a pod belongs to, and its object: the pod itself where there is none."""
+    pod = Reference("v1", "Pod", held.namespace, held.name, held.uid)
+    namespace, _, name = held.workload.partition("/")
+    if not name or held.workload_kind == "Pod":
+        return ("Pod", held.namespace, held.name), pod
+    workload = Workload(name, (), namespace, held.workload_kind)
+    for _, membership in world.members_of(workload):
+        api_version, uid = membership.api_version, membership.uid
+        known = Workload(name, (), namespace, held.workload_kind, api_version=api_version, uid=uid)
+        return (held.workload_kind, namespace, name), shown_on(known, world) or pod
+    return (held.workload_kind, namespace, name), pod

@@ -77,7 +77,7 @@ class QueueStatuses:
                 await self._client.patch(f"{path}/status", body)
                 self._counts["queues_written"] += 1
         except ApiError as error:
-            if not (error.is_not_found or error.is_conflict):
+            if not error.is_not_found:
                 raise
 
     def _stop(self) -> None:

@@ -19,17 +19,19 @@ from berth.actions.adoption import left_by_others
 from berth.actions.binding import Outcome, Result
 from berth.actions.conditions import node_would_help
 from berth.actions.events import Event, Events
+from berth.actions.evicting import Left
 from berth.actions.fence import Fenced, Sender
 from berth.actions.notice import Notice, Said
 from berth.actions.outbox import IN_FLIGHT, Bucket, Lane, Outbox
 from berth.actions.placing import Placing, World, placings
 from berth.actions.pods import PodNotices, kept_nodes
-from berth.actions.preempting import Preempted
+from berth.actions.preempting import Departure, departures
 from berth.actions.queue_status import listed_namespaces, payer
 from berth.actions.queues import QueueStatuses
 from berth.actions.subjects import PodKey, SubjectKey, group_path, key_of, object_of, shown_on, stamp
 from berth.actions.verdicts import MOST_AHEAD, Place
 from berth.actions.writing import Writing
+from berth.base.units import counted
 from berth.dialects.conditions import Fate, State
 from berth.kube import wire_verdict as wire
 from berth.kube.discover import Served
@@ -43,7 +45,9 @@ from berth.scheduling.plan import Plan
 VERDICT, CLEAR, GROUP, POD, REFRESH, QUEUE, EVENT = "verdict", "clear", "group", "pod", "refresh", "queue", "event"
 _PATIENCE_S = 0.2  # so old is a verdict that is written while binds are under way
 _EVICTIONS = 4096  # remembered, for the Verdicts of workloads that wait again
+_GROUP_S = 5.0  # a Verdict goes after its group has been told, or when that takes longer
 _UNKNOWN = Place("", 0, -1)  # numbers that differ from all others
+_UNHEARD = (State.Waiting, "")  # what a group was told by an earlier leader
 
 
 class Teller:
@@ -93,6 +97,7 @@ class Teller:
         self._world: World | None = None
         self._notices: dict[SubjectKey, Notice] = {}
         self._placings: dict[PodKey, Placing] = {}
+        self._departures: dict[PodKey, Departure] = {}
         self._evicted: dict[SubjectKey, wire.Eviction] = {}
         # The last plan, as far as it is compared with the next.
         self._is_first = True
@@ -113,13 +118,18 @@ class Teller:
         self._queue_statuses.forget()
         self._notices.clear()
         self._placings.clear()
+        self._departures.clear()
         self._is_first = True
         left = await left_by_others(self._client, self._schedulers, self._writing.has_verdicts)
         for found in left.verdicts:
             workload, meta = found.workload or wire.WorkloadReference(), found.metadata or wire.VerdictMeta()
             key = (workload.kind, meta.namespace, workload.name)
             if verdicts.name_of(key) == meta.name:
-                self._notices[key] = Notice(key, state=State.Gone, has_object=True, there=found)
+                of = Workload(
+                    workload.name, (), meta.namespace, workload.kind, api_version=workload.api_version or "",
+                    uid=workload.uid or "",
+                )  # fmt: skip
+                self._notices[key] = Notice(key, of, State.Gone, has_object=True, there=found, group_told=_UNHEARD)
         self._pods.adopt(left.pods)
 
     def tell(self, plan: Plan, snapshot: Snapshot, world: World) -> None:
@@ -128,12 +138,15 @@ class Teller:
         now = self._clock()
         for placing in placings(plan, world):
             self._take_placing(placing)
+        for departure in departures(plan, world):
+            self._departures.update(dict.fromkeys(departure.pods, departure))
         waiting = [plan.workloads[i] for i in plan.verdicts]
         said = list(plan.verdicts.values())
         if self._has_changed(waiting, said, snapshot.queues):
             self._take_waiting(waiting, said, snapshot, now)
             self._waiting, self._verdicts, self._queues = waiting, said, snapshot.queues
-        self._pods.keep(kept_nodes(getattr(plan, "holds", ()), waiting), snapshot.now_s)
+        holds = {hold.workload: hold for hold in (*snapshot.holds, *plan.holds)}
+        self._pods.keep(kept_nodes(holds.values(), waiting), snapshot.now_s)
         if self._is_first:
             self._pods.confirm()
         self._is_first = self._has_failed = False
@@ -155,10 +168,17 @@ class Teller:
             self._finish(placing)
             self._outbox.kick()
 
-    def preempted(self, one: Preempted) -> None:
-        """Pods were asked to leave for others: told on both sides, and on the victim's Verdict when it waits again."""
-        for event in one.events():
-            self._outbox.add(EVENT, event)
+    def asked_to_leave(self, left: Left) -> None:
+        """What became of an eviction: an event on the victim, and on its Verdict once it waits again."""
+        one = self._departures.pop(left.leave.key, None)
+        if one is None:
+            return
+        one.left -= 1
+        if left.is_leaving:
+            one.gone.append(left.leave.key)
+        if one.left or not one.gone:
+            return
+        self._outbox.add(EVENT, one.event())
         self._evicted.pop(one.victim, None)
         self._evicted[one.victim] = one.as_eviction(stamp(self._now()))
         if len(self._evicted) > _EVICTIONS:
@@ -248,13 +268,28 @@ class Teller:
             self._end(notice, State.Placed)
 
     def _end(self, notice: Notice, state: State) -> None:
-        """It waits no more."""
+        """It waits no more. The Verdict goes last: by it the next leader knows what is still to be told."""
         if notice.state is State.Placed and state is State.Gone:
             return
         notice.state, notice.now = state, None
-        if notice.workload is not None:
-            self._pods.forget(notice.workload)
-        self._outbox.add(CLEAR, notice.key)
+        if notice.workload is None:
+            return
+        self._pods.forget(notice.workload)
+        is_grouped = bool(group_path(notice.workload))
+        if is_grouped and notice.there is not None and notice.placed is None and (count := self._running(notice)):
+            said = f"{counted(count, 'pod')} placed"
+            notice.placed = Fate(State.Placed, stamp(self._now()), message=said, has_begun=True, pods=count)
+        if is_grouped and notice.owes_group:
+            self._outbox.add(GROUP, notice.key)
+            self._outbox.add(CLEAR, notice.key, self._clock() + _GROUP_S)
+        else:
+            self._outbox.add(CLEAR, notice.key)
+
+    def _running(self, notice: Notice) -> int:
+        """How many pods of a workload have a node."""
+        if self._world is None or notice.workload is None:
+            return 0
+        return sum(1 for pod, _ in self._world.members_of(notice.workload) if pod.node and not pod.has_ended)
 
     # ---- what follows from it
 
@@ -316,8 +351,9 @@ class Teller:
         body = verdicts.said_of(workload, said.verdict, said.place, notice.since_s, self._now(), evicted)
         is_there = there is not None and not verdicts.news(body, there)
         if not is_there:
-            await self._writing.write_verdict(notice.key, body, object_of(workload), notice.has_object)
-            notice.has_object = True
+            # Before the answer: until it has come, and where none comes, it may be there.
+            before, notice.has_object = notice.has_object, True
+            await self._writing.write_verdict(notice.key, body, object_of(workload), before)
         elif there is not None and verdicts.differs(body, there):
             said = Said(said.uid, said.verdict, _UNKNOWN)
         if evicted is not None:
@@ -335,10 +371,7 @@ class Teller:
         notice.has_object, notice.there, notice.told = False, None, None
         if notice.now is not None:  # it has come again meanwhile
             self._schedule(notice)
-        elif notice.owes_group:
-            self._outbox.add(GROUP, item)
-        elif self._notices.get(item) is notice:
-            del self._notices[item]
+        self._drop(notice)
 
     async def _write_group(self, item: Any) -> None:
         """The status of the group, until it says what is true when the write has come back."""
@@ -355,16 +388,23 @@ class Teller:
                 break
             if after == notice.group_told and after is not None and placed is None:
                 break
-            await self._writing.tell_group(path, notice.workload.uid, fate)
-            notice.group_told = after
-            if notice.placed is placed:
-                notice.placed = None
-        if notice is not None and notice.is_over and self._notices.get(item) is notice:
-            del self._notices[item]
+            uid = notice.workload.uid
+            await self._writing.tell_group(path, uid, fate)
+            if notice.workload.uid == uid:
+                notice.group_told = after
+                if notice.placed is placed:
+                    notice.placed = None
+        if notice is not None and notice.state is not State.Waiting:
+            if notice.has_object:
+                self._outbox.add(CLEAR, item)
+            self._drop(notice)
+
+    def _drop(self, notice: Notice) -> None:
+        if notice.is_over and self._notices.get(notice.key) is notice:
+            del self._notices[notice.key]
 
     def _fate(self, notice: Notice, told: Said) -> Fate:
-        reason, world, workload = told.verdict.reason, self._world, notice.workload
-        members = world.members_of(workload) if world is not None and workload is not None else ()
+        reason = told.verdict.reason
         return Fate(
             State.Waiting,
             stamp(self._now()),
@@ -372,7 +412,7 @@ class Teller:
             told.verdict.message,
             node_would_help=node_would_help(reason),
             lacks_pods=reason is Reason.WaitingForGang,
-            has_begun=any(pod.node and not pod.has_ended for pod, _ in members),
+            has_begun=self._running(notice) > 0,
         )
 
     async def _write_event(self, item: Any) -> None:

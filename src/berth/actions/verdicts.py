@@ -76,7 +76,7 @@ def said_of(
         pods=sum(s.min_count for s in workload.pod_sets),
         gpus=f"{milli}m" if milli % 1000 else str(milli // 1000),
         reason=cause.reason.name if cause else None,
-        sentence=(_cut(cause.sentence, _SENTENCE) or cause.reason.summary) if cause else None,
+        sentence=_sentence(cause) if cause else None,
         causes=tuple(_cause(c) for c in verdict.causes[:_CAUSES]) or None,
         unlock=_lines(unlock, _UNLOCKS),
         position=place.position,
@@ -139,7 +139,7 @@ def _reference(workload: Workload) -> wire.WorkloadReference:
 def _cause(cause: Cause) -> wire.CauseSaid:
     return wire.CauseSaid(
         reason=cause.reason.name,
-        sentence=_cut(cause.sentence, _SENTENCE),
+        sentence=_sentence(cause),
         need=cause.need,
         have=cause.have,
         unit=_cut(cause.unit, 63) or None,
@@ -153,6 +153,10 @@ def _cause(cause: Cause) -> wire.CauseSaid:
         or None,
         proven=None if cause.proven else False,
     )
+
+
+def _sentence(cause: Cause) -> str:
+    return _cut(cause.sentence, _SENTENCE) or cause.reason.summary
 
 
 def _lines(lines: Sequence[str], most: int) -> tuple[str, ...] | None:

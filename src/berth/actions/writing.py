@@ -55,11 +55,11 @@ class Writing:
                 return
         raise ApiError(409, "Conflict", "the Verdict comes and goes", verb="PATCH", path=wire.path(namespace, name))
 
-    async def remove_verdict(self, namespace: str, name: str, uid: str = "") -> None:
+    async def remove_verdict(self, namespace: str, name: str) -> None:
         try:
-            await self._client.delete(wire.path(namespace, name), uid)
+            await self._client.delete(wire.path(namespace, name))
         except ApiError as error:
-            if not (error.is_not_found or error.is_conflict):  # gone already, or made anew by somebody else
+            if not error.is_not_found:
                 raise
         else:
             self.counts["verdicts_removed"] += 1
@@ -111,14 +111,24 @@ class Writing:
 
     # ---- pods
 
-    async def write_pod(self, key: PodKey, body: bytes) -> PodThere | None:
+    async def write_pod(self, key: PodKey, uid: str, body: bytes) -> PodThere | None:
         """The pod as it is after the patch; None where it is gone or another one."""
+        path = pod_path(key)
         try:
-            answer = await self._client.patch(f"{pod_path(key)}/status", body, "strategic")
+            answer = await self._client.patch(f"{path}/status", body, "strategic")
         except ApiError as error:
-            # A uid that differs is a conflict, or in a status that cannot be changed, invalid.
-            if error.is_not_found or error.is_conflict:
+            if error.is_not_found or (error.is_conflict and not await self._is_still(path, uid)):
                 return None
             raise
         self.counts["pods_written"] += 1
         return conditions.pod_in(answer)
+
+    async def _is_still(self, path: str, uid: str) -> bool:
+        """The object of that path is the one with this uid: a conflict was about something else."""
+        try:
+            meta = (await self._client.get(path)).get("metadata")
+        except ApiError as error:
+            if error.is_not_found:
+                return False
+            raise
+        return isinstance(meta, dict) and meta.get("uid") == uid
