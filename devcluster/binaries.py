@@ -116,7 +116,7 @@ def _build_components(go: str, folder: Path, kubernetes: str) -> None:
     if not (HERE / "components" / modules).exists():
         raise MissingBinaries(
             f"Kubernetes {kubernetes} is not pinned: there is no devcluster/components/{modules}. "
-            f"`python -m devcluster pin {kubernetes}` writes it."
+            f"`python -m devcluster pin --kubernetes {kubernetes}` writes it."
         )
     major, minor, _ = kubernetes.split(".", 2)
     stamp = f"-X {_VERSION_PACKAGE}.gitVersion=v{kubernetes} "
