@@ -277,6 +277,18 @@ def test_a_json_patch_is_not_sent_again_and_a_review_is() -> None:
     live(story)
 
 
+def test_attempts_are_bounded_in_time() -> None:
+    async def story(server: StandIn, client: Client) -> None:
+        server.on(POD, refused(503, "ServiceUnavailable", headers={"Retry-After": "0.2"}))
+        began_s = time.monotonic()
+        with pytest.raises(ApiError):
+            await client.request("GET", POD, timeout_s=0.5, most_attempts=100)
+        assert time.monotonic() - began_s < 1.0
+        assert len(server.seen) > 1
+
+    live(story)
+
+
 def test_attempts_are_bounded() -> None:
     async def story(server: StandIn, client: Client) -> None:
         server.on(POD, refused(503, "ServiceUnavailable"))
@@ -339,6 +351,8 @@ def test_requests_in_flight_are_bounded_and_a_lease_goes_first() -> None:
         server.on(
             "/apis/coordination.k8s.io/v1/namespaces/berth/leases/l", Answer({"metadata": {"resourceVersion": "1"}})
         )
+        for _ in range(10):
+            await read_lease(client, "berth", "l")
         binds = asyncio.gather(*(client.bind("team", "a", "u", None, "n") for _ in range(200)))
         await asyncio.sleep(0.05)
         assert client.in_flight == 64

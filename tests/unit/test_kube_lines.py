@@ -57,6 +57,10 @@ class Echo(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = transport
+        self.is_lost = False
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self.is_lost = True
 
     def data_received(self, data: bytes) -> None:
         self.got.append(data)
@@ -231,6 +235,7 @@ def test_a_late_answer_is_not_taken_for_the_next() -> None:
         given_up.cancel()
         await asyncio.sleep(0)
         assert (await posted(lanes, "/next")).body == b"mine"
+        assert [each.is_lost for each in served] == [True, False]
 
     answers = iter([[b""] * 50 + [answer_of(b"not mine", None)], [answer_of(b"mine", None)]])
     with_server(lambda: Echo([next(answers)]), story)

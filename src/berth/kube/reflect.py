@@ -349,9 +349,7 @@ class Reflector(Generic[T]):
         if identity is None or not identity.name:
             return
         key = _key(identity)
-        if self._seen is not None:
-            self._seen.discard(key)
-        else:
+        if self._seen is None:
             self._advance(identity.resource_version)
         if self._known.pop(key, None) is not None:
             changes.append(Change("gone", key))
