@@ -55,7 +55,7 @@ _TELLING = (
     "replica-type",
 )
 _PER_POD = ("job-index", "replica-index", "restart-attempt", "job-key", "job-global-index", "task-index",
-            "last-checkpoint")  # fmt: skip
+            "last-checkpoint", "berth.dev/decision")  # fmt: skip
 
 
 OwnerKey = tuple[str, tuple[OwnerRef, ...]]

@@ -211,6 +211,7 @@ class PodStatus(Wire, frozen=True, gc=False):
     phase: Text = None
     reason: Text = None
     message: Text = None
+    nominated_node_name: Text = None
     start_time: Text = None
 
 

@@ -64,6 +64,7 @@ class PodRecord(Struct, frozen=True, gc=False):
     ends_s: float = 0.0  # by when, where it is being deleted
     grace_s: float = GRACE_S
     preempts: bool = True
+    nominated: str = ""  # the node that it has been promised
 
     @property
     def waits(self) -> bool:
@@ -202,6 +203,7 @@ class Inventory:
             seconds(meta.deletion_timestamp),
             GRACE_S if spec.termination_grace_period_seconds is None else spec.termination_grace_period_seconds,
             spec.preemption_policy != NEVER,
+            self.share(status.nominated_node_name or ""),
         )
 
     def _pairs(self, labels: wire.Labels) -> Pairs:

@@ -7,8 +7,6 @@ import logging
 import time
 from collections.abc import Callable
 
-import msgspec
-
 from berth.actions.binding import Binder, Order, Outcome, Result
 from berth.actions.evicting import Evictor, Leave, Left
 from berth.model.snapshot import Snapshot
@@ -17,11 +15,12 @@ from berth.scheduling.cycle import cycle
 from berth.scheduling.plan import Plan, Rule
 from berth.scheduling.policy import Policy
 from berth.scheduling.tables import Tables
+from berth.sources.live.decisions import written
+from berth.sources.live.promises import WHOLE_WITHIN_S
 from berth.sources.live.world import World
 
 log = logging.getLogger("berth.scheduler")
 
-DECISION = "berth.dev/decision"  # on the first bound pod of a gang: where all of it goes
 _FOREVER_S = 86_400.0
 _REST = 3.0  # times the length of the last cycle that pass before the next at the least
 
@@ -106,6 +105,7 @@ class Driver:
         took = time.perf_counter() - began
         sent = self._send(plan)
         self._make_room(plan)
+        self._give_back(plan, snapshot.now_s)
         log.debug("decided", extra={"seconds": round(took, 4), "binds": sent, "waiting": len(plan.verdicts)})
         self._told(plan, snapshot, took)
         return took
@@ -124,6 +124,24 @@ class Driver:
             for e in plan.evictions
         ])  # fmt: skip
 
+    def _give_back(self, plan: Plan, now_s: float) -> None:
+        """Gangs that were decided and could not be made whole in time leave the places that they hold for nothing."""
+        if self._evictor is None or not self._world.promises.unfinished:
+            return
+        for w in plan.verdicts:
+            workload = plan.workloads[w]
+            since_s = self._world.promises.unfinished.get(workload.identity)
+            if since_s is None or now_s - since_s < WHOLE_WITHIN_S or not sum(s.min_count for s in workload.pod_sets):
+                continue
+            bound = [r for r, _ in self._world.members_of(workload) if r.node and not r.has_ended and not r.is_ending]
+            why_not = self._world.lost_for_good(bound)
+            log.warning("a gang could not be made whole", extra={
+                "workload": workload.identity, "bound": len(bound), "kept": why_not or "no, its pods are made again",
+            })  # fmt: skip
+            self._world.promises.unfinished[workload.identity] = now_s  # not again at once
+            if not why_not:
+                self._evictor.submit([Leave(r.key, r.uid, workload.identity) for r in bound])
+
     def asked_to_leave(self, left: Left) -> None:
         """What became of an eviction. One that was refused makes the hold void: another way is looked for."""
         if left.is_leaving:
@@ -141,7 +159,8 @@ class Driver:
                 record = self._world.assume(key, node)
                 if record is not None:
                     orders.append(Order(key, record.uid, node))
-            self._binder.submit(orders, decision_of(orders))
+            decision = written((order.key[1], order.node) for order in orders) if len(orders) > 1 else None
+            self._binder.submit(orders, decision)
             sent += len(orders)
         return sent
 
@@ -175,13 +194,3 @@ def by_workload(plan: Plan) -> list[tuple[Workload, list[tuple[str, str]]]]:
         if at < len(names):
             found.setdefault(w, []).append((names[at], plan.nodes[n].name))
     return [(plan.workloads[w], places) for w, places in found.items()]
-
-
-def decision_of(orders: list[Order]) -> dict[str, str] | None:
-    """A gang's whole decision, as it is written on the first of its pods: node to names of pods."""
-    if len(orders) < 2:
-        return None
-    nodes: dict[str, list[str]] = {}
-    for order in orders:
-        nodes.setdefault(order.node, []).append(order.key[1])
-    return {DECISION: msgspec.json.encode(nodes).decode()}

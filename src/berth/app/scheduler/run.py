@@ -10,6 +10,7 @@ import os
 import signal
 import socket
 import sys
+import time
 import uuid
 from contextlib import suppress
 
@@ -119,6 +120,7 @@ class Scheduler:
             await self.leadership.release()
 
     async def _begin(self) -> None:
+        self.world.adopt(time.time())
         await self.teller.adopt()
         gc.collect()
         gc.freeze()  # what was listed stays; collecting it again and again would stop the loop

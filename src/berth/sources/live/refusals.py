@@ -41,6 +41,10 @@ class Refusals(Generic[K]):
         found = self._by_key.get(key)
         return found if found is not None and now_s < found.until_s else None
 
+    def __contains__(self, key: K) -> bool:
+        """It was refused, and that is not long past."""
+        return key in self._by_key
+
     def drop(self, key: K) -> None:
         self._by_key.pop(key, None)
 

@@ -7,7 +7,7 @@ from the moment that its bind is sent, until the API server shows it or refuses 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +15,8 @@ from msgspec.structs import replace
 
 from berth.dialects.following import Following
 from berth.dialects.membership import Membership, Signature, signature
-from berth.dialects.objects import ObjectKey, group_of
+from berth.dialects.objects import ObjectKey, OwnerRef, group_of
+from berth.dialects.remaking import lost_for_good
 from berth.kube import wire, wire_budgets, wire_queues
 from berth.model.cluster import Allocation
 from berth.model.gpus import GpuMapping
@@ -29,7 +30,7 @@ from berth.sources.domains import Domains
 from berth.sources.inventory import Inventory, Key, PodRecord
 from berth.sources.live.assumed import Assumed
 from berth.sources.live.ground import Ground
-from berth.sources.live.refusals import Refusals
+from berth.sources.live.promises import Promises
 from berth.sources.pods_doubts import Doubts
 from berth.sources.workloads import Workloads
 
@@ -83,9 +84,7 @@ class World:
         self._following = Following()
         doubts = Doubts(knows_claims=True, knows_groups=True)
         self._made = Workloads(self._inventory, {}, Domains(Topology(), ()), doubts)
-        self._refused: Refusals[Key] = Refusals(1.0, 300.0)
-        self._off: dict[Key, GroupKey] = {}
-        self._holds: dict[str, Hold] = {}
+        self.promises = Promises()
         self._members: dict[Key, _Member] = {}
         self._groups: dict[GroupKey, _Group] = {}
         self._alike: dict[Signature, set[Key]] = {}
@@ -117,7 +116,7 @@ class World:
 
     def drop_pod(self, key: Key) -> None:
         self.assumed.drop(key)
-        self._off.pop(key, None)
+        self.promises.forget(key)
         member = self._members.pop(key, None)
         if member is None:
             return
@@ -227,26 +226,41 @@ class World:
 
     def hold_off(self, key: Key, why: str, now_s: float) -> None:
         """Leave a waiting pod alone for a while, twice as long each time."""
-        self._refused.add(key, why, now_s)
         member = self._members.get(key)
         if member is not None:
-            self._off[key] = member.group
+            self.promises.hold_off(key, why, now_s)
             self._dirty[member.group] = None
 
     def keep(self, hold: Hold) -> None:
         """Keep places for a workload, instead of those that it had."""
-        self._holds[hold.workload] = hold
+        self.promises.keep(hold)
+
+    def adopt(self, now_s: float) -> None:
+        """Keep what an earlier leader has promised and not been able to give."""
+        self._rebuild(now_s)
+        held = tuple(self._held.values())
+        for key, workload in self._waiting.items():
+            waiting = (m.record for m in self._groups[key].pods.values() if m.record.waits)
+            self.promises.adopt(workload, waiting, held, now_s)
 
     def release(self, workload: str) -> None:
         """Keep nothing for a workload (its identity) any more."""
-        if self._holds.pop(workload, None) is not None:
+        if self.promises.release(workload):
             self.on_change()
+
+    def lost_for_good(self, records: Sequence[PodRecord]) -> str:
+        """Why these pods of one workload must not be deleted; "" where a controller makes all of them again."""
+        by_owner: dict[tuple[str, tuple[OwnerRef, ...]], int] = {}
+        for record in records:
+            key = (record.namespace, record.owners)
+            by_owner[key] = by_owner.get(key, 0) + 1
+        told = (lost_for_good(owners, ns, count, self._following.objects) for (ns, owners), count in by_owner.items())
+        return next((why for why in told if why), "")
 
     @property
     def changes_by_itself_s(self) -> float:
         """When a snapshot will differ although nothing was told; infinity where it will not."""
-        refused_s = self._refused.next_s if self._off else float("inf")
-        return min(refused_s, self._ground.next_s, *(hold.until_s for hold in self._holds.values()))
+        return min(self.promises.next_s, self._ground.next_s)
 
     def record(self, key: Key) -> PodRecord | None:
         member = self._members.get(key)
@@ -274,7 +288,7 @@ class World:
             topology=self._ground.topology,
             now_s=now_s,
             budgets=tuple(self._inventory.budgets.values()),
-            holds=self._live_holds(now_s),
+            holds=self.promises.holds(self._waiting.values(), now_s),
         )
 
     @property
@@ -376,20 +390,11 @@ class World:
                 self._held[key] = self._made.allocation(member.record, member.group[1], member.membership)
         self.on_change()
 
-    def _live_holds(self, now_s: float) -> tuple[Hold, ...]:
-        """Holds whose time is not over, of workloads that wait."""
-        if self._holds:
-            waiting = {w.identity for w in self._waiting.values()}
-            for workload, hold in list(self._holds.items()):
-                if hold.until_s <= now_s or workload not in waiting:
-                    del self._holds[workload]
-        return tuple(self._holds.values())
-
     def _let_pass(self, now_s: float) -> None:
         """Refusals whose time is over."""
-        for key in self._refused.over(now_s):
-            if group := self._off.pop(key, None):
-                self._dirty[group] = None
+        for key in self.promises.over(now_s):
+            if (member := self._members.get(key)) is not None:
+                self._dirty[member.group] = None
 
     def _rebuild(self, now_s: float) -> None:
         self._made.doubts.forget()
@@ -400,7 +405,9 @@ class World:
             if not group.pods:
                 del self._groups[key]
             if not group.waiting:
-                self._waiting.pop(key, None)
+                gone = self._waiting.pop(key, None)
+                if gone is not None:
+                    self.promises.done(gone.identity)
                 continue
             members = [
                 (m.record, m.membership)
@@ -408,16 +415,13 @@ class World:
                 if not m.record.waits or m.record.scheduler in self.schedulers
             ]
             workload = self._made.workload(members)
-            if self._off and (why := self._why_off(group, now_s)):
+            records = [record for record, _ in members]
+            if why := self.promises.why_off(records, now_s):
                 workload = replace(workload, held_off=why)
             self._waiting[key] = group.workload = workload
+            if workload.has_begun:
+                self.promises.go_on(workload, records, now_s)
         self._dirty.clear()
-
-    def _why_off(self, group: _Group, now_s: float) -> str:
-        for key, member in group.pods.items():
-            if key in self._off and member.record.waits and (refusal := self._refused.of(key, now_s)):
-                return refusal.why
-        return ""
 
 
 def _says_the_same(one: PodRecord, other: PodRecord) -> bool:

@@ -1,0 +1,70 @@
+"""What an earlier leader decided and did not finish, read back from the pods that it had reached.
+
+The first bound pod of a gang carries where all of it goes; pods for whom room is being made carry the node that is
+kept for them (status.nominatedNodeName). Both become holds, so that a leader that follows goes on instead of
+deciding anew. Binding annotations are copied to the pod: kubernetes pkg/registry/core/pod/storage, assignPod.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+
+from berth.model.cluster import Allocation
+from berth.model.hold import Hold, Leaving, Place
+from berth.model.workload import Workload
+from berth.sources.inventory import PodRecord
+
+KEY = "berth.dev/decision"
+HELD_S = 60.0  # for which what was decided is kept; long enough to send it again
+
+_decode = msgspec.json.Decoder(dict[str, list[str]]).decode
+
+
+def written(places: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """The annotation for a gang's decision, from (pod, node)."""
+    nodes: dict[str, list[str]] = {}
+    for pod, node in places:
+        nodes.setdefault(node, []).append(pod)
+    return {KEY: msgspec.json.encode(nodes).decode()}
+
+
+def begun(workload: Workload, bound: Iterable[PodRecord], now_s: float) -> Hold | None:
+    """A hold for the rest of a gang that has begun; None where no decision names any of it."""
+    for record in bound:
+        text = dict(record.annotations).get(KEY)
+        if not text:
+            continue
+        try:
+            nodes = _decode(text)
+        except msgspec.DecodeError:
+            continue
+        if hold := _hold(workload, {pod: node for node, pods in nodes.items() for pod in pods}, now_s):
+            return hold
+    return None
+
+
+def nominated(
+    workload: Workload, waiting: Iterable[PodRecord], held: Sequence[Allocation], now_s: float
+) -> Hold | None:
+    """A hold for pods that have been promised a node, with who is on the way out there; None for others."""
+    nodes = {record.name: record.nominated for record in waiting if record.nominated}
+    hold = _hold(workload, nodes, now_s)
+    if hold is None or sum(p.count for p in hold.places) < sum(s.min_count for s in workload.pod_sets):
+        return None
+    at = {place.node for place in hold.places}
+    leaving = tuple(Leaving(a.namespace, a.name, a.uid) for a in held if a.is_ending and a.node in at)
+    return msgspec.structs.replace(hold, leaving=leaving)
+
+
+def _hold(workload: Workload, nodes: Mapping[str, str], now_s: float) -> Hold | None:
+    counts: dict[tuple[str, str], int] = {}
+    for pod_set, names in zip(workload.pod_sets, workload.pods, strict=True):
+        for name in names:
+            if node := nodes.get(name):
+                counts[pod_set.name, node] = counts.get((pod_set.name, node), 0) + 1
+    if not counts:
+        return None
+    places = tuple(Place(pod_set, node, count) for (pod_set, node), count in counts.items())
+    return Hold(workload.identity, places, workload.uid, until_s=now_s + HELD_S)
