@@ -28,10 +28,10 @@ def remove(name: str) -> None:
 
 
 def _hierarchies() -> Iterator[Path]:
-    """cgroup v2 is one; cgroup v1 has a folder for each controller, some of them links to another."""
+    """cgroup v2 is one; cgroup v1 has a folder for each controller, some of them links, perhaps v2 beside."""
     if (_ROOT / "cgroup.controllers").exists():
         yield _ROOT
         return
     for root in sorted(_ROOT.iterdir()):
-        if root.is_dir() and not root.is_symlink() and root.name != "unified":
+        if root.is_dir() and not root.is_symlink():
             yield root

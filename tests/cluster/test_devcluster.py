@@ -15,7 +15,7 @@ import pytest
 from devcluster import Cluster, InvariantBroken, InvariantWatcher, Limit, Refused, gpu_pod, pod_group
 from devcluster.amounts import asked, thousandths
 from devcluster.fake_kubelet import duration_s
-from devcluster.options import API_SERVER, CONTROLLER_MANAGER, ETCD
+from devcluster.options import API_SERVER, CONTROLLER_MANAGER, ETCD, KWOK
 from devcluster.process import Identity
 
 REPOSITORY = Path(__file__).parent.parent.parent
@@ -148,7 +148,7 @@ def test_up_status_down(tmp_path):
         program = [sys.executable, "-m", "devcluster", command, "--state", str(tmp_path / "state"), *arguments]
         return subprocess.run(program, cwd=REPOSITORY, capture_output=True, text=True)
 
-    up = run("up", "--nodes", "20", "--kubelet", "fake")
+    up = run("up", "--nodes", "20", "--kubelet", "fake", "--audit")
     try:
         assert up.returncode == 0, up.stderr
         assert up.stdout.strip() == str(tmp_path / "state" / "kubeconfig")
@@ -159,6 +159,9 @@ def test_up_status_down(tmp_path):
         cluster.admin.bind("default", "p", "n00003")
         cluster.admin.until(lambda: phase_of(cluster.admin, "default", "p") == "Running", 5, "the pod runs")
         assert "fake-kubelet" in run("status").stdout
+        written = set(cluster.audited_writes())
+        assert {("admin", "create", "pods", 201), ("admin", "create", "pods/binding", 201)} <= written
+        assert ("admin", "patch", "pods/status", 200) in written  # by the kubelet
     finally:
         assert run("down").returncode == 0
     assert run("status").returncode == 1
@@ -250,6 +253,20 @@ def test_the_kubelet_goes_on_after_the_api_server_was_away(cluster, admin, names
     admin.create(gpu_pod("second", namespace))
     admin.bind(namespace, "second", "n00000")
     admin.until(lambda: phase_of(admin, namespace, "second") == "Running", 10, "the second pod runs")
+
+
+def test_kwok_runs_ends_and_deletes_pods(cluster, admin, namespace, make_nodes):
+    cluster.start_component(KWOK)
+    make_nodes(2)
+    ends = {"devcluster.berth.dev/run-for": "1s"}
+    admin.create_all([gpu_pod("job", namespace, annotations=ends), gpu_pod("stays", namespace)])
+    for name in ("job", "stays"):
+        admin.bind(namespace, name, "n00001")
+    admin.until(lambda: phase_of(admin, namespace, "job") == "Succeeded", 10, "the pod ends by itself")
+    assert phase_of(admin, namespace, "stays") == "Running"
+    path = f"/api/v1/namespaces/{namespace}/pods"
+    admin.delete(f"{path}/stays")
+    admin.until(lambda: [pod["metadata"]["name"] for pod in admin.items(path)] == ["job"], 10, "the pod stops")
 
 
 # --- what must never happen is seen
