@@ -173,10 +173,10 @@ class Cluster:
         time.sleep(down_s)
         self.start_component(name)
 
-    def adopt(self, process: Process, cgroup: str) -> None:
-        """A process that ends with the cluster, and the control group that is removed then."""
+    def adopt(self, process: Process, cgroup: str = "") -> None:
+        """A process that ends with the cluster, and the control group, if any, that is removed then."""
         self._processes[process.name] = process
-        if cgroup not in self._cgroups:
+        if cgroup and cgroup not in self._cgroups:
             self._cgroups.append(cgroup)
         self._write_state()
 
