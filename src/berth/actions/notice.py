@@ -19,16 +19,17 @@ REFRESH_S = 30.0  # between two writes of a Verdict in which only numbers differ
 
 
 class Said(Struct, frozen=True, gc=False):
-    """What one Verdict object says, as far as it is compared."""
+    """What one Verdict object says, as far as it is compared. `code` is the reason's."""
 
     uid: str
     verdict: Verdict
     place: Place
+    code: str
 
-    @property
-    def code(self) -> str:
-        reason = self.verdict.reason
-        return reason.name if reason else self.verdict.answer.value
+    @classmethod
+    def of(cls, workload: Workload, verdict: Verdict, place: Place) -> Said:
+        reason = verdict.reason
+        return cls(workload.uid, verdict, place, reason.name if reason else verdict.answer.value)
 
 
 @dataclass(slots=True)
@@ -54,11 +55,12 @@ class Notice:
     placed: Fate | None = None  # to be told to its group
     group_told: tuple[State, str] | None = None
     event_code: str = ""
+    is_listed: bool = False  # its turn to be written will come
     turn: int = 0
 
     def take(self, workload: Workload, verdict: Verdict, place: Place, now: float, now_s: float) -> None:
         """What the latest plan says of it."""
-        said = Said(workload.uid, verdict, place)
+        said = Said.of(workload, verdict, place)
         before = self.now if self.state is State.Waiting else None
         if self.workload is not None and self.workload.uid != workload.uid:
             self.placed = self.group_told = None  # that was another one
@@ -72,6 +74,11 @@ class Notice:
         if verdict.reason is Reason.WaitingForGang and (before is None or before.verdict != verdict):
             self.due_s = min(now + UNSETTLED_S, max(now, self.news_s + MOST_UNSETTLED_S))
         self.now = said
+
+    def moved(self, place: Place) -> None:
+        """Nothing is new but where it stands among the others."""
+        if self.now is not None and self.now.place != place:
+            self.now = Said(self.now.uid, self.now.verdict, place, self.now.code)
 
     @property
     def is_told(self) -> bool:

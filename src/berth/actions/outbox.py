@@ -98,6 +98,7 @@ class Outbox:
         self._timer: asyncio.TimerHandle | None = None
         self._blocked_since: float | None = None
         self._has_more = False
+        self._soon: asyncio.Handle | None = None
         self._idle = asyncio.Event()
         self._idle.set()
         self._closed = False
@@ -168,6 +169,15 @@ class Outbox:
         self._start(now)
         self._settle(now)
         self._arm(now)
+
+    def kick_soon(self) -> None:
+        """The same once all that happens now has happened: for callers that come by the thousand."""
+        if self._soon is None and not self._closed:
+            self._soon = asyncio.get_running_loop().call_soon(self._kicked_soon)
+
+    def _kicked_soon(self) -> None:
+        self._soon = None
+        self.kick()
 
     def _start(self, now: float) -> None:
         self._has_more = False

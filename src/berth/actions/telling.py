@@ -166,7 +166,7 @@ class Teller:
             placing.has_failed = True
         if not placing.left:
             self._finish(placing)
-            self._outbox.kick()
+            self._outbox.kick_soon()
 
     def asked_to_leave(self, left: Left) -> None:
         """What became of an eviction: an event on the victim, and on its Verdict once it waits again."""
@@ -222,13 +222,18 @@ class Teller:
             before = here.get(workload.namespace, ())
             if len(before) < MOST_AHEAD:
                 here[workload.namespace] = (*before, f"{workload.kind}/{workload.name}")
-            key = key_of(workload)
+            key, place = key_of(workload), Place(queue, position, ahead, before)
             notice = self._notices.get(key)
             if notice is None:
                 notice = self._notices[key] = Notice(key)
             known = notice.workload
             notice.turn = self._turn
-            notice.take(workload, verdict, Place(queue, position, ahead, before), now, snapshot.now_s)
+            if known is workload and notice.now is not None and notice.now.verdict == verdict:
+                notice.moved(place)  # most of them, each time
+                if not notice.is_listed:
+                    self._schedule(notice)
+                continue
+            notice.take(workload, verdict, place, now, snapshot.now_s)
             self._schedule(notice)
             if known is not None and known is not workload:
                 self._pods.forget(known, workload)
@@ -297,6 +302,7 @@ class Teller:
         """Put a Verdict that differs from what was told into its lane."""
         if notice.state is not State.Waiting or notice.is_told:
             return
+        notice.is_listed = True
         if notice.is_news:
             self._outbox.add(VERDICT, notice.key, notice.due_s)
         else:
@@ -327,10 +333,11 @@ class Teller:
         notice = self._notices.get(item)
         if notice is None or notice.state is not State.Waiting or notice.now is None or notice.workload is None:
             return
+        notice.is_listed = False
         now = self._clock()
         due_s = notice.due_s if notice.is_news else max(notice.due_s, notice.refresh_s)
         if due_s > now:
-            self._outbox.add(VERDICT if notice.is_news else REFRESH, item, due_s)
+            self._schedule(notice)
             return
         said = notice.now
         if said != notice.told:
@@ -355,7 +362,7 @@ class Teller:
             before, notice.has_object = notice.has_object, True
             await self._writing.write_verdict(notice.key, body, object_of(workload), before)
         elif there is not None and verdicts.differs(body, there):
-            said = Said(said.uid, said.verdict, _UNKNOWN)
+            said = Said.of(workload, said.verdict, _UNKNOWN)
         if evicted is not None:
             self._evicted.setdefault(notice.key, evicted)
         notice.there = None

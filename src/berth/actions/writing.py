@@ -16,6 +16,7 @@ from berth.kube import wire_verdict as wire
 from berth.kube.discover import Served
 from berth.kube.errors import ApiError
 
+_INVALID = 422
 _TRIES = 4  # of a group's status that somebody else writes at the same time
 
 
@@ -117,14 +118,16 @@ class Writing:
         try:
             answer = await self._client.patch(f"{path}/status", body, "strategic")
         except ApiError as error:
-            if error.is_not_found or (error.is_conflict and not await self._is_still(path, uid)):
+            # A uid that differs is called invalid, since it may not be changed; a conflict is of other writers.
+            is_doubtful = error.is_conflict or error.status == _INVALID
+            if error.is_not_found or (is_doubtful and not await self._is_still(path, uid)):
                 return None
             raise
         self.counts["pods_written"] += 1
         return conditions.pod_in(answer)
 
     async def _is_still(self, path: str, uid: str) -> bool:
-        """The object of that path is the one with this uid: a conflict was about something else."""
+        """The object of that path is the one with this uid: it was refused for something else."""
         try:
             meta = (await self._client.get(path)).get("metadata")
         except ApiError as error:
