@@ -30,6 +30,7 @@ from berth.sources.domains import Domains
 from berth.sources.inventory import Inventory, Key, PodRecord
 from berth.sources.live.assumed import Assumed
 from berth.sources.live.ground import Ground
+from berth.sources.live.ours import Ours, asks_for_gpus
 from berth.sources.live.promises import Promises
 from berth.sources.pods_doubts import Doubts
 from berth.sources.workloads import Workloads
@@ -52,10 +53,14 @@ class _Member:
 
 @dataclass(slots=True)
 class _Group:
-    """The pods of one workload; how many of them wait for us, and the workload that those are."""
+    """The pods of one workload; how many of them wait for us, and the workload that those are.
+
+    `beside` wait for us only if others of the workload ask for GPUs.
+    """
 
     pods: dict[Key, _Member] = field(default_factory=dict)
     waiting: int = 0
+    beside: int = 0
     workload: Workload | None = None
 
 
@@ -75,8 +80,10 @@ class World:
         on_change: Callable[[], None] = lambda: None,
         now: Callable[[], float] = time.time,
     ) -> None:
-        self.schedulers = frozenset(schedulers)
+        self._ours = Ours(schedulers)
         self.on_change = on_change
+        self.on_bound: Callable[[Key, str], None] = lambda key, node: None  # the API server shows a pod's node
+        self.on_gone: Callable[[Key], None] = lambda key: None
         self._now = now
         self.assumed = Assumed()
         self._levels = levels
@@ -111,6 +118,8 @@ class World:
         before = self._members.get(key)
         if status.phase == "Failed" and before is not None and not before.record.has_ended and spec.node_name:
             self._ground.not_admitted(spec.node_name, status, self._now())
+        if spec.node_name and before is not None and not before.record.node:
+            self.on_bound(key, spec.node_name)
         record = self.assumed.seen(self._inventory.record(key, meta, spec, status))
         self._put_record(record)
 
@@ -121,6 +130,7 @@ class World:
         if member is None:
             return
         self._leave(key, member)
+        self.on_gone(key)
         if self._held.pop(key, None) is not None:
             self.on_change()
 
@@ -206,12 +216,32 @@ class World:
         self._ground.stale()
         self.on_change()
 
+    # ---- whose pods they are
+
+    @property
+    def schedulers(self) -> frozenset[str]:
+        """The names that are served now."""
+        return self._ours.names
+
+    def serve(self, schedulers: Collection[str]) -> None:
+        """Serve these names and no others, from now on: what waits under another is not ours any more."""
+        if self._ours.names == frozenset(schedulers):
+            return
+        self._ours = Ours(schedulers)
+        for key, group in self._groups.items():
+            before = group.waiting, group.beside
+            group.waiting = sum(self._ours.has(m.record) for m in group.pods.values())
+            group.beside = sum(self._ours.may_have(m.record) for m in group.pods.values())
+            if before != (group.waiting, group.beside):
+                self._dirty[key] = None
+        self.on_change()
+
     # ---- decisions on their way
 
     def assume(self, key: Key, node: str) -> PodRecord | None:
-        """Count a waiting pod on a node from now on. None where it has gone, or has a node already."""
+        """Count a waiting pod on a node from now on. None where it has gone, has a node already, or is not ours."""
         member = self._members.get(key)
-        if member is None or not member.record.waits:
+        if member is None or not self._is_ours(member.record, self._groups[member.group]):
             return None
         record = self.assumed.put(member.record, node)
         self._put_record(record)
@@ -321,8 +351,10 @@ class World:
             membership = self._following.of_alike(alike, facts)
             self._ground.ask(membership.levels)
             member = _Member(record, alike, membership, (membership.kind, self._inventory.share(membership.key)))
-        waited = before is not None and self._is_ours(before.record)
-        waits = self._is_ours(record)
+        waited = before is not None and self._ours.has(before.record)
+        waits = self._ours.has(record)
+        was_beside = before is not None and self._ours.may_have(before.record)
+        beside = self._ours.may_have(record)
         group_before = before.group if before is not None else None
         if before is not None and before is not member:
             self._leave(key, before)
@@ -333,13 +365,15 @@ class World:
             group = self._groups.setdefault(member.group, _Group())
             group.pods[key] = member
             group.waiting += waits
+            group.beside += beside
         else:
             group = self._groups[member.group]
             group.waiting += waits - waited
-        if group.waiting or waited or group_before != member.group:
+            group.beside += beside - was_beside
+        if group.waiting or group.beside or waited or was_beside or group_before != member.group:
             self._dirty[member.group] = None
         self._hold(key, record, member)
-        if waits:
+        if waits or beside:
             self.on_change()
 
     def _hold(self, key: Key, record: PodRecord, member: _Member) -> None:
@@ -351,7 +385,8 @@ class World:
     def _leave(self, key: Key, member: _Member) -> None:
         group = self._groups.get(member.group)
         if group is not None and group.pods.pop(key, None) is not None:
-            group.waiting -= self._is_ours(member.record)
+            group.waiting -= self._ours.has(member.record)
+            group.beside -= self._ours.may_have(member.record)
             self._dirty[member.group] = None
         alike = self._alike.get(member.alike)
         if alike is not None:
@@ -360,8 +395,13 @@ class World:
                 del self._alike[member.alike]
                 self._following.forget_signature(member.alike)
 
-    def _is_ours(self, record: PodRecord) -> bool:
-        return record.waits and record.scheduler in self.schedulers
+    def _is_ours(self, record: PodRecord, group: _Group) -> bool:
+        """The pod waits for us, by itself or because of the others of its workload."""
+        if self._ours.has(record):
+            return True
+        if not self._ours.may_have(record):
+            return False
+        return any(asks_for_gpus(m.record) for m in group.pods.values())
 
     def _regroup(self, stale: set[Signature]) -> None:
         """Pods whose owner or group changed are read anew."""
@@ -379,7 +419,7 @@ class World:
     def _volumes_changed(self) -> None:
         """Pods with claims wait for volumes; which of them is not looked up, there are few."""
         for group_key, group in self._groups.items():
-            if group.waiting and any(m.record.claims for m in group.pods.values()):
+            if (group.waiting or group.beside) and any(m.record.claims for m in group.pods.values()):
                 self._dirty[group_key] = None
                 self.on_change()
 
@@ -404,16 +444,12 @@ class World:
                 continue
             if not group.pods:
                 del self._groups[key]
-            if not group.waiting:
+            members = self._members_that_count(group)
+            if not any(record.waits for record, _ in members):
                 gone = self._waiting.pop(key, None)
                 if gone is not None:
                     self.promises.done(gone.identity)
                 continue
-            members = [
-                (m.record, m.membership)
-                for m in group.pods.values()
-                if not m.record.waits or m.record.scheduler in self.schedulers
-            ]
             workload = self._made.workload(members)
             records = [record for record, _ in members]
             if why := self.promises.why_off(records, now_s):
@@ -422,6 +458,16 @@ class World:
             if workload.has_begun:
                 self.promises.go_on(workload, records, now_s)
         self._dirty.clear()
+
+    def _members_that_count(self, group: _Group) -> list[tuple[PodRecord, Membership]]:
+        """Pods that wait for us, and all that do not wait; none where nobody waits for us."""
+        if not (group.waiting or group.beside):
+            return []
+        return [
+            (m.record, m.membership)
+            for m in group.pods.values()
+            if not m.record.waits or self._is_ours(m.record, group)
+        ]
 
 
 def _says_the_same(one: PodRecord, other: PodRecord) -> bool:
