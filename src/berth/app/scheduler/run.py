@@ -21,6 +21,7 @@ from berth.app.scheduler.configuration import Configured
 from berth.app.scheduler.driver import Driver
 from berth.app.scheduler.leader import Leadership, Terms
 from berth.app.scheduler.server import Server
+from berth.app.scheduler.shadow import Shadow
 from berth.app.scheduler.tenure import SETTLE_S, Tenure
 from berth.kube.access import Access
 from berth.kube.client import Client
@@ -32,6 +33,7 @@ from berth.scheduling.policy import Policy
 from berth.sources.live.follow import Follower
 from berth.sources.live.world import World
 from berth.views.metrics import Measures
+from berth.views.shadow import lines
 
 log = logging.getLogger("berth.scheduler")
 
@@ -55,7 +57,8 @@ async def _serve(configured: Configured, access: Access, shadow: bool) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, ended.set)
     async with Client(access, most_in_flight=configured.value.clients.in_flight) as client:
-        scheduler = Scheduler(configured, access, client, await served(client))
+        kinds = await served(client)
+        scheduler = (Beside if shadow else Scheduler)(configured, access, client, kinds)
         work = asyncio.create_task(scheduler.run())
         stop = asyncio.create_task(ended.wait())
         await asyncio.wait((work, stop), return_when=asyncio.FIRST_COMPLETED)
@@ -86,7 +89,7 @@ class Scheduler:
             schedulers=value.scheduler_names,
         )  # fmt: skip
         self.server = Server(value, self, client)
-        self.driver = Driver(
+        self.driver: Driver = Driver(
             self.world,
             self.binder,
             self.evictor if value.preemption.enabled else None,
@@ -137,6 +140,33 @@ class Scheduler:
     def _told(self, plan: Plan, snapshot: Snapshot, seconds: float) -> None:
         self.measures.planned(plan, seconds)
         self.teller.tell(plan, snapshot, self.world)
+
+
+class Beside(Scheduler):
+    """A replica that only looks on: it decides for the names that it is given, whoever serves them, and writes nothing.
+
+    At its end it prints how its decisions compare with what happened.
+    """
+
+    def __init__(self, configured: Configured, access: Access, client: Client, kinds: Served) -> None:
+        super().__init__(configured, access, client, kinds)
+        batch = configured.value.batch
+        self.driver = self.shadow = Shadow(
+            self.world, self.binder, now=time.time, window_s=batch.window_ms / 1000, most_s=batch.most_ms / 1000
+        )
+
+    async def run(self) -> None:
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self.server.run())
+            tasks.create_task(self.follower.run())
+            await self.follower.synced()
+            log.info("looks on", extra={"names": ",".join(sorted(self.world.schedulers))})
+            tasks.create_task(self.driver.run())
+            self.driver.wake()
+
+    async def close(self) -> None:
+        for line in lines(self.shadow.comparison()):
+            print(line)
 
 
 def _terms(configured: Configured, access: Access) -> Terms:

@@ -16,7 +16,7 @@ WHOLE_WITHIN_S = 10.0  # so long may a gang stay partly bound while its rest fin
 
 
 class Promises:
-    """`unfinished`: gangs (identities) that were decided and are not whole, and since when (seconds since the epoch)."""
+    """`unfinished`: gangs (identities) that were decided and are not whole, and since when (epoch seconds)."""
 
     def __init__(self) -> None:
         self.unfinished: dict[str, float] = {}

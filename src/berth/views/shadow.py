@@ -1,0 +1,57 @@
+"""The report of a shadow: what Berth would have placed and said, against what happened."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from berth.base.units import counted
+
+
+class Compared(Protocol):
+    """The numbers of a comparison (berth.app.scheduler.shadow)."""
+
+    pods: int
+    same_node: int
+    other_node: int
+    only_they: int
+    only_berth: int
+    both_wait: int
+    gone: int
+    unseen: int
+    evictions: int
+    partial_gangs: int
+    earlier_s: tuple[float, ...]
+    reasons: tuple[tuple[str, int], ...]
+    examples: tuple[str, ...]
+
+
+def lines(found: Compared) -> Sequence[str]:
+    """The report, a line each, for a terminal or a file."""
+    told = [f"Shadow of {counted(found.pods, 'pod')} that asked to be placed; nothing was written."]
+    rows = (
+        (found.same_node, "placed by both on the same node"),
+        (found.other_node, "placed by both on different nodes"),
+        (found.only_they, "placed by the other scheduler, while Berth would have had it wait"),
+        (found.only_berth, "waiting, while Berth would have placed it"),
+        (found.both_wait, "waiting by both"),
+        (found.unseen, "placed by the other scheduler before Berth had looked at it"),
+        (found.gone, "gone before anybody placed it"),
+    )
+    told += [f"  {number:>8,}  {what}" for number, what in rows if number]
+    if found.earlier_s:
+        middle = found.earlier_s[len(found.earlier_s) // 2]
+        when = "before" if middle >= 0 else "after"
+        told.append(f"Berth had decided {abs(middle):.2f} s {when} the bind was seen: median of pods placed by both.")
+    if found.partial_gangs:
+        gangs = counted(found.partial_gangs, "gang was", "gangs were")
+        told.append(f"{gangs} partly bound for more than 5 s. Berth binds a gang whole or not at all.")
+    if found.evictions:
+        told.append(f"Berth would have asked {counted(found.evictions, 'pod')} of lower priority to leave.")
+    if found.reasons:
+        told.append("Why Berth would have had pods wait:")
+        told += [f"  {number:>8,}  {reason or 'not decided yet'}" for reason, number in found.reasons]
+    if found.examples:
+        told.append("Examples:")
+        told += [f"  {sentence}" for sentence in found.examples]
+    return told

@@ -1,0 +1,155 @@
+"""Binds: order within a gang, what an answer that never came means, and who may still write."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from berth.actions.binding import Binder, Order, Outcome, Result
+from berth.kube import wire
+from berth.kube.errors import ApiError, Unreachable
+
+
+def order(name, node="n0"):
+    return Order(("a", name), f"uid-{name}", node)
+
+
+class Server:
+    """Pods by name: the node that each has. `answers` are errors to raise, by pod, first to last."""
+
+    def __init__(self, *names):
+        self.pods = dict.fromkeys(names, "")
+        self.uids = {name: f"uid-{name}" for name in names}
+        self.answers = {}
+        self.arrives_unheard = set()
+        self.sent = []
+        self.annotations = {}
+        self.under_way = 0
+        self.most_under_way = 0
+
+    async def bind(self, namespace, pod, uid, version, node, annotations=None, *, timeout_s=0):
+        self.under_way += 1
+        self.most_under_way = max(self.most_under_way, self.under_way)
+        await asyncio.sleep(0)
+        self.under_way -= 1
+        self.sent.append(pod)
+        if annotations:
+            self.annotations[pod] = annotations
+        if pod in self.arrives_unheard:
+            self.arrives_unheard.discard(pod)
+            self.pods[pod] = node
+            raise Unreachable("no answer in time", verb="POST", path="")
+        if self.answers.get(pod):
+            raise self.answers[pod].pop(0)
+        if pod not in self.pods:
+            raise ApiError(404, "NotFound", "not found", verb="POST", path="")
+        if self.pods[pod] or self.uids[pod] != uid:
+            raise ApiError(409, "Conflict", "pod is already assigned", verb="POST", path="")
+        self.pods[pod] = node
+
+    async def get(self, path, type):
+        name = path.rpartition("/")[2]
+        if name not in self.pods:
+            raise ApiError(404, "NotFound", "not found", verb="GET", path=path)
+        return wire.Pod(
+            metadata=wire.ObjectMeta(name=name, namespace="a", uid=self.uids[name]),
+            spec=wire.PodSpec(node_name=self.pods[name] or None),
+        )
+
+
+def run(server, *workloads, may_write=lambda: True, decision=None, **options):
+    """Submit each workload's orders and wait; the outcomes in order."""
+    heard: list[Outcome] = []
+
+    async def nap(_):
+        await asyncio.sleep(0)
+
+    async def work():
+        binder = Binder(server, heard.append, may_write=may_write, sleep=nap, **options)
+        for orders in workloads:
+            binder.submit(orders, decision)
+        await asyncio.wait_for(binder.idle(), 5)
+        await binder.close()
+
+    asyncio.run(work())
+    return heard
+
+
+def results(heard):
+    return {outcome.order.key[1]: outcome.result for outcome in heard}
+
+
+def test_a_gang_begins_with_its_decision_and_goes_out_before_what_comes_later():
+    names = [f"g{i}" for i in range(5)]
+    server = Server(*names, "late-0", "late-1")
+    gang = [order(n) for n in names]
+    heard = run(server, gang, [order("late-0"), order("late-1")], decision={"k": "v"}, in_flight=1)
+    assert set(results(heard).values()) == {Result.Bound}
+    assert server.annotations == {"g0": {"k": "v"}, "late-0": {"k": "v"}}
+    assert server.sent[0] == "g0"
+    assert max(server.sent.index(n) for n in names) < server.sent.index("late-1")
+
+
+def test_nothing_of_a_gang_is_sent_when_its_first_bind_is_refused():
+    server = Server("g0", "g1", "g2")
+    server.answers["g0"] = [ApiError(403, "Forbidden", "a policy says no", verb="POST", path="")]
+    heard = run(server, [order("g0"), order("g1"), order("g2")])
+    assert results(heard) == {"g0": Result.Refused, "g1": Result.Withdrawn, "g2": Result.Withdrawn}
+    assert server.sent == ["g0"]
+    assert heard[0].message == "a policy says no"
+
+
+def test_a_bind_that_arrived_without_an_answer_is_bound_and_not_sent_twice():
+    server = Server("p")
+    server.arrives_unheard.add("p")
+    assert results(run(server, [order("p")])) == {"p": Result.Bound}
+    assert server.sent == ["p"]
+
+
+def test_a_bind_that_did_not_arrive_is_sent_until_it_does():
+    server = Server("p")
+    server.answers["p"] = [Unreachable("refused", verb="POST", path="") for _ in range(12)]
+    assert results(run(server, [order("p")])) == {"p": Result.Bound}
+    assert len(server.sent) == 13
+
+
+@pytest.mark.parametrize(
+    ("pods", "uids", "expected"),
+    [
+        ({"p": "elsewhere"}, {"p": "uid-p"}, Result.Taken),
+        ({"p": "n0"}, {"p": "uid-p"}, Result.Bound),
+        ({"p": ""}, {"p": "another"}, Result.Gone),
+        ({}, {}, Result.Gone),
+    ],
+)
+def test_what_a_refusal_means_is_read_off_the_pod(pods, uids, expected):
+    server = Server()
+    server.pods, server.uids = dict(pods), dict(uids)
+    assert results(run(server, [order("p")])) == {"p": expected}
+
+
+def test_who_leads_no_longer_sends_nothing():
+    server = Server("p", "g0", "g1")
+    heard = run(server, [order("p")], [order("g0"), order("g1")], may_write=lambda: False)
+    assert set(results(heard).values()) == {Result.Withdrawn}
+    assert not server.sent
+
+
+def test_leadership_that_is_lost_during_an_outage_ends_the_trying():
+    server, left = Server("p"), [3]
+    server.answers["p"] = [Unreachable("refused", verb="POST", path="") for _ in range(99)]
+
+    def may_write():
+        left[0] -= 1
+        return left[0] > 0
+
+    assert results(run(server, [order("p")], may_write=may_write)) == {"p": Result.Withdrawn}
+    assert len(server.sent) < 4
+
+
+def test_no_more_than_so_many_are_under_way():
+    names = [f"p{i}" for i in range(40)]
+    server = Server(*names)
+    assert len(run(server, *([order(n)] for n in names), in_flight=8)) == 40
+    assert server.most_under_way == 8

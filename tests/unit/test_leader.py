@@ -1,0 +1,164 @@
+"""Leadership: never two at once, whatever clocks say; a Lease is judged by how long it was seen unchanged."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+
+import pytest
+
+from berth.app.scheduler import leader
+from berth.app.scheduler.leader import Leadership, Terms
+from berth.kube.errors import ApiError, Unreachable
+from berth.kube.lease import Lease, LeaseMeta, LeaseSpec
+
+TERMS = Terms("berth", "berth-scheduler", "", lease_s=15.0, renew_s=10.0, retry_s=2.0)
+
+
+class Store:
+    """One Lease with versions, as the API server keeps it."""
+
+    def __init__(self):
+        self.lease: Lease | None = None
+        self.version = 0
+        self.is_up = True
+
+    def put(self, spec):
+        self.version += 1
+        meta = LeaseMeta(name="berth-scheduler", namespace="berth", resource_version=str(self.version))
+        self.lease = Lease(meta, spec)
+        return self.lease
+
+    async def read(self, client, namespace, name, timeout_s=0):
+        self.check()
+        if self.lease is None:
+            raise ApiError(404, "NotFound", "", verb="GET", path="")
+        return self.lease
+
+    async def create(self, client, namespace, name, spec, timeout_s=0):
+        self.check()
+        if self.lease is not None:
+            raise ApiError(409, "AlreadyExists", "", verb="POST", path="")
+        return self.put(spec)
+
+    async def write(self, client, lease, timeout_s=0):
+        self.check()
+        if lease.metadata.resource_version != str(self.version):
+            raise ApiError(409, "Conflict", "", verb="PUT", path="")
+        return self.put(lease.spec)
+
+    def check(self):
+        if not self.is_up:
+            raise Unreachable("down", verb="", path="")
+
+
+@pytest.fixture
+def store(monkeypatch):
+    made = Store()
+    monkeypatch.setattr(leader, "read_lease", made.read)
+    monkeypatch.setattr(leader, "create_lease", made.create)
+    monkeypatch.setattr(leader, "write_lease", made.write)
+    return made
+
+
+class Candidate:
+    def __init__(self, name, clock):
+        terms = Terms(TERMS.namespace, TERMS.name, name, TERMS.lease_s, TERMS.renew_s, TERMS.retry_s)
+        self.leadership = Leadership(None, terms, clock=lambda: clock[0])
+
+    def turn(self):
+        with contextlib.suppress(ApiError):
+            asyncio.run(self.leadership._turn())
+        return self.leadership.is_leader()
+
+
+def two(offset=0.0):
+    first, second = [0.0], [offset]
+    return Candidate("one", first), Candidate("two", second), first, second
+
+
+def pass_time(seconds, *clocks):
+    for clock in clocks:
+        clock[0] += seconds
+
+
+def test_the_first_leads_and_the_second_waits(store):
+    one, two_, *_ = two()
+    assert one.turn()
+    assert not two_.turn()
+    assert two_.leadership.holder == "one"
+
+
+def test_a_leader_that_cannot_renew_stops_before_another_can_begin(store):
+    one, other, a, b = two(offset=1_000_000.0)  # clocks need not agree
+    assert one.turn()
+    assert not other.turn()
+    store_is_down_for = 0.0
+    while not other.leadership.is_leader():
+        pass_time(0.5, a, b)
+        store_is_down_for += 0.5
+        store.is_up = False
+        one.turn()
+        store.is_up = True
+        other.turn()
+        assert not (one.leadership.is_leader() and other.leadership.is_leader())
+        assert store_is_down_for < 30
+    assert store_is_down_for > TERMS.lease_s
+    assert other.leadership.epoch == one.leadership.epoch + 1
+    assert other.leadership.has_predecessor
+
+
+def test_a_leader_that_renews_keeps_its_epoch(store):
+    one, other, a, b = two()
+    one.turn()
+    for _ in range(40):
+        pass_time(2.0, a, b)
+        assert one.turn()
+        assert not other.turn()
+    assert one.leadership.epoch == 1
+
+
+def test_a_lease_that_is_given_back_is_taken_at_once(store):
+    one, other, *_ = two()
+    one.turn()
+    asyncio.run(one.leadership.release())
+    assert not one.leadership.is_leader()
+    assert other.turn()
+    assert other.leadership.epoch == 2
+    assert not other.leadership.has_predecessor
+
+
+def test_a_lease_that_was_taken_by_force_ends_the_leadership_as_soon_as_it_is_seen(store):
+    one, *_ = two()
+    one.turn()
+    store.put(LeaseSpec(holder_identity="thief", lease_duration_seconds=15, lease_transitions=7))
+    assert not one.turn()
+
+
+def test_of_two_that_ask_at_the_same_moment_one_wins(store):
+    one, other, a, b = two()
+    one.turn()
+    pass_time(60.0, a, b)
+    third = Candidate("three", b)
+    other.turn(), third.turn()  # both have seen it now for the first time
+    pass_time(16.0, a, b)
+
+    async def both():
+        return await asyncio.gather(other.leadership._turn(), third.leadership._turn(), return_exceptions=True)
+
+    asyncio.run(both())
+    assert [other.leadership.is_leader(), third.leadership.is_leader()].count(True) == 1
+
+
+def test_the_time_of_the_question_counts_not_that_of_the_answer(store):
+    clock = [0.0]
+    one = Candidate("one", clock)
+
+    async def slowly(client, namespace, name, spec, timeout_s=0):
+        clock[0] += 9.0
+        return store.put(spec)
+
+    leader.create_lease = slowly
+    assert one.turn()
+    clock[0] += 1.5
+    assert not one.leadership.is_leader()
