@@ -15,12 +15,13 @@ from devcluster.certificates import make_certificate
 
 from berth.kube import discover, wire
 from berth.kube.access import Access, load_access
+from berth.kube.changes import Change
 from berth.kube.client import Client
 from berth.kube.discover import Served, served
 from berth.kube.errors import ApiError, Unreachable
 from berth.kube.lease import LeaseSpec, create_lease, micro_time, read_lease, write_lease
 from berth.kube.listing import pages
-from berth.kube.reflect import Change, Reflector
+from berth.kube.reflect import Reflector
 from berth.kube.retry import Backoff
 from berth.kube.review import Action, PathAction, User, may, may_we, our_rules, review_token, who_am_i
 

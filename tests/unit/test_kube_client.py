@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 import subprocess
 import sys
@@ -134,6 +135,23 @@ def test_a_proxy_gets_all_requests() -> None:
             assert [each.headers["Host"] for each in proxy.seen] == ["api.example", "api.example"]
 
     asyncio.run(story())
+
+
+def test_a_far_server_is_asked_to_compress() -> None:
+    async def story() -> None:
+        packed = Answer(gzip.compress(b'{"a":1}'), headers={"Content-Encoding": "gzip"})
+        async with StandIn() as server, Client(Access(server=server.url), is_far=True) as client:
+            server.on(POD, packed)
+            assert await client.get(POD) == {"a": 1}
+            assert server.seen[0].headers["Accept-Encoding"] == "gzip"
+
+    async def near(server: StandIn, client: Client) -> None:
+        server.on(POD, Answer({}))
+        await client.get(POD)
+        assert "Accept-Encoding" not in server.seen[0].headers
+
+    asyncio.run(story())
+    live(near)
 
 
 # ---- refusals

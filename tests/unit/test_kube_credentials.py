@@ -121,6 +121,13 @@ def test_a_token_file_that_is_not_there(tmp_path: Path) -> None:
     assert caught.value.exit_code == UNREADABLE
 
 
+def test_a_token_file_that_is_not_there_beside_a_token(tmp_path: Path) -> None:
+    access = Access(server="http://c", token="abc", token_file=str(tmp_path / "token"))
+    assert headers(access) == [("Authorization", "Bearer abc")]
+    (tmp_path / "token").write_text("from the file")
+    assert headers(access) == [("Authorization", "Bearer from the file")]
+
+
 def with_token(good: str) -> Any:
     def answer(seen: Seen) -> Answer:
         return (
@@ -386,6 +393,48 @@ def test_a_client_certificate(pki: Path, verb: str) -> None:
     }
     assert met(pki, verb, **data) == "john"
     assert met(pki, verb) == "nobody"
+
+
+def test_through_a_proxy(pki: Path) -> None:
+    """The proxy is asked for a tunnel, and sees neither the token nor what is asked."""
+    lines: list[bytes] = []
+
+    async def tunnel(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = await reader.readuntil(b"\r\n\r\n")
+        lines.append(head)
+        port = int(head.split(b" ")[1].rpartition(b":")[2])
+        there, back = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
+
+        async def pump(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
+            while piece := await source.read(4096):
+                target.write(piece)
+            target.close()
+
+        await asyncio.gather(pump(reader, back), pump(there, writer), return_exceptions=True)
+
+    async def story() -> None:
+        proxy = await asyncio.start_server(tunnel, "127.0.0.1", 0)
+        async with Greeter(pki) as url:
+            port = url.rpartition(":")[2]
+            access = Access(
+                # A name that only the proxy can reach.
+                server=f"https://api.example:{port}",
+                ca_file=str(pki / "ca.crt"),
+                token="SECRET",
+                proxy_url=f"http://me:pass@127.0.0.1:{proxy.sockets[0].getsockname()[1]}",
+                client_certificate_file=str(pki / "jane.crt"),
+                client_key_file=str(pki / "jane.key"),
+            )
+            async with Client(access) as client:
+                for verb, body in (("GET", None), ("POST", b"{}")):
+                    assert json.loads(await client.request(verb, PATH, body)) == {"name": "jane"}
+        proxy.close()
+        (head,) = set(lines)
+        assert head.startswith(b"CONNECT api.example:%d HTTP/1.1\r\n" % int(port))
+        assert b"Proxy-Authorization: Basic bWU6cGFzcw==" in head and b"SECRET" not in head
+
+    asyncio.run(story())
 
 
 @pytest.mark.parametrize("verb", ["GET", "POST"])

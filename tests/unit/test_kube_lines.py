@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from berth.kube.errors import Unreachable
-from berth.kube.lanes import BODY_LIMIT, Answered, Lanes, parse
+from berth.kube.http1 import BODY_LIMIT, Answered, parse
+from berth.kube.lanes import Lanes
 from berth.kube.lines import Lines
 
 A_LINE = st.binary(min_size=1, max_size=40).map(lambda raw: raw.replace(b"\n", b" "))

@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 from stand_in import Answer, Seen, StandIn, live, refused, status_of
 
 from berth.kube import wire
+from berth.kube.changes import Change, Trouble
 from berth.kube.client import Client
 from berth.kube.errors import ApiError
-from berth.kube.reflect import Change, Reflector, Trouble
+from berth.kube.reflect import Reflector
 from berth.kube.retry import Backoff
 
 PODS = "/api/v1/pods"
@@ -358,6 +359,16 @@ def test_an_absent_kind_is_no_error_and_is_seen_when_it_comes() -> None:
         assert not reflector.is_absent
 
     reflecting([refused(404, "NotFound"), streamed(added("a", 1), end_of_list(10))], story)
+
+
+def test_a_wish_to_look_again_is_not_lost_while_a_request_is_under_way() -> None:
+    async def story(server: StandIn, reflector: Reflector[Any], told: Told, until: Until) -> None:
+        await until(lambda: len(server.seen) == 1)
+        reflector.look_again()
+        await until(lambda: told.state == {"a": "1"})
+
+    slow = Answer(status_of(404, "NotFound"), 404, wait_s=0.1)
+    reflecting([slow, streamed(added("a", 1), end_of_list(10))], story)
 
 
 def test_a_kind_that_goes_takes_its_objects_with_it() -> None:

@@ -112,8 +112,8 @@ class Credentials:
         try:
             token = Path(access.token_file).read_text().strip()
         except (OSError, UnicodeDecodeError) as error:
-            if self._is_ready:  # the last one may still be good
-                return self._last_token
+            if self._last_token or access.token:  # the last one may still be good
+                return self._last_token or access.token
             said = error.strerror if isinstance(error, OSError) else "not text"
             raise BadInput(access.token_file, f"the token cannot be read: {said}.", "", UNREADABLE) from None
         return token or access.token

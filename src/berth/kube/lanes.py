@@ -1,9 +1,8 @@
 """Connections for small writes: HTTP/1.1 with nothing but what a write to the API server needs.
 
 A bind through aiohttp's session costs three times as much CPU as through a lane, and binding is most of what a
-scheduler sends. Reads, watches and proxies go through aiohttp. A lane carries one request at a time; what it
-does not understand it does not guess: the connection is closed and the request counts as unanswered.
-Source: RFC 9112.
+scheduler sends. Reads, watches and proxies go through aiohttp. A lane carries one request at a time; after an
+answer that is not understood it is closed, and the request counts as unanswered.
 """
 
 from __future__ import annotations
@@ -13,31 +12,17 @@ import re
 import socket
 import ssl
 from collections.abc import Callable
-from typing import NamedTuple, cast
+from typing import cast
 from urllib.parse import urlsplit
 
 from berth.kube.errors import Unreachable
+from berth.kube.http1 import Answered, is_last, parse
 from berth.kube.tls import ResumingContext
 
-HEAD_LIMIT = 1 << 16
-BODY_LIMIT = 1 << 26
 CONNECT_S = 10.0
 _TARGET = re.compile(r"[!-~]+")
 # Seconds, seconds, probes, milliseconds; what a platform does not have is left out.
 _KEEPALIVE = (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3), ("TCP_USER_TIMEOUT", 60_000))
-
-
-class Answered(NamedTuple):
-    """Status, the head as it came (lower case), and the body."""
-
-    status: int
-    head: bytes
-    body: bytes
-
-    def header(self, name: str) -> str | None:
-        """A header's value; `name` in lower case."""
-        found = _header(self.head, name.encode())
-        return None if found is None else found.decode("latin-1")
 
 
 class Lane(asyncio.Protocol):
@@ -107,7 +92,7 @@ class Lane(asyncio.Protocol):
             self._wanted = taken
             return
         answered, used = taken
-        if used != len(data) or _is_last(answered):
+        if used != len(data) or is_last(answered):
             self.is_usable = False
         self._got = b""
         answer, self._answer = self._answer, None
@@ -118,90 +103,6 @@ class Lane(asyncio.Protocol):
         answer, self._answer = self._answer, None
         if answer is not None and not answer.done():
             answer.set_exception(Unreachable(said))
-
-
-def parse(data: bytes) -> tuple[Answered, int] | int:
-    """The answer at the start of `data` with its length, or how many bytes are missing at least (0: unknown).
-
-    Raises ValueError for what is not an answer.
-    """
-    start = 0
-    while True:
-        end = data.find(b"\r\n\r\n", start)
-        if end < 0:
-            if len(data) - start > HEAD_LIMIT:
-                raise ValueError("a head without an end")
-            return 0
-        head = data[start:end].lower()
-        if not head.startswith(b"http/1."):
-            raise ValueError(f"it begins with {head[:20]!r}")
-        status = int(head[9:12])
-        start = end + 4
-        if status >= 200:  # 1xx are remarks before the answer
-            break
-    if status in (204, 304):
-        return Answered(status, head, b""), start
-    coding = _header(head, b"transfer-encoding")
-    if coding is not None:
-        if coding != b"chunked":
-            raise ValueError(f"transfer coding {coding!r}")
-        return _chunked(data, start, status, head)
-    length = _header(head, b"content-length")
-    if length is None or not length.isdigit():
-        raise ValueError("no content length")
-    size = int(length)
-    if size > BODY_LIMIT:
-        raise ValueError(f"a body of {size} bytes")
-    if (missing := start + size - len(data)) > 0:
-        return missing
-    return Answered(status, head, data[start : start + size]), start + size
-
-
-def _chunked(data: bytes, start: int, status: int, head: bytes) -> tuple[Answered, int] | int:
-    parts: list[bytes] = []
-    at = start
-    while True:
-        end = data.find(b"\r\n", at)
-        if end < 0:
-            return 0
-        digits = data[at:end].partition(b";")[0].strip()
-        if not _HEX.fullmatch(digits):
-            raise ValueError(f"chunk size {digits[:20]!r}")
-        size = int(digits, 16)
-        at = end + 2
-        if size == 0:
-            # Trailers, if any, end with an empty line.
-            while True:
-                end = data.find(b"\r\n", at)
-                if end < 0:
-                    return 0
-                if end == at:
-                    return Answered(status, head, b"".join(parts)), end + 2
-                at = end + 2
-        if size > BODY_LIMIT or at - start > BODY_LIMIT:
-            raise ValueError("a body too large")
-        if (missing := at + size + 2 - len(data)) > 0:
-            return missing
-        if data[at + size : at + size + 2] != b"\r\n":
-            raise ValueError("a chunk without its end")
-        parts.append(data[at : at + size])
-        at += size + 2
-
-
-_HEX = re.compile(rb"[0-9a-fA-F]{1,8}")
-
-
-def _header(head: bytes, name: bytes) -> bytes | None:
-    at = head.find(b"\r\n" + name + b":")
-    if at < 0:
-        return None
-    at += len(name) + 3
-    end = head.find(b"\r\n", at)
-    return head[at : end if end >= 0 else len(head)].strip()
-
-
-def _is_last(answered: Answered) -> bool:
-    return answered.head.startswith(b"http/1.0") or _header(answered.head, b"connection") == b"close"
 
 
 class Lanes:

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import random
-import sys
 import time
 from collections.abc import Callable
-from typing import Any, Generic, Literal, TypeVar
+from contextlib import suppress
+from typing import Generic, TypeVar
 
 import msgspec
 from msgspec import Struct
 
+from berth.kube.changes import Change, Identity, Key, Known, Trouble, identity_of, key_of
 from berth.kube.client import Client
 from berth.kube.errors import ApiError, Unreachable, refusal_in_stream
 from berth.kube.lines import Lines
 from berth.kube.listing import PAGE_OBJECTS, pages
 from berth.kube.retry import Backoff
 
+__all__ = ["Change", "Key", "Reflector", "Trouble"]
+
 T = TypeVar("T")
-Key = tuple[str, str]
 
 WATCH_S = (240, 360)
 """A watch asks to be ended after a time drawn from here, so that many do not come back at once."""
@@ -34,41 +36,11 @@ FIRST_ANSWER_S = 20.0
 INITIAL_END = "k8s.io/initial-events-end"
 
 
-class Change(Struct, Generic[T], frozen=True, gc=False):
-    """One object is there as `object` (`put`), or no longer there (`gone`). `key` is (namespace, name)."""
-
-    kind: Literal["put", "gone"]
-    key: Key
-    object: T | None = None
-
-
 class Event(Struct, frozen=True, gc=False):
     """One line of a watch; the object stays undecoded until its type is known."""
 
     type: str
     object: msgspec.Raw
-
-
-class IdentityMeta(Struct, frozen=True, gc=False, rename="camel"):
-    name: str | None = None
-    namespace: str | None = None
-    uid: str | None = None
-    resource_version: str | None = None
-    annotations: dict[str, str | None] | None = None
-
-
-class Identity(Struct, frozen=True, gc=False):
-    """What every object has, bookmarks included."""
-
-    metadata: IdentityMeta | None = None
-
-
-class Trouble(Struct, frozen=True):
-    """An object that could not be decoded and was skipped. The state of `key` before it, if any, still stands."""
-
-    path: str
-    key: Key | None
-    problem: str
 
 
 _EVENT = msgspec.json.Decoder(Event)
@@ -133,7 +105,7 @@ class Reflector(Generic[T]):
         self._errors_in_place = 0
         self._stream_lists = stream_lists
         self._backoff = backoff or Backoff(0.2, 30.0)
-        self._known: dict[Key, tuple[str, str]] = {}
+        self._known: Known[T] = Known()
         # Keys seen by the streaming list that is under way; None outside one.
         self._seen: set[Key] | None = None
         self._wake = asyncio.Event()
@@ -198,13 +170,12 @@ class Reflector(Generic[T]):
         await self._sleep(self._backoff.next_s(error.retry_after_s))
 
     async def _sleep(self, seconds: float) -> None:
-        self._wake.clear()
         if seconds > 0:
-            try:
+            with suppress(TimeoutError):
                 async with asyncio.timeout(seconds):
                     await self._wake.wait()
-            except TimeoutError:
-                pass
+        # Cleared after the wait: a call that comes while a request is under way is not lost.
+        self._wake.clear()
 
     # ---- list
 
@@ -223,13 +194,13 @@ class Reflector(Generic[T]):
             for broken in page.undecodable:
                 self._skip(broken.problem, broken.raw, seen)
             for item in page.items:
-                identity = _identity_of(item)
+                identity = identity_of(item)
                 if identity is None:
                     self._troubles(Trouble(self.path, None, "an object without a name"))
                     continue
-                key = _key(identity)
+                key = key_of(identity)
                 seen.add(key)
-                self._put(key, identity, item, changes)
+                self._known.put(key, identity, item, changes)
             if changes:
                 self._sink(changes)
             await asyncio.sleep(0)
@@ -245,12 +216,12 @@ class Reflector(Generic[T]):
         self.answered.set()
 
     async def _forget(self, but: set[Key]) -> None:
-        gone = [key for key in self._known if key not in but]
+        gone = self._known.all_but(but)
         for start in range(0, len(gone), 2000):
-            batch = gone[start : start + 2000]
-            for key in batch:
-                del self._known[key]
-            self._sink([Change("gone", key) for key in batch])
+            changes: list[Change[T]] = []
+            for key in gone[start : start + 2000]:
+                self._known.drop(key, changes)
+            self._sink(changes)
             await asyncio.sleep(0)
 
     # ---- watch
@@ -329,16 +300,16 @@ class Reflector(Generic[T]):
         except _UNREADABLE as error:
             self._skip(str(error), raw, self._seen)
             return
-        identity = _identity_of(item)
+        identity = identity_of(item)
         if identity is None:
             self._troubles(Trouble(self.path, None, "an object without a name"))
             return
-        key = _key(identity)
+        key = key_of(identity)
         if self._seen is not None:
             self._seen.add(key)
         else:
             self._advance(identity.resource_version)
-        self._put(key, identity, item, changes)
+        self._known.put(key, identity, item, changes)
 
     def _take_gone(self, raw: msgspec.Raw, changes: list[Change[T]]) -> None:
         try:
@@ -348,11 +319,10 @@ class Reflector(Generic[T]):
             return
         if identity is None or not identity.name:
             return
-        key = _key(identity)
+        key = key_of(identity)
         if self._seen is None:
             self._advance(identity.resource_version)
-        if self._known.pop(key, None) is not None:
-            changes.append(Change("gone", key))
+        self._known.drop(key, changes)
 
     async def _take_bookmark(self, raw: msgspec.Raw) -> None:
         try:
@@ -374,18 +344,6 @@ class Reflector(Generic[T]):
         if self._backoff.failures:
             self._backoff.succeeded()
 
-    # ---- what is known
-
-    def _put(self, key: Key, identity: Any, item: T, changes: list[Change[T]]) -> None:
-        now = (identity.uid or "", identity.resource_version or "")
-        before = self._known.get(key)
-        if before == now and now[1]:
-            return
-        if before is not None and before[0] != now[0]:
-            changes.append(Change("gone", key))
-        self._known[key] = now
-        changes.append(Change("put", key, item))
-
     def _skip(self, problem: str, raw: bytes | msgspec.Raw, seen: set[Key] | None) -> None:
         """Tell of an object that could not be decoded; it is there all the same."""
         key: Key | None = None
@@ -394,7 +352,7 @@ class Reflector(Generic[T]):
         except _UNREADABLE:
             identity = None
         if identity is not None and identity.name:
-            key = _key(identity)
+            key = key_of(identity)
             if seen is not None:
                 seen.add(key)
             else:
@@ -403,19 +361,3 @@ class Reflector(Generic[T]):
 
     def _heard(self) -> None:
         self.last_heard_s = time.monotonic()
-
-
-def _identity_of(item: Any) -> Any:
-    """The metadata of an object, as something with name, namespace, uid and resource_version; None without a name."""
-    if isinstance(item, dict):
-        meta = item.get("metadata")
-        if not isinstance(meta, dict) or not isinstance(meta.get("name"), str):
-            return None
-        return IdentityMeta(meta["name"], meta.get("namespace"), meta.get("uid"), meta.get("resourceVersion"))
-    meta = item.metadata
-    return meta if meta is not None and meta.name else None
-
-
-def _key(identity: Any) -> Key:
-    # Thousands of pods share a namespace: one string for all of them.
-    return sys.intern(identity.namespace or ""), identity.name
