@@ -14,6 +14,8 @@ COMMANDS = {
     "check-fits-not": (1, "check -f examples/llm-one-rack.yaml --from"),
     "why-waits": (1, "why finetune --from"),
     "why-runs": (0, "why research/pretrain --from"),
+    "queue": (0, "queue --from"),
+    "queue-vision": (0, "queue vision --from"),
     "nodes": (0, "nodes --from"),
     "free": (0, "free --from"),
     "free-by-rack": (0, "free --by rack --from"),
@@ -41,6 +43,18 @@ def test_answers_are_as_somebody_has_read_them(name, form):
 @pytest.mark.parametrize("form", ["wide", "csv"])
 def test_nodes_in_other_forms(form):
     golden_files.check(f"cli/nodes-{form}.txt", here("nodes", "--from", CLUSTER, "-o", form).out)
+
+
+@pytest.mark.parametrize(("form", "name"), [("wide", ""), ("csv", ""), ("csv", "vision"), ("yaml", "vision")])
+def test_the_queue_in_other_forms(form, name):
+    file = f"cli/queue-{f'{name}-' if name else ''}{form}.txt"
+    golden_files.check(file, here("queue", *name.split(), "--from", CLUSTER, "-o", form).out)
+
+
+def test_names_of_queues_and_of_what_waits():
+    queues = here("queue", "--from", CLUSTER, "-o", "name").out.split()
+    assert queues == ["gpuqueue.berth.dev/research", "gpuqueue.berth.dev/vision"]
+    assert here("queue", "vision", "--from", CLUSTER, "-o", "name").out == "vision/sweep-0\n"
 
 
 def test_names_are_never_cut(tmp_path, monkeypatch):

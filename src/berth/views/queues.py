@@ -159,8 +159,9 @@ def _show_waiting(waiting: Sequence[Waiting], screen: Console, now_s: float, wid
         rows.append(cells)
     show_whole(screen, table(columns, rows))
     number = counted(len(waiting), "workload waits", "workloads wait")
-    gpus = from_milli(sum(w.gpu_milli for w in waiting))
-    screen.print(Text(f"{number} for {gpus} GPUs", style=QUIET_STYLE), soft_wrap=True)
+    milli = sum(w.gpu_milli for w in waiting)
+    gpus = f"{from_milli(milli)} GPU{'' if milli == 1000 else 's'}"
+    screen.print(Text(f"{number} for {gpus}", style=QUIET_STYLE), soft_wrap=True)
 
 
 def amounts(by_class: Mapping[str, float]) -> str:

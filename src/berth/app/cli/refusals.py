@@ -65,8 +65,9 @@ def _below(error: Unreachable) -> str:
     """What went wrong below HTTP, in words."""
     causes = _causes(error)
     for one in causes:
-        if isinstance(one, ssl.SSLCertVerificationError):
-            return f"its certificate cannot be trusted: {(one.verify_message or str(one)).rstrip('.')}"
+        # The HTTP client's own error is of that type, too, and has no message of OpenSSL's.
+        if said := getattr(one, "verify_message", ""):
+            return f"its certificate cannot be trusted: {said.rstrip('.')}"
     text = " ".join(str(one) for one in causes)
     for sign, words in (
         ("certificate has expired", "its certificate has expired"),

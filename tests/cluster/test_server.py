@@ -1,0 +1,111 @@
+"""The scheduler's server beside a real API server: probes, figures, and a snapshot that `berth why` reads."""
+
+from __future__ import annotations
+
+import json
+import signal
+from typing import Any
+
+import pytest
+import yaml
+from devcluster import Admin
+from programs import ROOT, berth, scheduler
+
+RBAC = "rbac.authorization.k8s.io/v1"
+DEBUG = "test-debug"
+
+
+@pytest.fixture
+def kinds(admin: Admin) -> None:
+    for file in sorted((ROOT / "deploy" / "crds").glob("berth.dev_*.yaml")):
+        admin.apply(yaml.safe_load(file.read_text()))
+    admin.until(lambda: any(g["name"] == "berth.dev" for g in admin.get("/apis")["groups"]), 20, "kinds are served")
+
+
+@pytest.fixture
+def debugger(admin: Admin):
+    """alice may get /debug/snapshot, and nothing else."""
+    role = {"apiVersion": RBAC, "kind": "ClusterRole", "metadata": {"name": DEBUG},
+            "rules": [{"nonResourceURLs": ["/debug/snapshot"], "verbs": ["get"]}]}  # fmt: skip
+    binding = {"apiVersion": RBAC, "kind": "ClusterRoleBinding", "metadata": {"name": DEBUG},
+               "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": DEBUG},
+               "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "alice"}]}  # fmt: skip
+    admin.create(role)
+    admin.create(binding)
+    yield "alice"
+    for thing in (binding, role):
+        admin.delete(admin.path_of(thing))
+
+
+def job(name: str, namespace: str, pods: int, gpus: int) -> dict[str, Any]:
+    container = {"name": "c", "image": "x", "command": ["run", "--key=hunter2"],
+                 "env": [{"name": "TOKEN", "value": "hunter2"}],
+                 "resources": {"limits": {"nvidia.com/gpu": str(gpus)}}}  # fmt: skip
+    template = {"metadata": {"annotations": {"berth.dev/min-count": str(pods), "note": "hunter2"}},
+                "spec": {"schedulerName": "berth", "restartPolicy": "Never", "containers": [container]}}  # fmt: skip
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name, "namespace": namespace},
+            "spec": {"parallelism": pods, "completions": pods, "completionMode": "Indexed",
+                     "template": template}}  # fmt: skip
+
+
+def test_probes_figures_and_the_end(cluster, admin, namespace, make_nodes, kinds, tmp_path):
+    make_nodes(2)
+    with scheduler(cluster.kubeconfig, tmp_path) as first:
+        first.until("/readyz", "^ok$")
+        assert first.get("/healthz") == (200, b"ok\n")
+        first.until("/metrics", r"^berth_leader 1\.0$")
+        for thing in (job("fits", namespace, 2, 4), job("large", namespace, 3, 8)):
+            admin.create(thing)
+        said = first.until("/metrics", r'^berth_waiting_workloads\{reason="LargerThanCluster",verdict="Never"\} 1\.0$')
+        said = first.until("/metrics", r'^berth_binds_total\{result="Bound"\} 2\.0$')
+        for line in ("berth_nodes 2.0", "berth_synced 1.0", 'berth_gpus_allocated{gpu_class="H100-80GB"} 8.0',
+                     f'berth_queue_waiting_workloads{{queue="{namespace}"}} 1.0'):  # fmt: skip
+            assert line in said.splitlines(), line
+        # Whoever stands by is ready and does not lead.
+        with scheduler(cluster.kubeconfig, tmp_path) as second:
+            second.until("/readyz", "^ok$")
+            assert "berth_leader 0.0" in second.get("/metrics")[1].decode()
+        assert second.process.returncode == 0
+        configured = {line["key"]: line["source"] for line in first.lines() if line["message"] == "configuration"}
+        assert configured["server.port"] == "flag" and configured["batch.windowMs"] == "default"
+        first.process.send_signal(signal.SIGTERM)
+        assert first.process.wait(30) == 0
+        assert all({"time", "level", "logger", "message"} <= set(line) for line in first.lines())
+
+
+def test_a_snapshot_is_for_who_may_and_says_what_the_scheduler_says(
+    cluster, admin, namespace, make_nodes, kinds, debugger, tmp_path
+):
+    make_nodes(2)
+    for thing in (job("fits", namespace, 2, 4), job("large", namespace, 3, 8), job("much", namespace, 1, 9)):
+        admin.create(thing)
+    config = cluster.kubeconfig
+    with scheduler(config, tmp_path) as running:
+        admin.until(lambda: len(admin.items(f"/apis/berth.dev/v1alpha1/namespaces/{namespace}/verdicts")) == 2, 30,
+                    "two verdicts are written")  # fmt: skip
+        running.until("/metrics", r"^berth_assumed_pods 0\.0$")
+        assert running.get("/debug/snapshot")[0] == 401
+        assert running.get("/debug/snapshot", "not-a-token")[0] == 401
+        status, said = running.get("/debug/snapshot", cluster.token_of("nobody"))
+        assert status == 403 and b"nobody may not get /debug/snapshot" in said
+        status, body = running.get("/debug/snapshot", cluster.token_of(debugger))
+        assert status == 200
+        assert cluster.token_of(debugger) not in running.log.read_text()
+    assert b"hunter2" not in body
+    listed = json.loads(body)
+    state = listed["items"][0]
+    assert (state["kind"], state["isLeader"], state["known"]["nodes"]) == ("BerthState", True, 2)
+    assert {v["workload"] for v in state["verdicts"]} == {f"Job {namespace}/large", f"Job {namespace}/much"}
+    dump = tmp_path / "snapshot.json"
+    dump.write_bytes(body)
+    for name in ("large", "much"):
+        live = berth(config, "why", name, "-n", namespace, "-o", "json")
+        later = berth(config, "why", name, "-n", namespace, "--from", str(dump), "-o", "json")
+        assert (live.code, later.code) == (1, 1)
+        one, other = live.record["answers"][0], later.record["answers"][0]
+        assert one["told"] is not None and other["told"] is None
+        for key in ("workload", "kind", "verdict", "reason", "sentence", "need", "have", "unit", "where", "nodes",
+                    "unlock"):  # fmt: skip
+            assert (one[key] or None) == (other[key] or None), key
+    runs = berth(config, "why", "fits", "-n", namespace, "--from", str(dump), "-o", "json")
+    assert runs.code == 0 and runs.record["answers"][0]["running"]
