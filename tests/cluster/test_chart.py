@@ -140,7 +140,7 @@ def test_shadow_has_no_right_to_write(render: Callable[..., Things]) -> None:
 def test_leases_of_others_are_read_only_where_their_names_are_served(name: str, render: Callable[..., Things]) -> None:
     usual = rights(named(render(), "ClusterRole", "berth")["rules"])
     served = rights(named(render(f"config.schedulerNames={{berth,{name}}}"), "ClusterRole", "berth")["rules"])
-    assert served - usual == {("coordination.k8s.io", "leases", "get")}
+    assert served - usual == {("coordination.k8s.io", "leases", "list")}
 
 
 @pytest.mark.parametrize("value", ["replica=3", "config.batch.window=1", "config.logLevel=loud", "replicas=0"])

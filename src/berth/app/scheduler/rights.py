@@ -119,7 +119,7 @@ def _needed(configuration: Configuration, shadow: bool, namespace: str) -> Itera
                     yield Right(verb, group, resource, purpose=purpose)
     yield from _ASKING
     if any(name in FOREIGN for name in configuration.scheduler_names):
-        yield Right("get", "coordination.k8s.io", "leases", purpose=For.Foreign)
+        yield Right("list", "coordination.k8s.io", "leases", purpose=For.Foreign)
     if shadow:
         return
     yield from _WRITING

@@ -16,9 +16,11 @@ from contextlib import suppress
 
 from berth.actions.binding import Binder, Outcome
 from berth.actions.evicting import Evictor, Left
+from berth.actions.letting_in import LettingIn
 from berth.actions.telling import Teller
 from berth.app.scheduler.configuration import Configured
 from berth.app.scheduler.driver import Driver
+from berth.app.scheduler.foreign import Foreign
 from berth.app.scheduler.leader import Leadership, Terms
 from berth.app.scheduler.server import Server
 from berth.app.scheduler.shadow import Shadow
@@ -77,7 +79,8 @@ class Scheduler:
         value = configured.value
         election = value.leader_election
         levels = tuple(Level(level.name, level.label) for level in value.topology.levels)
-        self.world = World(value.scheduler_names, levels=levels)
+        self.foreign = Foreign(client, value.scheduler_names, lambda served: self.world.serve(served))
+        self.world = World(self.foreign.served, levels=levels)
         self.follower = Follower(client, self.world, kinds)
         self.leadership = Leadership(client, _terms(configured, access)) if election.enabled else None
         self.tenure = Tenure(self.leadership, self.follower, self._begin)
@@ -88,6 +91,7 @@ class Scheduler:
             client, kinds, may_write=self.tenure.may_write, busy=lambda: self.binder.pending > 0,
             schedulers=value.scheduler_names,
         )  # fmt: skip
+        self.letting_in = LettingIn(client, kinds, value.scheduler_names, may_write=self.tenure.may_write)
         self.server = Server(value, self, client)
         self.driver: Driver = Driver(
             self.world,
@@ -110,6 +114,8 @@ class Scheduler:
                     await asyncio.sleep(SETTLE_S)
             tasks.create_task(self.server.run())
             tasks.create_task(self.follower.run())
+            tasks.create_task(self.foreign.run())
+            tasks.create_task(self.letting_in.run())
             tasks.create_task(self.tenure.run())
             tasks.create_task(self.driver.run())
             tasks.create_task(self.teller.run())
@@ -119,6 +125,7 @@ class Scheduler:
         await self.binder.close(drain_s=DRAIN_S)
         await self.evictor.close()
         await self.teller.close(TELL_S)
+        await self.letting_in.close()
         if self.leadership is not None:
             await self.leadership.release()
 
@@ -150,6 +157,7 @@ class Beside(Scheduler):
 
     def __init__(self, configured: Configured, access: Access, client: Client, kinds: Served) -> None:
         super().__init__(configured, access, client, kinds)
+        self.world.serve(configured.value.scheduler_names)
         batch = configured.value.batch
         self.driver = self.shadow = Shadow(
             self.world, self.binder, now=time.time, window_s=batch.window_ms / 1000, most_s=batch.most_ms / 1000
