@@ -18,7 +18,6 @@ class Compared(Protocol):
     only_berth: int
     both_wait: int
     gone: int
-    unseen: int
     evictions: int
     partial_gangs: int
     earlier_s: tuple[float, ...]
@@ -35,7 +34,6 @@ def lines(found: Compared) -> Sequence[str]:
         (found.only_they, "placed by the other scheduler, while Berth would have had it wait"),
         (found.only_berth, "waiting, while Berth would have placed it"),
         (found.both_wait, "waiting by both"),
-        (found.unseen, "placed by the other scheduler before Berth had looked at it"),
         (found.gone, "gone before anybody placed it"),
     )
     told += [f"  {number:>8,}  {what}" for number, what in rows if number]

@@ -52,7 +52,6 @@ class Comparison(Struct, frozen=True):
     only_berth: int
     both_wait: int
     gone: int
-    unseen: int
     evictions: int
     partial_gangs: int
     earlier_s: tuple[float, ...]
@@ -71,7 +70,7 @@ class Shadow(Driver):
         self._evictions: set[Key] = set()
         self._begun: dict[str, float] = {}
         self._partial: set[str] = set()
-        self._unseen = 0
+        self._faster: dict[Key, tuple[str, float]] = {}
         world.on_bound = self.saw_bound
         world.on_gone = self.saw_gone
 
@@ -87,7 +86,17 @@ class Shadow(Driver):
         self._evictions.update((e.allocation.namespace, e.allocation.name) for e in plan.evictions)
         for w in plan.verdicts:
             self._watch_partial(plan.workloads[w], now_s)
+        self._catch_up()
         return 0
+
+    def _catch_up(self) -> None:
+        """Binds that came before an opinion count from now on."""
+        for key, (node, bound_s) in list(self._faster.items()):
+            one = self.opinions.get(key)
+            if one is not None:
+                del self._faster[key]
+                one.bound_to, one.bound_s = node, bound_s
+                self._world.let_through(key)
 
     def _make_room(self, plan: Plan) -> None:
         """Nobody is asked to leave."""
@@ -116,32 +125,34 @@ class Shadow(Driver):
             one = self.opinions[key] = Opinion(workload.identity, workload.is_gang, now_s)
         return one
 
-    def saw_bound(self, key: Key, node: str) -> None:
+    def saw_bound(self, key: Key, node: str) -> bool:
+        """Whether it is to be held back: whoever is faster than Berth is compared with what Berth would have said."""
         one = self.opinions.get(key)
-        if one is None:
-            self._unseen += 1
-        elif not one.bound_to:
-            one.bound_to, one.bound_s = node, self._now()
+        if one is not None:
+            if not one.bound_to:
+                one.bound_to, one.bound_s = node, self._now()
+            return False
+        self._faster[key] = (node, self._now())
+        return True
 
     def saw_gone(self, key: Key) -> None:
+        self._faster.pop(key, None)
         one = self.opinions.get(key)
         if one is not None:
             one.is_gone = True
 
     def comparison(self) -> Comparison:
         """What has been seen so far."""
-        return compare(self.opinions.items(), len(self._evictions), len(self._partial), self._unseen)
+        return compare(self.opinions.items(), len(self._evictions), len(self._partial))
 
 
-def compare(
-    opinions: Iterable[tuple[Key, Opinion]], evictions: int = 0, partial_gangs: int = 0, unseen: int = 0
-) -> Comparison:
+def compare(opinions: Iterable[tuple[Key, Opinion]], evictions: int = 0, partial_gangs: int = 0) -> Comparison:
     """Opinions against what happened."""
     counts: Counter[str] = Counter()
     reasons: Counter[str] = Counter()
     earlier: list[float] = []
     examples: dict[str, list[str]] = {"only they": [], "only berth": [], "both wait": []}
-    pods = unseen
+    pods = 0
     for (namespace, name), one in opinions:
         pods += 1
         pod = f"{namespace}/{name}"
@@ -163,7 +174,7 @@ def compare(
             _example(examples["both wait"], f"{pod} waits; Berth says {_said(one)}")
     return Comparison(
         pods, counts["same"], counts["other"], counts["only they"], counts["only berth"], counts["both wait"],
-        counts["gone"], unseen, evictions, partial_gangs, tuple(sorted(earlier)), tuple(reasons.most_common()),
+        counts["gone"], evictions, partial_gangs, tuple(sorted(earlier)), tuple(reasons.most_common()),
         tuple(sentence for sentences in examples.values() for sentence in sentences),
     )  # fmt: skip
 

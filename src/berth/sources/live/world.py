@@ -82,7 +82,8 @@ class World:
     ) -> None:
         self._ours = Ours(schedulers)
         self.on_change = on_change
-        self.on_bound: Callable[[Key, str], None] = lambda key, node: None  # the API server shows a pod's node
+        # The API server shows a pod's node. True: it is to count as waiting until `let_through`.
+        self.on_bound: Callable[[Key, str], bool] = lambda key, node: False
         self.on_gone: Callable[[Key], None] = lambda key: None
         self._now = now
         self.assumed = Assumed()
@@ -92,6 +93,7 @@ class World:
         doubts = Doubts(knows_claims=True, knows_groups=True)
         self._made = Workloads(self._inventory, {}, Domains(Topology(), ()), doubts)
         self.promises = Promises()
+        self._held_back: dict[Key, wire.Pod] = {}
         self._members: dict[Key, _Member] = {}
         self._groups: dict[GroupKey, _Group] = {}
         self._alike: dict[Signature, set[Key]] = {}
@@ -118,8 +120,9 @@ class World:
         before = self._members.get(key)
         if status.phase == "Failed" and before is not None and not before.record.has_ended and spec.node_name:
             self._ground.not_admitted(spec.node_name, status, self._now())
-        if spec.node_name and before is not None and not before.record.node:
-            self.on_bound(key, spec.node_name)
+        if spec.node_name and before is not None and not before.record.node and self.on_bound(key, spec.node_name):
+            self._held_back[key] = pod
+            return
         record = self.assumed.seen(self._inventory.record(key, meta, spec, status))
         self._put_record(record)
 
@@ -130,9 +133,16 @@ class World:
         if member is None:
             return
         self._leave(key, member)
+        self._held_back.pop(key, None)
         self.on_gone(key)
         if self._held.pop(key, None) is not None:
             self.on_change()
+
+    def let_through(self, key: Key) -> None:
+        """What was held back of a pod counts from now on."""
+        if pod := self._held_back.pop(key, None):
+            meta, spec = pod.metadata or wire.NO_META, pod.spec or wire.PodSpec()
+            self._put_record(self._inventory.record(key, meta, spec, pod.status or wire.PodStatus()))
 
     def put_object(self, thing: dict[str, Any]) -> None:
         """An owner, a PodGroup of any dialect, whatever else is read as it is written."""
