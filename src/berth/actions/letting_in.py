@@ -62,6 +62,13 @@ class LettingIn:
     async def close(self, drain_s: float = 0.0) -> None:
         await self._outbox.close(drain_s)
 
+    def serve(self, schedulers: Collection[str]) -> None:
+        """Names that are served from now on: groups that were another's may be ours."""
+        self._schedulers = frozenset(schedulers)
+        for key in self._groups:
+            self._outbox.add(_GROUP, key)
+        self._outbox.kick()
+
     def take(self, changes: list[Change[Any]]) -> None:
         """What the reflector tells."""
         for change in changes:
@@ -80,8 +87,7 @@ class LettingIn:
             return
         namespace, name = key
         if not await self._is_ours(namespace, _job_of(group)):
-            self._groups.pop(key, None)
-            return
+            return  # it may become ours: `serve`
         meta = group["metadata"]
         precondition = {"uid": meta.get("uid"), "resourceVersion": meta.get("resourceVersion")}
         path = self._resource.path(namespace, name)

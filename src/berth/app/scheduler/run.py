@@ -79,7 +79,7 @@ class Scheduler:
         value = configured.value
         election = value.leader_election
         levels = tuple(Level(level.name, level.label) for level in value.topology.levels)
-        self.foreign = Foreign(client, value.scheduler_names, lambda served: self.world.serve(served))
+        self.foreign = Foreign(client, value.scheduler_names, self._serve)
         self.world = World(self.foreign.served, levels=levels)
         self.follower = Follower(client, self.world, kinds)
         self.leadership = Leadership(client, _terms(configured, access)) if election.enabled else None
@@ -91,7 +91,7 @@ class Scheduler:
             client, kinds, may_write=self.tenure.may_write, busy=lambda: self.binder.pending > 0,
             schedulers=value.scheduler_names,
         )  # fmt: skip
-        self.letting_in = LettingIn(client, kinds, value.scheduler_names, may_write=self.tenure.may_write)
+        self.letting_in = LettingIn(client, kinds, self.foreign.served, may_write=self.tenure.may_write)
         self.server = Server(value, self, client)
         self.driver: Driver = Driver(
             self.world,
@@ -135,6 +135,10 @@ class Scheduler:
         gc.collect()
         gc.freeze()  # what was listed stays; collecting it again and again would stop the loop
         self.driver.wake()
+
+    def _serve(self, names: frozenset[str]) -> None:
+        self.world.serve(names)
+        self.letting_in.serve(names)
 
     def _heard(self, outcome: Outcome) -> None:
         self.driver.heard(outcome)
