@@ -7,6 +7,7 @@ watches a scheduler must not share its mistakes.
 from devcluster.api import Admin, Refused
 from devcluster.cluster import Cluster
 from devcluster.fake_kubelet import FakeKubelet
+from devcluster.interference import Interference, Refusal
 from devcluster.invariants import InvariantBroken, InvariantWatcher, Limit, Violation
 from devcluster.nodes import PROFILES, fake_node, fake_nodes
 from devcluster.options import Options
@@ -17,10 +18,12 @@ __all__ = [
     "Admin",
     "Cluster",
     "FakeKubelet",
+    "Interference",
     "InvariantBroken",
     "InvariantWatcher",
     "Limit",
     "Options",
+    "Refusal",
     "Refused",
     "Violation",
     "fake_node",
