@@ -3,63 +3,64 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from berth.kube.client import Client
-from berth.kube.discover import Served
+from berth.kube.discover import Served, served
+from berth.kube.errors import ApiError
 from berth.kube.reflect import Change, Reflector
 from berth.sources.live.kinds import FOLLOWED, NEEDED, Kind
 from berth.sources.live.world import World
 
+log = logging.getLogger("berth.follow")
+
+LOOK_S = 15.0  # between two looks at what is served
 _BOOKED = ("Node", "Pod")  # what another leader's last writes may have changed
 
 Sink = Callable[[list[Change[Any]]], None]
 
 
 class Follower:
-    """Keeps a world up to date until it is cancelled. Kinds that the cluster does not serve are no error."""
+    """Keeps a world up to date until it is cancelled. Kinds that the cluster does not serve are no error.
 
-    def __init__(self, client: Client, world: World, served: Served, kinds: Sequence[Kind] = FOLLOWED) -> None:
+    Discovery is read again every `look_s`: a kind that is installed later is followed from then on, and one whose
+    version went is followed in the version that is served now.
+    """
+
+    def __init__(
+        self, client: Client, world: World, served: Served, kinds: Sequence[Kind] = FOLLOWED, look_s: float = LOOK_S
+    ) -> None:
         self.absent: list[Kind] = []
         self.reflectors: dict[Kind, Reflector[Any]] = {}
+        self._client = client
+        self._world = world
+        self._kinds = kinds
+        self._look_s = look_s
+        self._versions: dict[Kind, str] = {}
+        self._again: dict[Kind, asyncio.Event] = {}
+        self._work: dict[Kind, asyncio.Task[None]] = {}
+        self._refused: set[Kind] = set()
         for kind in kinds:
             version = served.version(kind.group, kind.resource)
-            if version is None and kind not in NEEDED:
+            if version is not None or kind in NEEDED:
+                self._follow(kind, version or "v1")
+            else:
                 self.absent.append(kind)
-                continue
-            version = version or "v1"
-            api_version = f"{kind.group}/{version}" if kind.group else version
-            prefix = f"/apis/{api_version}" if kind.group else f"/api/{version}"
-            self.reflectors[kind] = Reflector(
-                client, f"{prefix}/{kind.resource}", kind.type or dict, _sink(world, kind, api_version)
-            )
         self.began_s = float("inf")  # on the monotonic clock, when the first list was asked for
-        self._again = {kind: asyncio.Event() for kind in self.reflectors}
 
     async def run(self) -> None:
         """Until cancelled, or until a reflector fails for good."""
         self.began_s = time.monotonic()
         async with asyncio.TaskGroup() as tasks:
             for kind in self.reflectors:
-                tasks.create_task(self._keep(kind))
-
-    async def _keep(self, kind: Kind) -> None:
-        """One reflector, begun anew whenever a refresh is asked for."""
-        again = self._again[kind]
-        while True:
-            work = asyncio.create_task(self.reflectors[kind].run())
-            asked = asyncio.create_task(again.wait())
-            try:
-                await asyncio.wait((work, asked), return_when=asyncio.FIRST_COMPLETED)
-                if work.done():
-                    work.result()
-            finally:
-                for task in (work, asked):
-                    task.cancel()
-                await asyncio.gather(work, asked, return_exceptions=True)
-            again.clear()
+                self._work[kind] = tasks.create_task(self._keep(kind))
+            while True:
+                await asyncio.sleep(self._look_s)
+                for kind in await self._look():
+                    self._work[kind] = tasks.create_task(self._keep(kind))
 
     async def refresh(self) -> None:
         """List pods and nodes anew, and return once they are known. For whoever takes over from another."""
@@ -71,8 +72,67 @@ class Follower:
         await self.synced()
 
     async def synced(self) -> None:
-        """Return once every kind has been listed."""
-        await asyncio.gather(*(reflector.synced.wait() for reflector in self.reflectors.values()))
+        """Return once every kind has been listed; one that is not needed and may not be seen is not waited for."""
+        waits = ((r.synced if kind in NEEDED else r.answered).wait() for kind, r in self.reflectors.items())
+        await asyncio.gather(*waits)
+
+    def _follow(self, kind: Kind, version: str) -> None:
+        api_version = f"{kind.group}/{version}" if kind.group else version
+        prefix = f"/apis/{api_version}" if kind.group else f"/api/{version}"
+        self._versions[kind] = version
+        self._again[kind] = asyncio.Event()
+        self.reflectors[kind] = Reflector(
+            self._client, f"{prefix}/{kind.resource}", kind.type or dict, _sink(self._world, kind, api_version),
+            failures=lambda error: self._heard(kind, error),
+        )  # fmt: skip
+
+    async def _keep(self, kind: Kind) -> None:
+        """One reflector, begun anew whenever a refresh is asked for."""
+        again, reflector = self._again[kind], self.reflectors[kind]
+        while True:
+            work = asyncio.create_task(reflector.run())
+            asked = asyncio.create_task(again.wait())
+            try:
+                await asyncio.wait((work, asked), return_when=asyncio.FIRST_COMPLETED)
+                if work.done():
+                    work.result()
+            finally:
+                for task in (work, asked):
+                    task.cancel()
+                await asyncio.gather(work, asked, return_exceptions=True)
+            again.clear()
+
+    async def _look(self) -> list[Kind]:
+        """Kinds that are to be followed from now on. What cannot be asked now is asked at the next look."""
+        try:
+            found = await served(self._client)
+        except ApiError as error:
+            log.info("what is served cannot be read now", extra={"error": str(error)})
+            return []
+        begun: list[Kind] = []
+        for kind in self._kinds:
+            there = found.resources.get((kind.group, kind.resource), ())
+            if not there:
+                continue
+            now, reflector = self._versions.get(kind), self.reflectors.get(kind)
+            if any(each.version == now for each in there):
+                if reflector is not None and reflector.is_absent:
+                    reflector.look_again()
+                continue
+            if kind in self._work:
+                self._work.pop(kind).cancel()
+            log.info("follows a kind" if now is None else "follows a kind in another version",
+                     extra={"kind": kind.called, "version": there[0].version})  # fmt: skip
+            self._follow(kind, there[0].version)
+            begun.append(kind)
+        self.absent = [kind for kind in self._kinds if kind not in self.reflectors]
+        return begun
+
+    def _heard(self, kind: Kind, error: ApiError) -> None:
+        """A right that is missing is told once."""
+        if error.is_forbidden and kind not in self._refused:
+            self._refused.add(kind)
+            log.warning("a kind may not be seen", extra={"needs": f"get, list, watch on {kind.called}"})
 
 
 def _sink(world: World, kind: Kind, api_version: str) -> Sink:

@@ -1,0 +1,137 @@
+"""Kinds that come later are followed from then on; those that may not be seen hold nobody up."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import Any
+
+import msgspec
+import pytest
+from stand_in import Answer, StandIn, live, refused
+
+from berth.kube import wire
+from berth.kube.client import Client
+from berth.kube.discover import served
+from berth.sources.live.follow import Follower
+from berth.sources.live.kinds import NEEDED, Kind
+from berth.sources.live.world import World
+
+JOBSETS = Kind("jobset.x-k8s.io", "jobsets", "JobSet")
+PATH = "/apis/jobset.x-k8s.io/{}/jobsets"
+
+
+def document(*groups: dict[str, Any]) -> Answer:
+    return Answer({"kind": "APIGroupDiscoveryList", "items": list(groups)})
+
+
+def group(name: str, *versions: str, resource: str = "jobsets", kind: str = "JobSet") -> dict[str, Any]:
+    found = [
+        {"version": v, "resources": [{"resource": resource, "responseKind": {"kind": kind}, "scope": "Namespaced"}]}
+        for v in versions
+    ]
+    return {"metadata": {"name": name}, "versions": found}
+
+
+def listed(*items: dict[str, Any]) -> Answer:
+    """A watch that begins with all objects, and stays."""
+    mark = {"metadata": {"resourceVersion": "9", "annotations": {"k8s.io/initial-events-end": "true"}}}
+    events = [*({"type": "ADDED", "object": item} for item in items), {"type": "BOOKMARK", "object": mark}]
+    return Answer(pieces=[msgspec.json.encode(event) + b"\n" for event in events], then="stay")
+
+
+def needed(server: StandIn) -> None:
+    server.on("/version", Answer({"major": "1", "minor": "37"}))
+    server.on("/api", document())
+    for path in ("/api/v1/nodes", "/api/v1/pods", "/apis/scheduling.k8s.io/v1/priorityclasses"):
+        server.on(path, listed())
+
+
+def job_set(parallelism: int) -> dict[str, Any]:
+    template = {"spec": {"containers": [{"name": "c"}]}}
+    spec = {"parallelism": parallelism, "completions": parallelism, "template": template}
+    jobs = [{"name": "w", "replicas": 1, "template": {"spec": spec}}]
+    return {"metadata": {"name": "train", "namespace": "a", "uid": "u", "resourceVersion": "5"},
+            "spec": {"replicatedJobs": jobs}}  # fmt: skip
+
+
+def pod() -> wire.Pod:
+    meta = {"name": "train-w-0", "namespace": "a", "uid": "p", "labels": {"jobset.sigs.k8s.io/jobset-name": "train"}}
+    limits = {"nvidia.com/gpu": "1"}
+    spec = {"schedulerName": "berth", "containers": [{"resources": {"limits": limits}}]}
+    return msgspec.convert({"metadata": meta, "spec": spec, "status": {"phase": "Pending"}}, wire.Pod)
+
+
+async def until(claim: Any) -> None:
+    while not claim():
+        await asyncio.sleep(0.01)
+
+
+def test_a_kind_that_is_installed_later_is_followed_without_a_restart() -> None:
+    async def story(server: StandIn, client: Client) -> None:
+        needed(server)
+        server.on("/apis", document(), document(), document(group("jobset.x-k8s.io", "v1alpha2")))
+        server.on(PATH.format("v1alpha2"), listed(job_set(3)))
+        world = World(["berth"])
+        follower = Follower(client, world, await served(client), [*NEEDED, JOBSETS], look_s=0.02)
+        assert follower.absent == [JOBSETS]
+        work = asyncio.create_task(follower.run())
+        await follower.synced()
+        world.put_pod(pod())
+        assert world.snapshot(0.0).workloads[0].missing_pods == 0  # the JobSet is known by name alone
+        await until(lambda: follower.absent == [])
+        await until(lambda: world.snapshot(0.0).workloads[0].missing_pods == 2)
+        work.cancel()
+
+    live(story)
+
+
+def test_a_kind_whose_version_went_is_followed_in_the_one_that_is_served() -> None:
+    async def story(server: StandIn, client: Client) -> None:
+        needed(server)
+        old, new = group("jobset.x-k8s.io", "v1alpha2"), group("jobset.x-k8s.io", "v1", "v1beta1")
+        server.on("/apis", document(old), document(old), document(new))
+        server.on(PATH.format("v1alpha2"), listed(job_set(3)))
+        server.on(PATH.format("v1"), listed(job_set(5)))
+        world = World(["berth"])
+        world.put_pod(pod())
+        follower = Follower(client, world, await served(client), [*NEEDED, JOBSETS], look_s=0.05)
+        work = asyncio.create_task(follower.run())
+        await until(lambda: world.snapshot(0.0).workloads[0].missing_pods == 2)
+        await until(lambda: world.snapshot(0.0).workloads[0].missing_pods == 4)
+        asked = len(server.asked(PATH.format("v1alpha2")))
+        await asyncio.sleep(0.2)
+        assert len(server.asked(PATH.format("v1alpha2"))) == asked
+        work.cancel()
+
+    live(story)
+
+
+def test_a_look_that_fails_is_tried_again() -> None:
+    async def story(server: StandIn, client: Client) -> None:
+        needed(server)
+        server.on("/apis", document(), refused(403, "Forbidden"), document(group("jobset.x-k8s.io", "v1alpha2")))
+        server.on(PATH.format("v1alpha2"), listed())
+        follower = Follower(client, World(["berth"]), await served(client), [*NEEDED, JOBSETS], look_s=0.02)
+        work = asyncio.create_task(follower.run())
+        await until(lambda: follower.absent == [])
+        work.cancel()
+        with suppress(asyncio.CancelledError):
+            await work
+
+    live(story)
+
+
+def test_a_kind_that_may_not_be_seen_holds_nobody_up_and_the_right_is_named(caplog: pytest.LogCaptureFixture) -> None:
+    async def story(server: StandIn, client: Client) -> None:
+        needed(server)
+        server.on("/apis", document(group("jobset.x-k8s.io", "v1alpha2")))
+        server.on(PATH.format("v1alpha2"), refused(403, "Forbidden"))
+        follower = Follower(client, World(["berth"]), await served(client), [*NEEDED, JOBSETS])
+        work = asyncio.create_task(follower.run())
+        await follower.synced()
+        work.cancel()
+
+    live(story)
+    (said,) = [r for r in caplog.records if r.name == "berth.follow"]
+    assert said.needs == "get, list, watch on jobsets.jobset.x-k8s.io"  # type: ignore[attr-defined]
