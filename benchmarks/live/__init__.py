@@ -1,0 +1,1 @@
+"""Berth beside the real kube-scheduler on the same control plane, nodes and machine: seconds, CPU, writes, ratios."""
