@@ -10,10 +10,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchmarks.live.seen import Pods
 from devcluster import Cluster, Options
 from devcluster.api import Api
 from devcluster.process import Process
+
+from benchmarks.live.seen import Pods
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = {"berth": "berth", "kube": "default-scheduler"}

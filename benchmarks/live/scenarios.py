@@ -7,11 +7,11 @@ import time
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+from devcluster.api import STRATEGIC
+
 from benchmarks.live.bench import Bench
 from benchmarks.live.seen import Record, first_seen
 from benchmarks.live.things import BLOCK, gang, pod, priority_class
-from devcluster.api import STRATEGIC
-
 from berth.kube.client import Client
 
 Figures = dict[str, Any]
