@@ -325,6 +325,21 @@ def test_without_the_kind_verdict_all_the_rest_is_told() -> None:
     run(story())
 
 
+def test_once_the_kind_verdict_is_there_it_is_told_and_nothing_else_again() -> None:
+    async def story() -> None:
+        c = Cluster(served=served("verdicts"))
+        gang = workload("train", 4)
+        c.create(gang)
+        c.plan([(gang, refused(gang))])
+        await c.settle()
+        c.api.take()
+        c.teller.serve(served())
+        await c.settle()
+        assert c.api.take() == {("POST", "verdicts"): 1}
+
+    run(story())
+
+
 def test_a_pod_bound_meanwhile_is_passed_over() -> None:
     async def story() -> None:
         c = Cluster()

@@ -287,6 +287,9 @@ def test_volcano_jobs_of_ours_are_let_in_so_that_their_pods_are_made() -> None:
             "mine": "Inqueue", "fresh": "Inqueue", "theirs": "Pending", "running": "Running", "bare": "Pending",
         }  # fmt: skip
         assert letting.counts["groups_let_in"] == 2
+        letting.serve(["default-scheduler"])
+        await asyncio.sleep(1)
+        assert api.objects[f"/apis/{VOLCANO}/namespaces/team-a/podgroups/theirs"]["status"]["phase"] == "Inqueue"
         await letting.close()
 
     run(story())
@@ -303,8 +306,7 @@ def test_nobody_is_let_in_by_who_does_not_lead() -> None:
         await asyncio.sleep(10)
         assert api.take() == {}
         leads = True
-        letting.take([])
-        await asyncio.sleep(1)
+        await asyncio.sleep(1.1)
         assert api.take() == {("PATCH", "podgroups"): 1}
 
     run(story())

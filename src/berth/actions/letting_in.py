@@ -25,7 +25,6 @@ from berth.kube.reflect import Change, Reflector
 
 _JOB = ("batch.volcano.sh", "Job")
 _GROUP = "group"
-_AGAIN_S = 1.0  # where we did not lead for a moment
 
 
 class LettingIn:
@@ -42,7 +41,6 @@ class LettingIn:
     ) -> None:
         self.counts: Counter[str] = Counter()
         self._client = Fenced(client, may_write)
-        self._clock = clock
         self._schedulers = frozenset(schedulers)
         self._resource = served.preferred(VOLCANO, "podgroups")
         self._groups: dict[tuple[str, str], dict[str, Any]] = {}
@@ -100,7 +98,7 @@ class LettingIn:
             if not (error.is_conflict or error.is_not_found):
                 raise
         except Withdrawn:
-            self._outbox.add(_GROUP, key, due_s=self._clock() + _AGAIN_S)
+            self._outbox.add(_GROUP, key)
             raise
         else:
             self.counts["groups_let_in"] += 1

@@ -23,6 +23,7 @@ log = logging.getLogger("berth.telling")
 
 Item = Any  # hashable
 IN_FLIGHT = 32
+_LED_S = 1.0  # between two looks whether we lead again
 _LOOK_S = 0.02  # between two looks whether the binds are through, while something waits for that
 _YIELD_S = 3.0  # so long at the most; a cluster that never stops binding is told things, too
 _WHILE_BUSY = 4  # writes at a time then
@@ -148,7 +149,7 @@ class Outbox:
 
     async def close(self, drain_s: float = 0.0) -> None:
         self.kick()
-        if drain_s:
+        if drain_s and self._may_write():
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._idle.wait(), drain_s)
         self._closed = True
@@ -290,7 +291,11 @@ class Outbox:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        if self._closed or len(self._flying) >= self._in_flight or not self._may_write():
+        if self._closed or len(self._flying) >= self._in_flight:
+            return
+        if not self._may_write():
+            if any(lane.ready for lane in self._lanes):
+                self._timer = asyncio.get_running_loop().call_later(_LED_S, self._kicked)
             return
         moments = []
         while self._later and self._later[0][2].due.get(self._later[0][3]) != self._later[0][0]:

@@ -80,7 +80,6 @@ class Teller:
         self._writing = Writing(fenced, served, self.counts)
         self._events = Events(fenced, instance or socket.gethostname())
         self._pods = PodNotices(self._writing, add=self._add_pod, clock=clock, now=now)
-        self._has_queues = served.has("berth.dev", "gpuqueues")
         self._queue_statuses = QueueStatuses(fenced, self.counts, changed=self._add_queue, clock=clock, now=now)
         self._outbox = Outbox(
             [
@@ -132,6 +131,15 @@ class Teller:
                 self._notices[key] = Notice(key, of, State.Gone, has_object=True, there=found, group_told=_UNHEARD)
         self._pods.adopt(left.pods)
 
+    def serve(self, served: Served) -> None:
+        """What the API server serves now: of a kind that has come all is told that was told without it."""
+        had_verdicts, self._writing.served = self._writing.has_verdicts, served
+        if self._writing.has_verdicts and not had_verdicts:
+            for notice in self._notices.values():
+                notice.told = None
+                self._schedule(notice)
+            self._outbox.kick()
+
     def tell(self, plan: Plan, snapshot: Snapshot, world: World) -> None:
         """The plan of a cycle, after its binds were handed over; also one that leaves nobody waiting."""
         self._world = self._pods.world = world
@@ -150,7 +158,7 @@ class Teller:
         if self._is_first:
             self._pods.confirm()
         self._is_first = self._has_failed = False
-        if snapshot.queues and self._has_queues:
+        if snapshot.queues and self._writing.served.has("berth.dev", "gpuqueues"):
             self._queue_statuses.take(snapshot, waiting)
         self._outbox.kick()
 

@@ -28,12 +28,12 @@ class Writing:
 
     def __init__(self, client: Fenced, served: Served, counts: Counter[str]) -> None:
         self._client = client
-        self._served = served
+        self.served = served
         self.counts = counts
 
     @property
     def has_verdicts(self) -> bool:
-        return self._served.has(wire.GROUP, wire.RESOURCE)
+        return self.served.has(wire.GROUP, wire.RESOURCE)
 
     # ---- Verdicts
 
@@ -105,7 +105,7 @@ class Writing:
     def _status_path(self, path: str) -> str:
         """Volcano's PodGroup has no subresource for its status."""
         _, _, group, version, _, _, resource, _ = path.split("/")
-        for one in self._served.resources.get((group, resource), ()):
+        for one in self.served.resources.get((group, resource), ()):
             if one.version == version and "status" not in one.subresources:
                 return path
         return f"{path}/status"

@@ -147,6 +147,7 @@ class Scheduler:
 
     def _left(self, left: Left) -> None:
         self.driver.asked_to_leave(left)
+        self.teller.asked_to_leave(left)
 
     def _told(self, plan: Plan, snapshot: Snapshot, seconds: float) -> None:
         self.measures.planned(plan, seconds)
