@@ -41,7 +41,8 @@ _POD_KEYS = {
     "hostPorts", "near", "apart", "spread", "unbound", "unsupported", "problems", "labels",
 }  # fmt: skip
 _SET_KEYS = _POD_KEYS | {"name", "pods", "minimum", "inOne", "ratherInOne", "slices"}
-_WORKLOAD_KEYS = _SET_KEYS | {"sets", "namespace", "queue", "priority", "waiting", "gates", "missing", "begun", "refused"}
+_WORKLOAD_KEYS = _SET_KEYS | {"sets", "namespace", "queue", "priority", "waiting", "gates", "missing"}
+_WORKLOAD_KEYS |= {"begun", "refused"}
 
 
 class Scenario(Struct, frozen=True):
