@@ -488,6 +488,55 @@ def test_writes_while_the_api_server_is_away(cluster: Cluster, admin: Admin, nam
     live(cluster, story)
 
 
+def test_too_many_requests(cluster: Cluster, admin: Admin, namespace: str) -> None:
+    """A user of whom the API server serves one request at a time, and rejects the others (priority and fairness)."""
+    flow = {"apiVersion": "flowcontrol.apiserver.k8s.io/v1", "metadata": {"name": "jail"}}
+    limited = {"nominalConcurrencyShares": 0, "borrowingLimitPercent": 0, "limitResponse": {"type": "Reject"}}
+    whom = [{"kind": "User", "user": {"name": "alice"}}]
+    what = [{"apiGroups": [""], "resources": ["pods"], "verbs": ["*"], "namespaces": ["*"]}]
+    rules = [{"subjects": whom, "resourceRules": what}]
+    spec = {"priorityLevelConfiguration": {"name": "jail"}, "matchingPrecedence": 2, "rules": rules}
+
+    async def story(client: Client) -> None:
+        def once() -> Awaitable[Any]:
+            return client.request("GET", path_of(namespace), most_attempts=1)
+
+        async def refused() -> list[ApiError]:
+            answers = await asyncio.gather(*(once() for _ in range(40)), return_exceptions=True)
+            return [answer for answer in answers if isinstance(answer, ApiError) and answer.is_too_many]
+
+        async with asyncio.timeout(20):
+            while not (await may_we(client, Action("create", "pods", namespace=namespace))).allowed:
+                await asyncio.sleep(0.05)
+            while not (errors := await refused()):
+                await asyncio.sleep(0.05)
+        assert {error.retry_after_s for error in errors} == {1.0}
+        client.counts.clear()
+        reads = (client.get(path_of(namespace)) for _ in range(40))
+        writes = (client.post(path_of(namespace), pod(namespace, f"p{number}")) for number in range(10))
+        await asyncio.gather(*reads, *writes)
+        assert client.counts["GET", 429] + client.counts["POST", 429] > 0
+        assert client.counts["GET", 200] == 40 and client.counts["POST", 201] == 10
+
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "edit"}
+    admin.create(
+        {
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": "RoleBinding",
+            "metadata": {"name": "alice", "namespace": namespace},
+            "roleRef": role,
+            "subjects": [{"kind": "User", "name": "alice"}],
+        }
+    )
+    admin.create({**flow, "kind": "PriorityLevelConfiguration", "spec": {"type": "Limited", "limited": limited}})
+    try:
+        admin.create({**flow, "kind": "FlowSchema", "spec": spec})
+        live(cluster, story, "alice")
+    finally:
+        for kind in ("flowschemas", "prioritylevelconfigurations"):
+            admin.delete(f"/apis/flowcontrol.apiserver.k8s.io/v1/{kind}/jail")
+
+
 def widget_kind() -> dict[str, Any]:
     schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     return {
