@@ -21,14 +21,15 @@ VERSIONS = {"kai": "scheduling.run.ai/v2alpha2", "other": "scheduling.volcano.sh
 LONG_S = 2000.0  # every pause after a failure, every refresh and every limit of rate is over by then
 
 
-def make(which: int, generation: int) -> Workload:
+def make(which: int, generation: int, more: int = 0) -> Workload:
     name, pods, kind = KINDS[which]
+    pods += more if pods > 1 else 0
     return workload(name, pods, kind=kind, api_version=VERSIONS.get(name, ""), generation=generation)
 
 
 # (what, which workload, a number)
 step = st.tuples(
-    st.sampled_from(["refuse", "refuse", "refuse", "place", "fail", "delete", "wait", "busy", "lead"]),
+    st.sampled_from(["refuse", "refuse", "refuse", "place", "fail", "delete", "wait", "busy", "lead", "join"]),
     st.integers(0, len(KINDS) - 1),
     st.integers(0, 7),
 )
@@ -44,6 +45,7 @@ class Story:
         self.c = Cluster(self.api)
         self.said: dict[int, tuple[Workload, Verdict]] = {}
         self.generation = [0] * len(KINDS)
+        self.more = [0] * len(KINDS)
         self.api.refuse = self.refuse
 
     def refuse(self, verb: str, path: str) -> None:
@@ -87,18 +89,24 @@ class Story:
             await asyncio.sleep((0.001, 0.01, 0.1, 1.0, 5.0, 31.0, 60.0, 100.0)[number])
         elif what == "busy":
             c.is_busy = bool(number % 2)
+        elif what == "join":
+            self.more[which] += 1
+            if which in self.said:
+                w = self.alive(which)
+                self.said[which] = (w, refused(w, REASONS[number % len(REASONS)], number))
+                c.plan(self.said.values())
         elif what == "lead":
             await self.another_leader()
 
     def alive(self, which: int) -> Workload:
-        w = make(which, self.generation[which])
+        w = make(which, self.generation[which], self.more[which])
         c = self.c
         if any((w.namespace, name) not in c.world.pods for names in w.pods for name in names):
             c.create(w)
         return w
 
     def remove(self, which: int) -> None:
-        w = make(which, self.generation[which])
+        w = make(which, self.generation[which], self.more[which])
         self.c.delete(w)
         self.c.world.members.pop(w.identity, None)
         self.generation[which] += 1

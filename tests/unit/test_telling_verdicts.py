@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,12 @@ def test_quota_and_gates_never_call_for_nodes() -> None:
         said = json.loads(condition(refused(workload("a"), reason), ""))
         assert said["reason"] == "BerthWaiting"
     assert json.loads(condition(refused(workload("a")), ""))["reason"] == "Unschedulable"
+
+
+def test_the_page_for_users_has_the_same_table() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "telling.md").read_text()
+    rows = dict(re.findall(r"(?m)^\| ([A-Z]\w+) \| `(Unschedulable|BerthWaiting)` \|$", page))
+    assert rows == {r.name: "Unschedulable" if NODE_WOULD_HELP[r] else "BerthWaiting" for r in Reason}
 
 
 # ---- names
