@@ -77,7 +77,7 @@ def test_a_snapshot_is_for_who_may_and_says_what_the_scheduler_says(
     cluster, admin, namespace, make_nodes, kinds, debugger, tmp_path
 ):
     make_nodes(2)
-    for thing in (job("fits", namespace, 2, 4), job("large", namespace, 3, 8), job("much", namespace, 1, 9)):
+    for thing in (job("fits", namespace, 2, 4), job("large", namespace, 3, 8), job("much", namespace, 2, 9)):
         admin.create(thing)
     config = cluster.kubeconfig
     with scheduler(config, tmp_path) as running:

@@ -13,8 +13,9 @@ from berth.base.units import counted, duration, from_milli
 from berth.model.reasons import BLOCK_WORDS, Answer
 from berth.model.told import Told, ToldCause
 from berth.views.tables import QUIET_STYLE, Signs, signs
-from berth.views.verdicts import INDENT, WORDS
+from berth.views.words import INDENT, WORDS
 
+OLD_S = 300.0  # what was said longer ago may be worth looking at again
 _BLOCKS = {block.name: words for block, words in BLOCK_WORDS.items()}
 
 
@@ -172,7 +173,10 @@ def clock(at_s: float, now_s: float) -> str:
 def _when(one: Told, now_s: float) -> str:
     if not one.at_s:
         return "said by the scheduler"
-    return f"said by the scheduler {duration(max(0.0, now_s - one.at_s))} ago"
+    old_s = max(0.0, now_s - one.at_s)
+    # While nothing changes the scheduler says nothing new; whether it still runs nobody can tell from that.
+    hint = "; --anew works it out now" if old_s > OLD_S else ""
+    return f"said by the scheduler {duration(old_s)} ago{hint}"
 
 
 def _line(screen: Console, text: str, style: str = "") -> None:

@@ -13,15 +13,10 @@ from berth.model.reasons import BLOCK_WORDS, Answer, Verdict
 from berth.scheduling.answer import Answered, Placed
 from berth.views.records import cause_record
 from berth.views.tables import QUIET_STYLE, Signs, signs
+from berth.views.words import INDENT, WORDS
 
-WORDS = {
-    Answer.Fits: ("FITS NOW", "bold green"),
-    Answer.NotYet: ("NOT YET", "bold yellow"),
-    Answer.Never: ("NEVER", "bold red"),
-}
 MOST_NODES = 8
 ONLY_SET = "pods"  # what a set is called that has no name: "1 pod of pods" says nothing
-INDENT = 2
 
 
 def show(answers: Sequence[Answered], screen: Console) -> None:

@@ -118,7 +118,8 @@ def _seen(snapshot: Snapshot, told: dict[str, Told]) -> tuple[Sequence[QueueLine
 
 async def _told(connection: Connection, answers: Answers) -> tuple[Sequence[QueueLine], list[Waiting]]:
     """The same by what the scheduler has written alone."""
-    from berth.sources.told import by_identity, queues
+    from berth.sources.told import by_identity
+    from berth.sources.told_queues import queues
     from berth.views.queues import said
 
     known = await queues(connection.client, connection.served)
