@@ -276,6 +276,32 @@ def test_a_cluster_that_never_stops_binding_is_told_slowly() -> None:
     run(story())
 
 
+def test_no_event_is_written_into_a_burst_of_binds() -> None:
+    async def story() -> None:
+        c = Cluster()
+        pods = [workload(f"p{i}") for i in range(100)]
+        c.create(*pods)
+        c.is_busy = True
+        c.answer(c.plan(placed=pods))
+        await asyncio.sleep(20)
+        assert c.api.take() == {}
+        c.is_busy = False
+        await c.settle()
+        assert c.api.take() == {("POST", "events"): 100}
+        c.is_busy = True
+        lone = workload("solo")
+        c.create(lone)
+        c.plan([(lone, refused(lone))])
+        await asyncio.sleep(1)
+        assert c.api.take() == {("POST", "verdicts"): 1}, "an earlier burst does not count"
+        await asyncio.sleep(10)
+        assert c.api.take() == {("PATCH", "pods"): 1}
+        await asyncio.sleep(30)
+        assert c.api.take() == {("POST", "events"): 1}
+
+    run(story())
+
+
 def test_many_pods_are_told_many_at_a_time() -> None:
     async def story() -> None:
         c = Cluster()

@@ -25,8 +25,7 @@ Item = Any  # hashable
 IN_FLIGHT = 32
 _LED_S = 1.0  # between two looks whether we lead again
 _LOOK_S = 0.02  # between two looks whether the binds are through, while something waits for that
-_YIELD_S = 3.0  # so long at the most; a cluster that never stops binding is told things, too
-_WHILE_BUSY = 4  # writes at a time then
+_WHILE_BUSY = 4  # writes at a time while binds are under way
 _BUSY_S = (0.5, 10.0)  # pauses, first and longest, after writes that a busy server did not take
 _REFUSED_S = (60.0, 900.0)  # and after those that it refused
 _FORBIDDEN = 8  # in a row close their lane for a while: a right is missing, not one object's namespace
@@ -54,14 +53,16 @@ class Bucket:
 class Lane:
     """Items of one kind. `write` sends one; of a `slot` one item is under way at a time, whatever its lane.
 
-    `patience_s`: while binds are under way an item goes only once it is that old; None: it waits for the binds.
-    `most`: where more wait, the oldest is dropped. `is_lossy`: what is refused is not tried again.
+    `patience_s`: while binds are under way an item goes only once it is that old; None: it waits for the binds, but
+    for `yields_s` at most, since a cluster that never stops binding is told things, too. `most`: where more wait,
+    the oldest is dropped. `is_lossy`: what is refused is not tried again.
     """
 
     name: str
     write: Callable[[Item], Awaitable[None]]
     slot: str
     patience_s: float | None = None
+    yields_s: float = 3.0
     bucket: Bucket | None = None
     most: int = 0
     is_lossy: bool = False
@@ -97,6 +98,7 @@ class Outbox:
         self._failures: dict[tuple[str, Item], tuple[int, float]] = {}
         self._workers: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
+        self._timer_s = 0.0
         self._blocked_since: float | None = None
         self._has_more = False
         self._soon: asyncio.Handle | None = None
@@ -173,6 +175,8 @@ class Outbox:
 
     def kick_soon(self) -> None:
         """The same once all that happens now has happened: for callers that come by the thousand."""
+        if self._timer is not None and self._timer_s - self._clock() <= _LOOK_S:
+            return
         if self._soon is None and not self._closed:
             self._soon = asyncio.get_running_loop().call_soon(self._kicked_soon)
 
@@ -196,17 +200,18 @@ class Outbox:
                 self._idle.clear()
 
     def _next(self, now: float) -> tuple[Lane, Item] | None:
+        if not any(lane.ready for lane in self._lanes):
+            self._blocked_since = None
+            return None
         if not self._may_write():
             return None
-        busy = self._busy()
-        yields = busy and not self._has_yielded(now)
-        if not busy:
-            self._blocked_since = None
-        elif not yields and len(self._flying) >= _WHILE_BUSY:
+        busy_s = self._busy_s(now)
+        if busy_s is not None and len(self._flying) >= _WHILE_BUSY:
             return None
         for lane in self._lanes:
             if now < lane.closed_until or (lane.bucket and lane.ready and lane.bucket.wait_s(now) > 0.0):
                 continue
+            yields = busy_s is not None and busy_s < lane.yields_s
             while lane.ready:
                 item, since = next(iter(lane.ready.items()))
                 if yields and (lane.patience_s is None or now - since < lane.patience_s):
@@ -224,13 +229,14 @@ class Outbox:
                 return lane, item
         return None
 
-    def _has_yielded(self, now: float) -> bool:
-        """The binds have been waited for as long as can be asked."""
-        if not any(lane.ready for lane in self._lanes):
-            return False
+    def _busy_s(self, now: float) -> float | None:
+        """How long binds have been waited for; None where none is under way."""
+        if not self._busy():
+            self._blocked_since = None
+            return None
         if self._blocked_since is None:
             self._blocked_since = now
-        return now - self._blocked_since >= _YIELD_S
+        return now - self._blocked_since
 
     async def _work(self, lane: Lane, item: Item) -> None:
         """Write one item, then others, as long as there are any."""
@@ -295,6 +301,7 @@ class Outbox:
             return
         if not self._may_write():
             if any(lane.ready for lane in self._lanes):
+                self._timer_s = now + _LED_S
                 self._timer = asyncio.get_running_loop().call_later(_LED_S, self._kicked)
             return
         moments = []
@@ -308,8 +315,8 @@ class Outbox:
                 moments.append(max(now + max(_LOOK_S, wait_s), lane.closed_until))
         if not moments:
             return
-        loop = asyncio.get_running_loop()
-        self._timer = loop.call_later(max(0.0, min(moments) - now), self._kicked)
+        self._timer_s = min(moments)
+        self._timer = asyncio.get_running_loop().call_later(max(0.0, self._timer_s - now), self._kicked)
 
     def _kicked(self) -> None:
         self._timer = None

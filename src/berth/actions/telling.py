@@ -44,6 +44,7 @@ from berth.scheduling.plan import Plan
 # The lanes, first to last.
 VERDICT, CLEAR, GROUP, POD, REFRESH, QUEUE, EVENT = "verdict", "clear", "group", "pod", "refresh", "queue", "event"
 _PATIENCE_S = 0.2  # so old is a verdict that is written while binds are under way
+_BURST_S = 30.0  # what can wait is not written into a burst of binds, unless it lasts that long
 _EVICTIONS = 4096  # remembered, for the Verdicts of workloads that wait again
 _GROUP_S = 5.0  # a Verdict goes after its group has been told, or when that takes longer
 _UNKNOWN = Place("", 0, -1)  # numbers that differ from all others
@@ -87,9 +88,10 @@ class Teller:
                 Lane(CLEAR, self._clear, VERDICT),
                 Lane(GROUP, self._write_group, GROUP),
                 Lane(POD, self._pods.write, POD),
-                Lane(REFRESH, self._write_verdict, VERDICT, bucket=Bucket(10.0, 50)),
-                Lane(QUEUE, self._queue_statuses.write, QUEUE),
-                Lane(EVENT, self._write_event, EVENT, bucket=Bucket(50.0, 200), most=1000, is_lossy=True),
+                Lane(REFRESH, self._write_verdict, VERDICT, yields_s=_BURST_S, bucket=Bucket(10.0, 50)),
+                Lane(QUEUE, self._queue_statuses.write, QUEUE, yields_s=_BURST_S),
+                Lane(EVENT, self._write_event, EVENT, yields_s=_BURST_S, bucket=Bucket(50.0, 200), most=1000,
+                     is_lossy=True),
             ],
             may_write=may_write, busy=busy, clock=clock, counts=self.counts, in_flight=in_flight,
         )  # fmt: skip
