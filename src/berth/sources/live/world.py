@@ -135,7 +135,8 @@ class World:
         self._leave(key, member)
         self._held_back.pop(key, None)
         self.on_gone(key)
-        if self._held.pop(key, None) is not None:
+        # Of one that waited something else is to be said now, if only that nobody waits.
+        if self._held.pop(key, None) is not None or self._ours.has(member.record):
             self.on_change()
 
     def let_through(self, key: Key) -> None:
@@ -383,7 +384,7 @@ class World:
         if group.waiting or group.beside or waited or was_beside or group_before != member.group:
             self._dirty[member.group] = None
         self._hold(key, record, member)
-        if waits or beside:
+        if waits or beside or (waited and not record.node):
             self.on_change()
 
     def _hold(self, key: Key, record: PodRecord, member: _Member) -> None:
