@@ -15,8 +15,34 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import yaml
+from devcluster import Admin
+
 ROOT = Path(__file__).parents[2]
+CRDS = [yaml.safe_load(file.read_text()) for file in sorted((ROOT / "deploy" / "crds").glob("berth.dev_*.yaml"))]
 BERTH = (sys.executable, "-c", "from berth.app.cli.main import main; main()")
+
+
+def install_kinds(admin: Admin) -> None:
+    """The kinds of berth.dev; returns once they are served."""
+    for crd in CRDS:
+        admin.apply(crd)
+    wanted = {crd["spec"]["names"]["plural"] for crd in CRDS}
+    admin.until(lambda: wanted <= served(admin), 20, "the kinds are served")
+
+
+def remove_kinds(admin: Admin) -> None:
+    """The cluster as it is before Berth comes; returns once they are gone."""
+    for crd in CRDS:
+        admin.delete(admin.path_of(crd))
+    admin.until(lambda: not served(admin), 20, "the kinds are gone")
+
+
+def served(admin: Admin) -> set[str]:
+    """Resources of berth.dev."""
+    if not any(group["name"] == "berth.dev" for group in admin.get("/apis")["groups"]):
+        return set()
+    return {resource["name"] for resource in admin.get("/apis/berth.dev/v1alpha1")["resources"]}
 
 
 class Ran(NamedTuple):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,9 +12,9 @@ from typing import Any
 import pytest
 import yaml
 from devcluster import Admin, Cluster
-from programs import ROOT, berth
+from devcluster.binaries import program
+from programs import ROOT, berth, install_kinds, remove_kinds
 
-CRDS = sorted((ROOT / "deploy" / "crds").glob("berth.dev_*.yaml"))
 RBAC = "rbac.authorization.k8s.io/v1"
 NO_CLUSTER = "cannot list nodes and pods in the whole cluster"
 
@@ -20,16 +22,7 @@ NO_CLUSTER = "cannot list nodes and pods in the whole cluster"
 @pytest.fixture
 def kinds(admin: Admin) -> None:
     """The kinds of berth.dev, served."""
-    for file in CRDS:
-        admin.apply(yaml.safe_load(file.read_text()))
-    admin.until(lambda: _serves(admin), 20, "the kinds are served")
-
-
-def _serves(admin: Admin) -> bool:
-    groups = admin.get("/apis")["groups"]
-    if not any(g["name"] == "berth.dev" for g in groups):
-        return False
-    return len(admin.get("/apis/berth.dev/v1alpha1")["resources"]) >= len(CRDS)
+    install_kinds(admin)
 
 
 @pytest.fixture
@@ -140,10 +133,7 @@ def test_the_right_that_is_missing_is_named(cluster, admin, namespace, make_node
 
 
 def test_kinds_that_are_absent_are_no_error(cluster, admin, namespace, make_nodes):
-    for file in CRDS:
-        name = yaml.safe_load(file.read_text())["metadata"]["name"]
-        admin.delete(f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}")
-    admin.until(lambda: not any(g["name"] == "berth.dev" for g in admin.get("/apis")["groups"]), 20, "the kinds go")
+    remove_kinds(admin)
     make_nodes(1)
     admin.create(pod("fits", namespace))
     for arguments in (["nodes"], ["free"], ["queue", "-A"], ["why", "fits", "-n", namespace]):
@@ -173,6 +163,28 @@ def test_a_job_is_checked_where_it_would_be_made(cluster, admin, namespace, make
         assert berth(cluster.kubeconfig, "check", "-f", str(job)).code == 0
     finally:
         admin.delete(admin.path_of(queue))
+
+
+def test_kubectl_finds_the_commands_and_completes_names(cluster, admin, namespace, kinds, tmp_path):
+    """With console scripts in PATH, as pip puts them there."""
+    for name, target in (("kubectl-berth", "main:main"), ("kubectl_complete-berth", "complete:kubectl")):
+        module, _, function = target.partition(":")
+        script = tmp_path / name
+        script.write_text(f"#!{sys.executable}\nfrom berth.app.cli.{module} import {function} as run\nrun()\n")
+        script.chmod(0o755)
+    admin.create(verdict("llm", namespace))
+    path = f"{tmp_path}:{os.environ['PATH']}"
+
+    def kubectl(*arguments: str) -> str:
+        command = [str(program("kubectl")), *arguments]
+        environment = {**os.environ, "PATH": path, "KUBECONFIG": str(cluster.kubeconfig)}
+        return subprocess.run(command, env=environment, capture_output=True, text=True, check=False).stdout
+
+    assert kubectl("berth", "why", f"{namespace}/llm").startswith("NOT YET  NotEnoughGpus")
+    assert "Usage: kubectl berth why" in kubectl("berth", "why", "--help")
+    completed = kubectl("__complete", "berth", "why", "-n", namespace, "").splitlines()
+    assert completed == ["llm\tNotEnoughGpus", ":4"]
+    assert "queue\tWho waits where, in which order, and why." in kubectl("__complete", "berth", "q").splitlines()
 
 
 # ---- preflight

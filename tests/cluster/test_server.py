@@ -7,9 +7,8 @@ import signal
 from typing import Any
 
 import pytest
-import yaml
 from devcluster import Admin
-from programs import ROOT, berth, scheduler
+from programs import berth, install_kinds, scheduler
 
 RBAC = "rbac.authorization.k8s.io/v1"
 DEBUG = "test-debug"
@@ -17,9 +16,7 @@ DEBUG = "test-debug"
 
 @pytest.fixture
 def kinds(admin: Admin) -> None:
-    for file in sorted((ROOT / "deploy" / "crds").glob("berth.dev_*.yaml")):
-        admin.apply(yaml.safe_load(file.read_text()))
-    admin.until(lambda: any(g["name"] == "berth.dev" for g in admin.get("/apis")["groups"]), 20, "kinds are served")
+    install_kinds(admin)
 
 
 @pytest.fixture

@@ -9,13 +9,16 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from berth import __version__
 from berth.app.cli.streams import drop_output, prepare, say
 from berth.base.errors import BadInput
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 INTERNAL = 70  # EX_SOFTWARE
 UNWRITTEN = 74  # EX_IOERR
@@ -69,6 +72,14 @@ class _Lazy(click.Group):
         module, _, attribute = COMMANDS[cmd_name][0].partition(":")
         command: click.Command = getattr(import_module(module), attribute)
         return command
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Names of commands without importing them; options as ever."""
+        if incomplete.startswith("-"):
+            return super().shell_complete(ctx, incomplete)
+        from click.shell_completion import CompletionItem
+
+        return [CompletionItem(name, help=does) for name, (_, does) in COMMANDS.items() if name.startswith(incomplete)]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
