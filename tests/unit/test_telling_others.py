@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from telling_api import GPU, START_S, Cluster, FakeApi, refused, run, served, workload
 
+from berth.actions.binding import Order
 from berth.actions.events import Event, Events
 from berth.actions.evicting import Leave, Left
 from berth.actions.fence import Fenced
@@ -330,6 +331,33 @@ def test_a_gang_that_was_placed_when_the_leader_fell_is_told_by_the_next() -> No
         assert c.verdict("podgroup-train") is None
         [said] = c.group("train")["conditions"]
         assert (said["status"], said["message"]) == ("True", "3 pods placed")
+
+    run(story())
+
+
+def test_plans_that_come_while_a_leader_looks_around_are_told_afterwards() -> None:
+    async def story() -> None:
+        c = Cluster()
+        lone, gang = workload("solo"), workload("train", 2)
+        c.create(lone, gang)
+        c.plan([(lone, refused(lone)), (gang, refused(gang))])
+        await c.settle()
+        c.api.take()
+        loop = asyncio.get_running_loop()
+        await c.teller.close()
+        c.teller = Teller(c.api, served(), schedulers=["berth"], clock=loop.time, now=c.now, instance="berth-1")
+        c.api.latency_s = 1.0
+        adopting = asyncio.create_task(c.teller.adopt())
+        await asyncio.sleep(0.5)
+        c.plan([(lone, refused(lone, Reason.QuotaExceeded)), (gang, refused(gang))])
+        c.plan([(lone, refused(lone))], placed=[gang])
+        await asyncio.sleep(0.5)
+        assert c.api.take() == {}
+        c.answer([Order((gang.namespace, n), f"uid-of-{n}", "node-0") for n in gang.pods[0]])
+        await adopting
+        await c.settle(10)
+        assert c.api.take() == {("DELETE", "verdicts"): 1, ("PATCH", "podgroups"): 1, ("POST", "events"): 1}
+        assert c.group("train")["conditions"][0]["status"] == "True"
 
     run(story())
 

@@ -9,18 +9,27 @@ from typing import Any
 from msgspec import Struct
 
 from berth.actions.conditions import PodSaid, PodThere
+from berth.actions.notice import Notice
 from berth.actions.subjects import PodKey
+from berth.actions.verdicts import name_of
+from berth.dialects.conditions import State
 from berth.kube import wire_verdict as wire
 from berth.kube.errors import ApiError
 from berth.kube.listing import pages
+from berth.model.workload import Workload
+
+_UNHEARD = (State.Waiting, "")  # its group was told by somebody else, and what is not known
 
 log = logging.getLogger("berth.telling")
 
 
 class Left(Struct, frozen=True):
-    """`pods` are those that wait for one of our schedulers, as far as they say anything of ours."""
+    """`notices` are of Verdicts, whose workloads count as gone until a plan says that they wait.
 
-    verdicts: tuple[wire.VerdictObject, ...] = ()
+    `pods` are those that wait for one of our schedulers, as far as they say anything of ours.
+    """
+
+    notices: tuple[Notice, ...] = ()
     pods: dict[PodKey, PodSaid] = {}
 
 
@@ -32,7 +41,17 @@ async def left_by_others(client: Any, schedulers: Collection[str], has_verdicts:
         said = pod.said
         if pod.spec.scheduler_name in schedulers and (said.code or said.node):
             pods[pod.metadata.namespace, pod.metadata.name] = said
-    return Left(tuple(found), pods)
+    return Left(tuple(notice for each in found if (notice := _notice(each)) is not None), pods)
+
+
+def _notice(found: wire.VerdictObject) -> Notice | None:
+    """None for a Verdict that is not named as ours are."""
+    said, meta = found.workload or wire.WorkloadReference(), found.metadata or wire.VerdictMeta()
+    key = (said.kind or "", meta.namespace or "", said.name or "")
+    if name_of(key) != meta.name:
+        return None
+    workload = Workload(key[2], (), key[1], key[0], api_version=said.api_version or "", uid=said.uid or "")
+    return Notice(key, workload, State.Gone, has_object=True, there=found, group_told=_UNHEARD)
 
 
 async def _list(client: Any, path: str, kind: Any, **selectors: str) -> list[Any]:

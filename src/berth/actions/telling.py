@@ -17,10 +17,10 @@ from typing import Any
 from berth.actions import events, verdicts
 from berth.actions.adoption import left_by_others
 from berth.actions.binding import Outcome, Result
-from berth.actions.conditions import node_would_help
 from berth.actions.events import Event, Events
 from berth.actions.evicting import Left
 from berth.actions.fence import Fenced, Sender
+from berth.actions.groups import GroupNotices
 from berth.actions.notice import Notice, Said
 from berth.actions.outbox import IN_FLIGHT, Bucket, Lane, Outbox
 from berth.actions.placing import Placing, World, placings
@@ -31,12 +31,11 @@ from berth.actions.queues import QueueStatuses
 from berth.actions.subjects import PodKey, SubjectKey, group_path, key_of, object_of, shown_on, stamp
 from berth.actions.verdicts import MOST_AHEAD, Place
 from berth.actions.writing import Writing
-from berth.base.units import counted
-from berth.dialects.conditions import Fate, State
+from berth.dialects.conditions import State
 from berth.kube import wire_verdict as wire
 from berth.kube.discover import Served
 from berth.model.queue import Queue
-from berth.model.reasons import Reason, Verdict
+from berth.model.reasons import Verdict
 from berth.model.snapshot import Snapshot
 from berth.model.workload import Workload
 from berth.scheduling.plan import Plan
@@ -48,7 +47,6 @@ _BURST_S = 30.0  # what can wait is not written into a burst of binds, unless it
 _EVICTIONS = 4096  # remembered, for the Verdicts of workloads that wait again
 _GROUP_S = 5.0  # a Verdict goes after its group has been told, or when that takes longer
 _UNKNOWN = Place("", 0, -1)  # numbers that differ from all others
-_UNHEARD = (State.Waiting, "")  # what a group was told by an earlier leader
 
 
 class Teller:
@@ -80,6 +78,7 @@ class Teller:
         fenced = Fenced(client, may_write)
         self._writing = Writing(fenced, served, self.counts)
         self._events = Events(fenced, instance or socket.gethostname())
+        self._groups = GroupNotices(self._writing, now)
         self._pods = PodNotices(self._writing, add=self._add_pod, clock=clock, now=now)
         self._queue_statuses = QueueStatuses(fenced, self.counts, changed=self._add_queue, clock=clock, now=now)
         self._outbox = Outbox(
@@ -103,6 +102,8 @@ class Teller:
         # The last plan, as far as it is compared with the next.
         self._is_first = True
         self._has_failed = False
+        self._adopts = False
+        self._came: tuple[Plan, Snapshot] | None = None
         self._waiting: list[Workload] = []
         self._verdicts: list[Verdict] = []
         self._queues: tuple[Queue, ...] = ()
@@ -111,27 +112,28 @@ class Teller:
     # ---- what the driver calls
 
     async def adopt(self) -> None:
-        """Begin anew, with what earlier leaders have left in the cluster. Before the first plan of a leadership.
+        """Begin anew, with what earlier leaders have left in the cluster. At the beginning of a leadership.
 
-        What cannot be listed counts as absent. It is written again, then, which is right if more than need be.
+        Plans that come meanwhile are told afterwards. What cannot be listed counts as absent: it is written again,
+        which is right if more than need be.
         """
         self._outbox.forget()
         self._queue_statuses.forget()
-        self._notices.clear()
-        self._placings.clear()
-        self._departures.clear()
-        self._is_first = True
+        for known in (self._notices, self._placings, self._departures):
+            known.clear()
+        self._is_first = self._adopts = True
+        self._came = None
         left = await left_by_others(self._client, self._schedulers, self._writing.has_verdicts)
-        for found in left.verdicts:
-            workload, meta = found.workload or wire.WorkloadReference(), found.metadata or wire.VerdictMeta()
-            key = (workload.kind, meta.namespace, workload.name)
-            if verdicts.name_of(key) == meta.name:
-                of = Workload(
-                    workload.name, (), meta.namespace, workload.kind, api_version=workload.api_version or "",
-                    uid=workload.uid or "",
-                )  # fmt: skip
-                self._notices[key] = Notice(key, of, State.Gone, has_object=True, there=found, group_told=_UNHEARD)
+        for notice in left.notices:
+            known = self._notices.setdefault(notice.key, notice)
+            if known is not notice:  # placed while we looked around
+                known.has_object, known.there = True, notice.there
+                self._outbox.add(CLEAR, known.key)
         self._pods.adopt(left.pods)
+        self._adopts = False
+        if self._came is not None:
+            self._tell(*self._came)
+            self._came = None
 
     def serve(self, served: Served) -> None:
         """What the API server serves now: of a kind that has come all is told that was told without it."""
@@ -144,16 +146,21 @@ class Teller:
 
     def tell(self, plan: Plan, snapshot: Snapshot, world: World) -> None:
         """The plan of a cycle, after its binds were handed over; also one that leaves nobody waiting."""
-        self._world = self._pods.world = world
-        now = self._clock()
+        self._world = self._pods.world = self._groups.world = world
         for placing in placings(plan, world):
             self._take_placing(placing)
         for departure in departures(plan, world):
             self._departures.update(dict.fromkeys(departure.pods, departure))
+        if self._adopts:
+            self._came = (plan, snapshot)
+        else:
+            self._tell(plan, snapshot)
+
+    def _tell(self, plan: Plan, snapshot: Snapshot) -> None:
         waiting = [plan.workloads[i] for i in plan.verdicts]
         said = list(plan.verdicts.values())
         if self._has_changed(waiting, said, snapshot.queues):
-            self._take_waiting(waiting, said, snapshot, now)
+            self._take_waiting(waiting, said, snapshot, self._clock())
             self._waiting, self._verdicts, self._queues = waiting, said, snapshot.queues
         holds = {hold.workload: hold for hold in (*snapshot.holds, *plan.holds)}
         self._pods.keep(kept_nodes(holds.values(), waiting), snapshot.now_s)
@@ -276,8 +283,7 @@ class Teller:
             notice = self._notices[placing.key] = Notice(placing.key)
         notice.workload = notice.workload or placing.workload
         if is_grouped:
-            at = stamp(self._now())
-            notice.placed = Fate(State.Placed, at, message=placing.sentence, has_begun=True, pods=len(placing.pods))
+            notice.placed = self._groups.placed(placing)
             self._outbox.add(GROUP, notice.key)
         if notice.turn != self._turn or notice.now is None:  # else a part of it waits still
             self._end(notice, State.Placed)
@@ -291,20 +297,13 @@ class Teller:
             return
         self._pods.forget(notice.workload)
         is_grouped = bool(group_path(notice.workload))
-        if is_grouped and notice.there is not None and notice.placed is None and (count := self._running(notice)):
-            said = f"{counted(count, 'pod')} placed"
-            notice.placed = Fate(State.Placed, stamp(self._now()), message=said, has_begun=True, pods=count)
+        if is_grouped and notice.there is not None and notice.placed is None:
+            notice.placed = self._groups.placed_before(notice)
         if is_grouped and notice.owes_group:
             self._outbox.add(GROUP, notice.key)
             self._outbox.add(CLEAR, notice.key, self._clock() + _GROUP_S)
         else:
             self._outbox.add(CLEAR, notice.key)
-
-    def _running(self, notice: Notice) -> int:
-        """How many pods of a workload have a node."""
-        if self._world is None or notice.workload is None:
-            return 0
-        return sum(1 for pod, _ in self._world.members_of(notice.workload) if pod.node and not pod.has_ended)
 
     # ---- what follows from it
 
@@ -391,27 +390,11 @@ class Teller:
         self._drop(notice)
 
     async def _write_group(self, item: Any) -> None:
-        """The status of the group, until it says what is true when the write has come back."""
         notice = self._notices.get(item)
-        while notice is not None and notice.workload is not None and (path := group_path(notice.workload)):
-            placed, told = notice.placed, notice.told
-            if placed is not None:
-                fate, after = placed, (State.Placed, placed.message)
-            elif notice.state is State.Waiting and told is not None:
-                fate, after = self._fate(notice, told), (State.Waiting, told.verdict.message)
-            elif notice.state is State.Gone and notice.group_told is not None:
-                fate, after = Fate(State.Gone, stamp(self._now())), None
-            else:
-                break
-            if after == notice.group_told and after is not None and placed is None:
-                break
-            uid = notice.workload.uid
-            await self._writing.tell_group(path, uid, fate)
-            if notice.workload.uid == uid:
-                notice.group_told = after
-                if notice.placed is placed:
-                    notice.placed = None
-        if notice is not None and notice.state is not State.Waiting:
+        if notice is None:
+            return
+        await self._groups.write(notice)
+        if notice.state is not State.Waiting:
             if notice.has_object:
                 self._outbox.add(CLEAR, item)
             self._drop(notice)
@@ -419,18 +402,6 @@ class Teller:
     def _drop(self, notice: Notice) -> None:
         if notice.is_over and self._notices.get(notice.key) is notice:
             del self._notices[notice.key]
-
-    def _fate(self, notice: Notice, told: Said) -> Fate:
-        reason = told.verdict.reason
-        return Fate(
-            State.Waiting,
-            stamp(self._now()),
-            told.code,
-            told.verdict.message,
-            node_would_help=node_would_help(reason),
-            lacks_pods=reason is Reason.WaitingForGang,
-            has_begun=self._running(notice) > 0,
-        )
 
     async def _write_event(self, item: Any) -> None:
         event = item if isinstance(item, Event) else self._waiting_event(*item)
