@@ -119,8 +119,9 @@ class Teller:
         """
         self._outbox.forget()
         self._queue_statuses.forget()
-        for known in (self._notices, self._placings, self._departures):
-            known.clear()
+        self._notices.clear()
+        self._placings.clear()
+        self._departures.clear()
         self._is_first = self._adopts = True
         self._came = None
         left = await left_by_others(self._client, self._schedulers, self._writing.has_verdicts)
