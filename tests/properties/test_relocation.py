@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import combinations, permutations
 
 import numpy as np
@@ -276,13 +277,21 @@ def test_counts_of_neighbours_follow_a_move_and_its_undoing():
     snapshot = Snapshot(snapshot.nodes, (*snapshot.allocations, lonely), snapshot.workloads, (CARD,))
     tables, draft, standing = opened(snapshot)
     assert standing.may_move.tolist() == [False, True, False], "the pod with a term stays, who it ignores may move"
-    before = sorted(n for n, _ in draft.neighbours.pods)
+    before = standing_on(draft)
     found = make_room([tables.row(pod_class(1000, 1))], standing, draft, AsListed(), 1000)
     assert len(found.moves) == 1
-    assert [n for n, who in draft.neighbours.pods if who.labels] == [0]
+    assert standing_on(draft, labelled=True) == [0]
     draft.drop()
-    assert sorted(n for n, _ in draft.neighbours.pods) == before
-    assert [n for n, who in draft.neighbours.pods if who.labels] == [1]
+    assert standing_on(draft) == before
+    assert standing_on(draft, labelled=True) == [1]
+
+
+def standing_on(draft, labelled=False):
+    """The nodes of the pods that are counted, one entry a pod."""
+    nodes = Counter()
+    for node, who, count in draft.neighbours.pods:
+        nodes[node] += count if who.labels or not labelled else 0
+    return sorted(nodes.elements())
 
 
 def test_pods_whose_devices_are_in_doubt_stay():

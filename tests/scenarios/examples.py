@@ -9,7 +9,8 @@ from .reading import HERE, read
 
 def example(name: str, reason: str) -> str:
     """The message of the first workload that waits for that reason, and a line for each thing that would help."""
-    plan = cycle(read(HERE / f"{name}.yaml").snapshot)
+    scenario = read(HERE / f"{name}.yaml")
+    plan = cycle(scenario.snapshot, scenario.policy)
     for _, verdict in sorted(plan.verdicts.items()):
         if verdict.reason and verdict.reason.name == reason:
             return "\n".join([verdict.message, *(f"unlock: {text}" for text in verdict.causes[0].unlock)])

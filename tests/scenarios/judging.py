@@ -27,6 +27,7 @@ _WAITS = {
 def faults(scenario: Scenario, plan: Plan) -> list[str]:
     """What is wrong with a plan, a sentence each; none where it is as it should be."""
     found = list(against_reality(scenario.snapshot, plan))
+    found += against_politeness(scenario.snapshot, plan)
     for verdict in plan.verdicts.values():
         found += against_plain_english(verdict)
     return found + _against_expectation(scenario, plan)
@@ -38,7 +39,7 @@ def faults(scenario: Scenario, plan: Plan) -> list[str]:
 def _against_expectation(scenario: Scenario, plan: Plan) -> list[str]:
     snapshot, expect = scenario.snapshot, scenario.expect
     names = [w.name for w in snapshot.workloads]
-    only(expect, {"placed", "order", *names}, "expect")
+    only(expect, {"placed", "order", "leave", "held", "hours", *names}, "expect")
     assert "placed" in expect, "expect says which workloads are placed, [] for none"
     found = []
     placed = sorted(names[w] for w in plan.placed.tolist())
@@ -48,6 +49,21 @@ def _against_expectation(scenario: Scenario, plan: Plan) -> list[str]:
         order = list(dict.fromkeys(names[w] for w in plan.workload.tolist()))
         if order != expect["order"]:
             found.append(f"they are placed in the order {order}, and {expect['order']} is expected")
+    leave = sorted(e.allocation.name for e in plan.evictions)
+    if leave != sorted(expect.get("leave", [])):
+        found.append(
+            f"asked to leave are {leave}, and {sorted(expect.get('leave', []))} are expected; {_told(plan, names)}"
+        )
+    if "hours" in expect and abs(sum(e.gpu_hours for e in plan.evictions) - expect["hours"]) > 0.01:
+        found.append(f"{sum(e.gpu_hours for e in plan.evictions):.2f} GPU hours are lost, not {expect['hours']}")
+    if "held" in expect:
+        held: dict[str, dict[str, int]] = {}
+        for hold in plan.holds:
+            places = held.setdefault(hold.workload.rpartition("/")[2], {})
+            for place in hold.places:
+                places[place.node] = places.get(place.node, 0) + place.count
+        if held != expect["held"]:
+            found.append(f"held is {held}, and {expect['held']} is expected")
     for w, name in enumerate(names):
         wish = expect.get(name, {})
         only(wish, _PLACED | _WAITS, f"expect {name}")
@@ -176,6 +192,19 @@ def against_reality(snapshot: Snapshot, plan: Plan) -> list[str]:
                     f"between {pod_set.min_count} and {pod_set.count} are right"
                 )
     return found + _overbooked(snapshot, plan)
+
+
+def against_politeness(snapshot: Snapshot, plan: Plan) -> list[str]:
+    """Who is asked to leave may be asked, and for each that benefits room is held."""
+    found = []
+    for e in plan.evictions:
+        a, gainer = e.allocation, snapshot.workloads[e.beneficiary]
+        if a.priority >= gainer.priority or a.is_daemon or a.is_ending or a.preemptible is False:
+            found.append(f"{a.name} must not be asked to leave for {gainer.name}")
+        if gainer.identity not in {h.workload for h in plan.holds} or e.beneficiary not in plan.verdicts:
+            found.append(f"{a.name} leaves for {gainer.name}, for whom no room is held")
+    names = Counter(e.allocation.name for e in plan.evictions)
+    return found + [f"{name} is asked to leave {n} times" for name, n in names.items() if n > 1]
 
 
 def _overbooked(snapshot: Snapshot, plan: Plan) -> list[str]:

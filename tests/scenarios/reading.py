@@ -10,8 +10,11 @@ from typing import Any
 import yaml
 from msgspec import Struct
 
+from berth.dialects.fields import Field
+from berth.model.budget import Budget
 from berth.model.cluster import NO_ISLAND, Allocation, Device, GpuClass, Health, Node, Partition, Taint
 from berth.model.gpus import gpu_class_of
+from berth.model.hold import Hold, Leaving, Place
 from berth.model.mig_profiles import profile_of
 from berth.model.queue import Queue
 from berth.model.resources import CPU, MEMORY, MIG_PREFIX, NVIDIA_GPU, NVIDIA_SHARED, PODS, amount_of, resources
@@ -30,10 +33,13 @@ from berth.model.workload import (
     Spread,
     Toleration,
     TopologyWish,
+    Unbound,
     Workload,
 )
+from berth.scheduling.policy import Policy
 
 HERE = Path(__file__).parent
+NOW_S = 1_000_000.0
 HOST = "kubernetes.io/hostname"
 PLENTY_CPU, PLENTY_MEMORY, PLENTY_PODS = "256", "2048Gi", "110"
 _POD_KEYS = {
@@ -42,7 +48,10 @@ _POD_KEYS = {
 }  # fmt: skip
 _SET_KEYS = _POD_KEYS | {"name", "pods", "minimum", "inOne", "ratherInOne", "slices"}
 _WORKLOAD_KEYS = _SET_KEYS | {"sets", "namespace", "queue", "priority", "waiting", "gates", "missing"}
-_WORKLOAD_KEYS |= {"begun", "refused"}
+_WORKLOAD_KEYS |= {"begun", "refused", "preempts"}
+_LEAVING_KEYS = {
+    "since", "saved", "savesEvery", "protected", "mayLeave", "gang", "minimum", "oneByOne", "ending", "grace", "kept",
+}  # fmt: skip
 
 
 class Scenario(Struct, frozen=True):
@@ -52,6 +61,7 @@ class Scenario(Struct, frozen=True):
     why: str
     complaint: int
     snapshot: Snapshot
+    policy: Policy
     expect: Mapping[str, Any]
 
 
@@ -77,7 +87,7 @@ def read(path: Path) -> Scenario:
 def scenario_of(written: Mapping[str, Any], where: str) -> Scenario:
     """The scenario that a file's content says; `where` is told in errors."""
     keys = {"name", "why", "complaint", "topology", "cluster", "running", "queues", "submit", "expect"}
-    only(written, keys, where)
+    only(written, keys | {"budgets", "holds", "policy"}, where)
     levels = tuple(level_named(name) for name in written.get("topology", ()))
     nodes, classes = _cluster(written["cluster"], levels)
     queues = tuple(_queue(q) for q in written.get("queues", ()))
@@ -88,13 +98,16 @@ def scenario_of(written: Mapping[str, Any], where: str) -> Scenario:
         gpu_classes=classes,
         queues=queues,
         topology=Topology(levels),
-        now_s=1_000_000.0,
+        now_s=NOW_S,
+        budgets=tuple(_budget(b) for b in written.get("budgets", ())),
+        holds=tuple(_hold(h) for h in written.get("holds", ())),
     )
     return Scenario(
         name=written["name"],
         why=written.get("why", ""),
         complaint=written.get("complaint", 0),
         snapshot=snapshot,
+        policy=_policy(written.get("policy", {})),
         expect=written["expect"],
     )
 
@@ -255,7 +268,7 @@ def _used(cluster: Any, nodes: tuple[Node, ...]) -> tuple[Allocation, ...]:
 
 def _running(written: Any, nodes: tuple[Node, ...]) -> tuple[Allocation, ...]:
     found = []
-    own = {"name", "on", "namespace", "queue", "priority", "devices", "daemon", "pods"}
+    own = {"name", "on", "namespace", "queue", "priority", "devices", "daemon", "pods"} | _LEAVING_KEYS
     for pod in written:
         only(pod, _POD_KEYS | own, f"running {pod.get('name')}")
         number = pod.get("pods", 1)
@@ -276,7 +289,51 @@ def _holds(node: str, name: str, pod: Mapping[str, Any]) -> Allocation:
         devices=tuple(pod.get("devices", ())),
         priority=pod.get("priority", 0),
         is_daemon=bool(pod.get("daemon")),
+        started_s=NOW_S - _seconds(pod.get("since", "1h")),
+        last_checkpoint_s=NOW_S - _seconds(pod["saved"]) if "saved" in pod else 0.0,
+        checkpoint_every_s=_seconds(pod.get("savesEvery", "0s")),
+        min_runtime_s=_seconds(pod.get("protected", "0s")),
+        preemptible=pod.get("mayLeave"),
+        workload=f"{pod.get('namespace', 'default')}/{pod['gang']}" if "gang" in pod else "",
+        workload_kind="PodGroup" if "gang" in pod else "",
+        disruption="all" if "gang" in pod and not pod.get("oneByOne") else "single",
+        gang_minimum=pod.get("minimum", 0),
+        is_ending=bool(pod.get("ending")),
+        grace_s=_seconds(pod.get("grace", "30s")),
+        is_controlled=pod.get("kept", True),
     )
+
+
+def _seconds(text: str) -> float:
+    """`90s`, `30m`, `6h`."""
+    return Field(text).seconds()
+
+
+# ---- what is kept
+
+
+def _budget(written: Mapping[str, Any]) -> Budget:
+    only(written, {"pods", "allowed", "namespace"}, "budgets")
+    namespace = written.get("namespace", "default")
+    return Budget(namespace, "budget", LabelSelector(_pairs(written["pods"])), written["allowed"])
+
+
+def _hold(written: Mapping[str, Any]) -> Hold:
+    """`{for: train, on: {node-0: 1}, leaving: [old], until: 5m}`; `-1s` for one that is over."""
+    only(written, {"for", "on", "set", "leaving", "until"}, "holds")
+    until = written.get("until", "5m")
+    seconds = -_seconds(until[1:]) if until.startswith("-") else _seconds(until)
+    return Hold(
+        f"Pod default/{written['for']}",
+        tuple(Place(written.get("set", "main"), node, count) for node, count in written["on"].items()),
+        leaving=tuple(Leaving("default", name, workload=f"Pod default/{name}") for name in written.get("leaving", ())),
+        until_s=NOW_S + seconds,
+    )
+
+
+def _policy(written: Mapping[str, Any]) -> Policy:
+    only(written, {"beyondBudgets", "evicts"}, "policy")
+    return Policy(beyond_budgets=written.get("beyondBudgets", False), evicts=written.get("evicts", True))
 
 
 # ---- queues
@@ -321,10 +378,11 @@ def _workload(written: Mapping[str, Any]) -> Workload:
         namespace=written.get("namespace", "default"),
         queue=written.get("queue", ""),
         priority=written.get("priority", 0),
-        created_s=1_000_000.0 - written.get("waiting", 0),
+        created_s=NOW_S - written.get("waiting", 0),
         topology=_wishes(of_all),
         gates=tuple(written.get("gates", ())),
         missing_pods=written.get("missing", 0),
+        preempts=written.get("preempts", True),
         has_begun=written.get("begun", False),
         held_off=written.get("refused", ""),
     )
@@ -384,7 +442,7 @@ def _pod_class(written: Mapping[str, Any]) -> PodClass:
             Spread(LabelSelector(_pairs(s["pods"])), _key(s["over"]), s.get("skew", 1), s.get("domains", 1))
             for s in written.get("spread", ())
         ),
-        unbound=tuple(written.get("unbound", ())),
+        unbound=tuple(Unbound(claim) for claim in written.get("unbound", ())),
         unsupported=tuple(written.get("unsupported", ())),
         problems=tuple(written.get("problems", ())),
     )

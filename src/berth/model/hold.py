@@ -19,6 +19,7 @@ class Leaving(Struct, frozen=True, gc=False):
     namespace: str
     name: str
     uid: str = ""
+    workload: str = ""  # identity of the workload that it belongs to
 
 
 class Hold(Struct, frozen=True, gc=False):

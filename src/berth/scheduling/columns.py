@@ -6,14 +6,14 @@ their resource (berth.model.resources); a device is 1000 milli.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from berth.model.cluster import Allocation, GpuClass, Health, Node
-from berth.model.resources import CPU, MEMORY, PODS, get
+from berth.model.resources import CPU, MEMORY, PODS
 from berth.model.snapshot import Snapshot
 from berth.model.topology import Topology
 from berth.model.workload import WHOLE, PodClass
@@ -57,6 +57,7 @@ class Columns:
     domain: I32
     domain_names: tuple[tuple[str, ...], ...]
     guarded: tuple[int, ...] = ()  # nodes that are tainted, cordoned, not ready or unfit
+    masks: list[list[int]] = field(default_factory=list)  # by node, the devices that each pod on it holds in full
     lost: tuple[str, ...] = ()  # allocations that could not be counted, a sentence each
     _labels: dict[str, tuple[Codes, dict[str, int]]] = field(default_factory=dict)
 
@@ -118,8 +119,8 @@ def columns_of(snapshot: Snapshot, pod_classes: Iterable[PodClass] = ()) -> Colu
             i for i, n in enumerate(nodes) if n.taints or n.cordoned or not n.ready or n.health == Health.Unfit
         ),
     )
-    held_on, lost = by_node(snapshot.allocations, columns.index)
-    columns.lost = lost
+    held_on, columns.lost = by_node(snapshot.allocations, columns.index)
+    columns.masks = [[] for _ in nodes]
     for n in range(len(nodes)):
         refill(columns, n, held_on.get(n, ()))
     return columns
@@ -142,66 +143,92 @@ def by_node(
 
 
 def refill(columns: Columns, n: int, allocations: Iterable[Allocation]) -> None:
-    """Work out one node's amounts anew. Named devices first: a counted pod's devices are only a prediction."""
+    """Work out one node's amounts anew."""
     node = columns.nodes[n]
-    free, left = dict.fromkeys(columns.resources, 0), columns.device_free[n]
+    columns.pool[n] = columns.column(node.device_resource) if node.devices else -1
+    if columns.pool[n] >= 0:
+        columns.there[n] = np.arange(columns.there.shape[1]) < len(node.devices)
+        columns.island[n, : len(node.devices)] = [device.island for device in node.devices]
+    settled = settle(columns, n, allocations)
+    columns.broken[n] = columns.pool[n] >= 0 and settled.given_out < len(node.devices)
+    columns.free[n], columns.empty[n], columns.device_free[n] = settled.free, settled.empty, settled.left
+    columns.masks[n] = settled.masks
+
+
+@dataclass(frozen=True)
+class Settled:
+    """A node's amounts with some pods on it. `masks` are the devices that each pod holds in full."""
+
+    free: list[int]
+    empty: list[int]
+    left: list[int]
+    masks: list[int]
+    given_out: int  # devices that may be given out
+
+
+def settle(columns: Columns, n: int, allocations: Iterable[Allocation]) -> Settled:
+    """A node's amounts if just these pods were on it. Named devices first: a counted pod's are only a prediction."""
+    node, pool = columns.nodes[n], int(columns.pool[n])
+    free = dict.fromkeys(columns.resources, 0)
     free[PODS] = MOST_PODS
     free.update(node.allocatable)
-    left[:] = NO_DEVICE
-    columns.pool[n] = columns.column(node.device_resource) if node.devices else -1
-    there = 0
-    if columns.pool[n] >= 0:
+    left = [NO_DEVICE] * columns.device_free.shape[1]
+    given_out = 0
+    if pool >= 0:
         admitted = free[node.device_resource]
-        there = len(node.devices)
-        columns.broken[n] = False
-        columns.there[n] = np.arange(len(left)) < there
         for g, device in enumerate(node.devices):
-            columns.island[n, g] = device.island
             # Where the kubelet admits fewer devices than are there, the last are left out.
-            if admitted and device.health in (Health.Fit, Health.Suspect):
+            if given_out < admitted and device.health in (Health.Fit, Health.Suspect):
                 left[g] = WHOLE
-                admitted -= 1
-            else:
-                columns.broken[n] = True
-        free[node.device_resource] = int((left == WHOLE).sum())
+                given_out += 1
+        free[node.device_resource] = given_out
     empty = dict(free)
-    if there:
-        empty[node.device_resource] = there  # a broken device can be mended
-    counted: list[tuple[int, int]] = []
+    if pool >= 0:
+        empty[node.device_resource] = len(node.devices)  # a broken device can be mended
+    counted: list[tuple[int, int, int]] = []
+    masks: list[int] = []
     for allocation in allocations:
+        milli, asked = allocation.pod_class.gpu_milli, 0
         for name, amount in allocation.pod_class.requests:
             if name not in free:
                 continue  # nobody advertises it or waits for it
             free[name] -= amount
-            shares = name == node.device_resource and allocation.pod_class.gpu_milli < WHOLE
-            if allocation.is_daemon and not shares:
+            shares = name == node.device_resource
+            if shares:
+                asked = amount
+            if allocation.is_daemon and not (shares and milli < WHOLE):
                 empty[name] -= amount
         free[PODS] -= 1
         if allocation.is_daemon:
             empty[PODS] -= 1
-        if columns.pool[n] < 0:
+        masks.append(0)
+        if pool < 0:
             continue
-        milli = allocation.pod_class.gpu_milli
         if allocation.devices:
-            _hold(left, allocation.devices, milli)
-        elif asked := get(allocation.pod_class.requests, node.device_resource):
-            counted.append((asked, milli))
-    for asked, milli in counted:
-        _hold(left, predict(left, asked, milli), milli)
-    if columns.pool[n] >= 0:
+            masks[-1] = _hold(left, allocation.devices, milli)
+        elif asked:
+            counted.append((len(masks) - 1, asked, milli))
+    for i, asked, milli in counted:
+        masks[i] = _hold(left, predict(left, asked, milli), milli)
+    if pool >= 0:
         # Fractions and over-commitment make the count and the devices differ: the devices are the truth.
-        free[node.device_resource] = int((left == WHOLE).sum())
-    columns.free[n] = [free[name] for name in columns.resources]
-    columns.empty[n] = [empty[name] for name in columns.resources]
+        free[node.device_resource] = left.count(WHOLE)
+    names = columns.resources
+    return Settled([free[name] for name in names], [empty[name] for name in names], left, masks, given_out)
 
 
-def _hold(left: I32, devices: Iterable[int], milli: int) -> None:
+def _hold(left: list[int], devices: Iterable[int], milli: int) -> int:
+    """Take a pod's devices; those that it has for itself as far as anybody knows, as a bit mask."""
+    mask = 0
     for g in devices:
         if 0 <= g < len(left) and left[g] > 0:
+            if left[g] >= milli:
+                mask |= 1 << g
             left[g] = max(0, left[g] - milli)
+    return mask
 
 
-def predict(left: I32, count: int, milli: int) -> tuple[int, ...]:
+def predict(left: Sequence[int] | I32, count: int, milli: int) -> tuple[int, ...]:
     """The devices that a counted pod probably holds: the fullest that fit, lowest index first."""
     candidates = [g for g in range(len(left)) if left[g] >= milli]
     candidates.sort(key=lambda g: (left[g], g))

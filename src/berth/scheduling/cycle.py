@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from berth.model.snapshot import Snapshot
 from berth.scheduling import admission
+from berth.scheduling.making_room import make_room
 from berth.scheduling.order import ordered
 from berth.scheduling.plan import Plan
 from berth.scheduling.policy import Policy
@@ -27,9 +28,10 @@ def cycle(snapshot: Snapshot, policy: Policy | None = None, cache: Tables | None
     2 admit    gates, missing pods, quota and limits: who may run at all  (admission.py)
     3 place    gangs whole, into the domain that they spoil least;        (placement.py)
                runs of single pods by the kernel                          (singles.py)
-    4 explain  a verdict for each that waits                              (explain.py)
-
-    Making room for those that wait and holding it for them come between 3 and 4 once Berth may evict.
+    4 make room  for those with priority over pods that run: the cheapest (making_room.py, preemption.py)
+               leave, and the room is held for whom they left; holds      (holds.py)
+               of earlier cycles are kept throughout
+    5 explain  a verdict for each that waits                              (explain.py)
     """
     clock = _Clock()
     now = Round.of(snapshot, policy or Policy(), cache or Tables())
@@ -37,12 +39,16 @@ def cycle(snapshot: Snapshot, policy: Policy | None = None, cache: Tables | None
 
     order, above_quota = ordered(now.workloads, now.milli, now.queue, now.ledger)
     clock.tick("order")
+    now.keep_holds()
 
     within, above = order[~above_quota[order]], order[above_quota[order]]
     _decide(within, now, _Kept())
     _decide(above, now, _kept_for(now) if len(above) else _Kept())
     _again(now)
     clock.tick("admit and place")
+
+    make_room(now)
+    clock.tick("make room")
 
     verdicts = now.verdicts()
     clock.tick("explain")
@@ -64,8 +70,8 @@ def _decide(order: NDArray[np.int64], now: Round, kept: _Kept) -> None:
             now.place_run(batch, kept.closed)
             continue
         w = int(batch[0])
-        workload, queue = now.workloads[w], int(now.queue[w])
-        refusal = admission.not_ready(workload) or admission.over_limit(workload, queue, now.ledger)
+        workload = now.workloads[w]
+        refusal = admission.not_ready(workload) or now.over_limit(w)
         if refusal or not now.place_gang(w, kept.closed):
             now.wait(w, refusal)
     if kept.closed is not None and kept.closed.any():
@@ -82,7 +88,7 @@ def _again(now: Round) -> None:
             wants_company = any(s.pod_class.near for s in workload.pod_sets)
             if not wants_company or w in now.refused or w in now.kept_off:
                 continue
-            if refusal := admission.over_limit(workload, int(now.queue[w]), now.ledger):
+            if refusal := now.over_limit(w):
                 now.refused[w] = refusal
             elif now.place_gang(w):
                 now.waiting.remove(w)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 
@@ -65,6 +65,14 @@ class Draft:
             columns, tables,
             columns.free.copy(), columns.device_free.copy(), tables.copies.copy(), tables.block.copy(),
             tables.alike.copy(), neighbours,
+        )  # fmt: skip
+
+    def copy(self) -> Draft:
+        """The same with nothing open, to be changed on its own. Nobody is told of what changes on it."""
+        neighbours = self.neighbours.copy() if self.neighbours is not None else None
+        return Draft(
+            self.columns, self.tables, self.free.copy(), self.device_free.copy(), self.copies.copy(),
+            self.block.copy(), self.alike.copy(), neighbours,
         )  # fmt: skip
 
     def imagined(self, empty: bool) -> Draft:
@@ -138,6 +146,21 @@ class Draft:
         lifted = Put(row, node, (devices,), who)
         self.lifts.append(lifted)
         self._forget([lifted])
+
+    def vacate(self, node: int, free: Sequence[int] | I64, left: Sequence[int] | I32, gone: Sequence[Who]) -> None:
+        """Pods leave a node, on which so much is left then; the transaction, when dropped, brings them back."""
+        self._remember(node)
+        self.free[node], self.device_free[node] = free, left
+        lifted = [Put(-1, node, (0,), who) for who in gone]
+        self.lifts += lifted
+        self._forget(lifted)
+
+    def bring_back(self, node: int, free: I64, left: I32, back: Sequence[Who]) -> None:
+        """Pods that left a node in this transaction stay after all; so much is left then."""
+        self.free[node], self.device_free[node] = free, left
+        for who in back:
+            one = next(i for i, lifted in enumerate(self.lifts) if lifted.node == node and lifted.who == who)
+            self._return([self.lifts.pop(one)])
 
     def _remember(self, node: int) -> None:
         if node not in self._before:

@@ -233,3 +233,17 @@ def put_copies(m, n, masks, need, ask, free, device_free, island, pool):  # type
             mask = choose_devices(device_free[n], island[n], ask[m, 1], ask[m, 2], ask[m, 3])
         masks[i] = mask
         take(1, mask, need[m], ask[m], free[n], device_free[n], pool[n])
+
+
+@compiled
+def put_what_fits(count, need, ask, free, left, islands, pool):  # type: ignore[no-untyped-def]
+    """Put at most `count` pods on a node, (R,) free and (G,) left, as many as there is room for; how many."""
+    copies, _ = copies_on(need, ask, free, left, islands, pool)
+    placed = 0
+    while placed < count and placed < copies:
+        mask = np.int64(0)
+        if ask[1] > 0 and pool == ask[0]:
+            mask = choose_devices(left, islands, ask[1], ask[2], ask[3])
+        take(1, mask, need, ask, free, left, pool)
+        placed += 1
+    return placed

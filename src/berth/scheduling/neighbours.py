@@ -39,7 +39,7 @@ class Neighbours:
     """Counts per node, (N,) int64 each: pods by selector, holders of anti-affinity terms, taken host ports."""
 
     columns: Columns
-    pods: list[tuple[int, Who]] = field(default_factory=list)
+    pods: list[tuple[int, Who, int]] = field(default_factory=list)  # who came (1) and who went (-1), on which node
     expected: dict[tuple[PodTerm, str], None] = field(default_factory=dict)  # terms of pods that wait
     _matching: dict[tuple[LabelSelector, Scope], I64] = field(default_factory=dict)
     _holding: dict[tuple[PodTerm, str], I64] = field(default_factory=dict)
@@ -64,11 +64,10 @@ class Neighbours:
 
     def add(self, node: int, who: Who, count: int) -> None:
         """`count` such pods are on a node from now on (negative: are gone)."""
-        self.pods += [(node, who)] * count
-        for _ in range(-count):
-            # What a draft takes back was put last.
-            last = next(i for i in range(len(self.pods) - 1, -1, -1) if self.pods[i] == (node, who))
-            del self.pods[last]
+        if self.pods and self.pods[-1] == (node, who, -count):
+            self.pods.pop()  # what a draft takes back was mostly put last
+        else:
+            self.pods.append((node, who, count))
         labels = dict(who.labels)
         for (selector, scope), counts in self._matching.items():
             if (scope is None or who.namespace in scope) and matches(selector, labels):
@@ -78,6 +77,14 @@ class Neighbours:
             self._holding.setdefault(key, np.zeros(self.columns.size, np.int64))[node] += count
         for port in who.pod_class.host_ports:
             self._ports.setdefault(port, np.zeros(self.columns.size, np.int64))[node] += count
+
+    def copy(self) -> Neighbours:
+        """The same, to be changed on its own."""
+        return Neighbours(
+            self.columns, list(self.pods), self.expected,
+            {k: v.copy() for k, v in self._matching.items()}, {k: v.copy() for k, v in self._holding.items()},
+            {k: v.copy() for k, v in self._ports.items()},
+        )  # fmt: skip
 
     def concern(self, who: Who) -> bool:
         """Whether other pods could keep this one off a node."""
@@ -119,11 +126,11 @@ class Neighbours:
         if key not in self._matching:
             counts = np.zeros(self.columns.size, np.int64)
             answers: dict[Labels, bool] = {}
-            for node, who in self.pods:
+            for node, who, count in self.pods:
                 if scope is None or who.namespace in scope:
                     if who.labels not in answers:
                         answers[who.labels] = matches(selector, dict(who.labels))
-                    counts[node] += answers[who.labels]
+                    counts[node] += count * answers[who.labels]
             self._matching[key] = counts
         return self._matching[key]
 

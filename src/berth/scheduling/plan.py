@@ -1,14 +1,16 @@
-"""What the scheduler wants done: binds, and a verdict for each workload that it left waiting."""
+"""What the scheduler wants done: binds, evictions and holds, and a verdict for each workload that it left waiting."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 
 import numpy as np
 from numpy.typing import NDArray
 
-from berth.model.cluster import Node
+from berth.model.cluster import Allocation, Node
+from berth.model.hold import Hold
 from berth.model.reasons import Verdict
 from berth.model.workload import Workload
 
@@ -24,6 +26,27 @@ class Bind:
     pod_set: int
     node: Node
     devices: tuple[int, ...]
+
+
+class Rule(Enum):
+    """Why a pod is asked to leave."""
+
+    LowerPriority = "it has lower priority and stands where room is needed"
+    WithGang = "it has lower priority and its gang cannot stay without those that leave"
+    BeyondBudget = "it has lower priority, and the configuration passes over its disruption budget"
+
+
+@dataclass(frozen=True)
+class Eviction:
+    """A pod is asked to leave for a workload (its index), which has a hold on the room by the same plan.
+
+    `gpu_hours` of work are lost with it: since its start, or since its last checkpoint.
+    """
+
+    allocation: Allocation
+    beneficiary: int
+    gpu_hours: float
+    rule: Rule
 
 
 @dataclass(frozen=True)
@@ -44,6 +67,8 @@ class Plan:
     verdicts: Mapping[int, Verdict]
     scopes: Mapping[int, str]
     seconds: Mapping[str, float]
+    evictions: Sequence[Eviction] = ()
+    holds: Sequence[Hold] = ()  # new ones; one for a workload that has a hold already takes its place
 
     @property
     def placed(self) -> NDArray[np.int64]:

@@ -20,3 +20,16 @@ class Policy(Struct, frozen=True):
     learn_arrivals: bool = False  # demand is what has been offered so far, not Snapshot.demand
     imagined: float = 0.1  # part of pods of whole devices in the demand where none is stated
     search_steps: int = 20_000  # of the exact search for gangs of several pod sets
+
+    # Making room (docs/internals/preemption.md)
+    evicts: bool = True  # pods of lower priority are asked to leave for workloads that find no room
+    beyond_budgets: bool = False  # disruption budgets are passed over where nothing else makes room
+    restart_s: float = 300.0  # what leaving costs a pod beside the work since its last checkpoint
+    cpu_worth: float = 10.0  # GPU milli that a core of a pod without GPUs counts for
+    hold_s: float = 60.0  # how long room is held after the last pod has had to be gone
+    room_searches: int = 64  # workloads for which room is sought in a cycle
+    domains_tried: int = 4  # of a required level, the cheapest first
+    release_steps: int = 256  # sets of pods looked at on a node for each number of copies
+    nodes_cleared: int = 128  # that are cleared of all at once where pods look at each other, or come in slices
+    exact_pods: int = 8  # up to so many that may leave every set of them is looked at
+    exact_tests: int = 256  # placements tried for it

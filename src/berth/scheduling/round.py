@@ -10,20 +10,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from berth.model.demand import Demand
+from berth.model.hold import Hold
 from berth.model.reasons import Answer, Cause, Reason, Verdict
 from berth.model.snapshot import Snapshot
 from berth.model.workload import Workload
-from berth.scheduling.admission import open_classes
+from berth.scheduling import holds
+from berth.scheduling.admission import open_classes, over_limit
 from berth.scheduling.draft import Draft
 from berth.scheduling.explain import verdict_of
+from berth.scheduling.held import behind, making_room, room_is_held, whose_place_went
+from berth.scheduling.holds import Kept, holds_of
 from berth.scheduling.limits import refused_by_limits
 from berth.scheduling.losses import Losses
+from berth.scheduling.making_room import Making
 from berth.scheduling.neighbours import Neighbours, Who
 from berth.scheduling.placement import place_gang
-from berth.scheduling.plan import Plan
+from berth.scheduling.plan import Eviction, Plan
 from berth.scheduling.policy import Policy
+from berth.scheduling.preemption import minimum_of
 from berth.scheduling.quota import Ledger, gpu_milli, ledger_of, milli_of
 from berth.scheduling.seen import demand_seen
+from berth.scheduling.sets import AsListed
 from berth.scheduling.singles import Queues
 from berth.scheduling.tables import Tables, classes_of
 
@@ -39,6 +46,7 @@ class Round:
     rows     class row of each pod set of each workload
     milli    (W,) int64 GPU milli of each workload; queue (W,) int32 who pays
     binds    columns of the binds so far: workload, pod set, node, devices
+    holds    what is kept off the draft for workloads that wait
     """
 
     snapshot: Snapshot
@@ -55,6 +63,10 @@ class Round:
     kept_off: dict[int, Cause] = field(default_factory=dict)  # told unless the workload could never run
     unproven: set[int] = field(default_factory=set)
     waiting: list[int] = field(default_factory=list)
+    holds: dict[int, Kept] = field(default_factory=dict)  # by the workload that has them
+    making: dict[int, Making] = field(default_factory=dict)  # for whom room is on its way
+    evictions: list[Eviction] = field(default_factory=list)
+    new_holds: list[Hold] = field(default_factory=list)
 
     @classmethod
     def of(cls, snapshot: Snapshot, policy: Policy, tables: Tables) -> Round:
@@ -92,16 +104,84 @@ class Round:
         workload = self.workloads[w]
         if len(workload.pod_sets) != 1 or workload.topology or workload.gates or workload.missing_pods:
             return False
+        if workload.held_off:
+            return False
         pod_set = workload.pod_sets[0]
         if pod_set.count != 1 or pod_set.min_count != 1 or pod_set.topology:
+            return False
+        if w in self.holds:
             return False
         if pod_set.pod_class.unsupported or pod_set.pod_class.problems or pod_set.pod_class.unbound:
             return False
         neighbours = self.draft.neighbours
         return neighbours is None or not neighbours.concern(Who(workload.namespace, pod_set.labels, pod_set.pod_class))
 
+    # ---- holds
+
+    def keep_holds(self) -> None:
+        """Take what the snapshot's holds keep off the draft, and count it to their queues."""
+        found = holds_of(self.snapshot, self.draft)
+        self.holds = {kept.workload: kept for kept in found}
+        holds.keep(found, self.rows, self.draft)
+        for kept in found:
+            self._book_hold(kept, 1)
+
+    def hold(self, kept: Kept) -> None:
+        """A new hold, in the place of one that the workload may have had."""
+        self.holds[kept.workload] = kept
+        holds.keep([kept], self.rows, self.draft)
+        self._book_hold(kept, 1)
+
+    def release(self, kept: Kept) -> None:
+        """A hold counts no longer."""
+        del self.holds[kept.workload]
+        holds.give_back([kept], self.draft)
+        self._book_hold(kept, -1)
+
+    def _book_hold(self, kept: Kept, sign: int) -> None:
+        workload, gpu_class = self.workloads[kept.workload], self.draft.columns.gpu_class
+        for n, pods in kept.pods.items():
+            for s, count in pods:
+                one = workload.pod_sets[s].pod_class
+                milli = gpu_milli(one.requests, one.gpu_milli) * count * sign
+                if milli:
+                    self.ledger.take(int(self.queue[kept.workload]), int(gpu_class[n]), milli)
+
+    def over_limit(self, w: int) -> Cause | None:
+        """The limit that keeps a workload, its own hold not counted."""
+        own = self.holds.get(w)
+        if own:
+            self._book_hold(own, -1)
+        refusal = over_limit(self.workloads[w], int(self.queue[w]), self.ledger)
+        if own:
+            self._book_hold(own, 1)
+        return refusal
+
+    def _weaker(self, w: int) -> list[Kept]:
+        """Holds that a workload may break: those of strictly lower priority."""
+        priority = self.workloads[w].priority
+        return [kept for kept in self.holds.values() if kept.priority < priority and kept.workload != w]
+
+    @cached_property
+    def without_holds(self) -> Draft:
+        """The draft as it would be if nothing were held. Asked for once everything is decided."""
+        kept = list(self.holds.values())
+        holds.give_back(kept, self.draft)
+        found = self.draft.copy()
+        holds.keep(kept, self.rows, self.draft)
+        return found
+
+    # ---- place
+
     def place_run(self, run: I64, closed: Mask | None = None) -> None:
-        """Hand a run of single pods to the kernel. `closed` (C + 1,) are GPU classes kept for others."""
+        """Place a run of single pods. `closed` (C + 1,) are GPU classes kept for others."""
+        for w in self._run(run, closed):
+            if (weaker := self._weaker(w)) and not self.over_limit(w) and self._place_over(w, closed, weaker):
+                continue
+            self.waiting.append(w)
+
+    def _run(self, run: I64, closed: Mask | None) -> list[int]:
+        """Hand a run of single pods to the kernel; those that it could not place."""
         draft, columns = self.draft, self.draft.columns
         rows = np.fromiter((self.rows[w][0] for w in run), np.int64, len(run))
         milli = self._milli_of_rows
@@ -122,7 +202,8 @@ class Round:
             self.binds.append((
                 run[placed].astype(np.int32), np.zeros(int(placed.sum()), np.int32), node[placed], devices[placed]
             ))  # fmt: skip
-        self.waiting += run[~placed].tolist()
+        left: list[int] = run[~placed].tolist()
+        return left
 
     def _tell_neighbours(self, placed: I64, node: I32) -> None:
         if self.draft.neighbours is not None:
@@ -132,13 +213,38 @@ class Round:
                 self.draft.neighbours.add(n, Who(workload.namespace, pod_set.labels, pod_set.pod_class), 1)
 
     def place_gang(self, w: int, closed: Mask | None = None) -> bool:
-        """Place a workload whole, or leave the draft as it was."""
+        """Place a workload whole, or leave the draft as it was. Where room is held for it, there first."""
+        if not self.holds:
+            return self._place(w, closed)
+        own = self.holds.get(w)
+        if own is not None:
+            self.release(own)
+            held = np.zeros(self.draft.columns.size, bool)
+            held[own.nodes] = True
+            if self._place(w, closed, held):
+                return True
+        weaker = self._weaker(w)
+        if self._place(w, closed) or (weaker and self._place_over(w, closed, weaker)):
+            return True
+        if own is not None:
+            self.hold(own)
+        return False
+
+    def _place_over(self, w: int, closed: Mask | None, weaker: Sequence[Kept]) -> bool:
+        """Place a workload where room is held for others of lower priority."""
+        holds.give_back(weaker, self.draft)
+        placed = self._place(w, closed)
+        holds.keep(weaker, self.rows, self.draft)
+        return placed
+
+    def _place(self, w: int, closed: Mask | None, within: Mask | None = None) -> bool:
         workload, draft = self.workloads[w], self.draft
+        allowed = self.allowed(w, closed)
         tried = place_gang(
-            workload, self.rows[w], draft, self._allowed(w, closed), self.losses, self._growth(w, closed),
-            steps=self.policy.search_steps,
+            workload, self.rows[w], draft, allowed if within is None else allowed & within, self.losses,
+            self._growth(w, closed), steps=self.policy.search_steps,
         )  # fmt: skip
-        if not tried.placed and self.ledger.limits_classes:
+        if not tried.placed and self.ledger.limits_classes and within is None:
             # No class may take all of the gang: deal its pods to classes one by one.
             draft.drop()
             everywhere = np.ones(draft.columns.size, bool)
@@ -149,6 +255,7 @@ class Round:
             if not tried.proven:
                 self.unproven.add(w)
             return False
+        self.unproven.discard(w)
         puts = draft.commit()
         counts = [p.count for p in puts]
         node = np.repeat(np.array([p.node for p in puts], np.int32), counts)
@@ -180,21 +287,56 @@ class Round:
         found: dict[int, Verdict] = {}
         shared: dict[object, Verdict] = {}
         everywhere = np.ones(self.draft.columns.size, bool)
+        took = self._took_place()
         for w in self.waiting:
             workload = self.workloads[w]
             if w in self.refused and self.refused[w].reason is not Reason.LimitExceeded:
                 cause = self.refused[w]
                 found[w] = Verdict(workload.key, cause.reason.answer, (cause,))
                 continue
-            shape = self._shape(w)
+            shape = self.shape(w)
             if shape not in shared:
                 said = verdict_of(workload, self.rows[w], self.draft, everywhere, w not in self.unproven)
-                shared[shape] = said if said.answer is Answer.Never else self._by_limits(w) or said
+                if said.answer is not Answer.Never:
+                    said = self._by_limits(w) or self._behind(w) or said
+                shared[shape] = said
             verdict = shared[shape]
+            if w in self.making and verdict.answer is not Answer.Never:
+                verdict = Verdict(workload.key, Answer.NotYet, (self._making(w),))
             if w in self.kept_off and verdict.answer is not Answer.Never:
                 verdict = Verdict(workload.key, Answer.NotYet, (self.kept_off[w],))
-            found[w] = Verdict(workload.key, verdict.answer, verdict.causes)
+            verdict = Verdict(workload.key, verdict.answer, verdict.causes)
+            found[w] = whose_place_went(verdict, took[workload.identity]) if workload.identity in took else verdict
         return found
+
+    def _making(self, w: int) -> Cause:
+        """Room is on its way."""
+        making, nodes = self.making[w], self.draft.columns.nodes
+        still = sum(count for _, count in making.waits_for)
+        if still:
+            names = [nodes[n].name for n, _ in making.waits_for]
+            return making_room(names, making.leaving, making.leaving - still, making.until_s)
+        names = [nodes[n].name for n in self.holds[w].nodes] if w in self.holds else []
+        return room_is_held(names, sum(s.min_count for s in self.workloads[w].pod_sets), making.until_s)
+
+    def _behind(self, w: int) -> Verdict | None:
+        """The room that would do is held for another workload."""
+        if not self.holds or w in self.making:
+            return None
+        workload, draft = self.workloads[w], self.without_holds
+        tried = place_gang(
+            minimum_of(workload), self.rows[w], draft, self.allowed(w), AsListed(), steps=self.policy.search_steps
+        )
+        nodes = sorted({put.node for put in draft.puts})
+        draft.drop()
+        if not tried.placed:
+            return None
+        whose = next(k for k in self.holds.values() if set(nodes) & set(k.pods)) if nodes else None
+        if whose is None:
+            return None
+        names = [draft.columns.nodes[n].name for n in nodes]
+        cause = behind(workload, self.workloads[whose.workload].key, names, whose.hold.until_s)
+        return Verdict(workload.key, Answer.NotYet, (cause,))
 
     def plan(self, verdicts: Mapping[int, Verdict], seconds: Mapping[str, float]) -> Plan:
         columns = [np.concatenate(c) for c in zip(*self.binds, strict=True)] if self.binds else None
@@ -210,9 +352,11 @@ class Round:
             verdicts,
             self.scopes,
             seconds,
+            tuple(self.evictions),
+            tuple(self.new_holds),
         )
 
-    def _shape(self, w: int) -> object:
+    def shape(self, w: int) -> object:
         """Workloads with the same shape wait for the same reason."""
         workload = self.workloads[w]
         sets = tuple(
@@ -221,7 +365,12 @@ class Round:
         limits = int(self.queue[w]) if self.ledger.has_limits else -1
         # Pods that look at each other's labels are alike only where their labels are.
         labels = self.draft.neighbours and (workload.namespace, tuple(s.labels for s in workload.pod_sets))
-        return (sets, workload.topology, limits, labels, w in self.unproven)
+        held = (workload.priority, w in self.holds) if self.holds else None
+        return (sets, workload.topology, limits, labels, w in self.unproven, held)
+
+    def _took_place(self) -> dict[str, str]:
+        """Workloads whose pods have left or leave for another, and the other as people name it."""
+        return {one.workload: self.workloads[w].key for w, kept in self.holds.items() for one in kept.hold.leaving}
 
     def _by_limits(self, w: int) -> Verdict | None:
         return refused_by_limits(self.workloads[w], self.rows[w], self.draft, self.ledger, int(self.queue[w]))
@@ -229,7 +378,7 @@ class Round:
     def _growth(self, w: int, closed: Mask | None) -> _Growth | None:
         return _Growth.of(self, w, closed, after_minimum=True) if self.ledger.has_limits else None
 
-    def _allowed(self, w: int, closed: Mask | None) -> Mask:
+    def allowed(self, w: int, closed: Mask | None = None) -> Mask:
         """(N,) nodes whose GPU class the queue may still take, and that are not kept for others."""
         size = self.draft.columns.size
         if not self.ledger.has_limits and (closed is None or not closed.any()):

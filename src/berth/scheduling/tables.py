@@ -186,7 +186,7 @@ class Tables:
         preference = np.zeros((len(pod_classes), size), np.int16)
         for i, pod_class in enumerate(pod_classes):
             self.rows[pod_class] = first + i
-            need[i], ask[i] = _numbers(pod_class, columns)
+            need[i], ask[i] = numbers(pod_class, columns)
             static[i] = blocks_of(pod_class, columns)
             if pod_class.preferred_nodes:
                 preference[i] = preference_of(pod_class, columns)
@@ -204,13 +204,16 @@ class Tables:
         )  # fmt: skip
 
 
-def _numbers(pod_class: PodClass, columns: Columns) -> tuple[I64, I32]:
+def numbers(pod_class: PodClass, columns: Columns) -> tuple[I64, I32]:
+    """A row of `need` and of `ask`."""
     need = np.zeros(len(columns.resources), np.int64)
     ask = np.array([-1, 0, WHOLE, 0], np.int32)
     need[columns.column("pods")] = 1
     pools = set(columns.pool.tolist())
     for name, amount in pod_class.requests:
         column = columns.column(name)
+        if column < 0:
+            continue  # of a pod that runs: nobody advertises it
         if is_accelerator(name) and (column in pools or pod_class.gpu_milli < WHOLE):
             ask[:] = (column, min(amount, MOST), pod_class.gpu_milli, pod_class.least.link.lower() == "nvlink")
             if pod_class.gpu_milli < WHOLE:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 from berth.base.units import counted, from_milli, gib
 from berth.model.resources import CPU, MEMORY, STORAGE, is_accelerator
 from berth.model.workload import WHOLE, Requirement
@@ -117,6 +119,11 @@ def _expression(e: Requirement) -> str:
         "Gt": f"> {values}", "Lt": f"< {values}",
     }  # fmt: skip
     return f"{e.key} {spelt.get(e.operator, e.operator)}"
+
+
+def at_time(seconds: float) -> str:
+    """A moment, seconds since the epoch, in UTC: `2026-11-29T12:00:00Z`."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def level_name(level: int, q: Question) -> str:
