@@ -14,6 +14,7 @@ from pathlib import Path
 
 from benchmarks.live.bench import machine, run
 from benchmarks.live.scenarios import TABLE
+from benchmarks.live.soak import soak
 
 
 def main() -> None:
@@ -22,7 +23,11 @@ def main() -> None:
     parser.add_argument("--schedulers", default="berth,kube")
     parser.add_argument("--runs", type=int, default=1)
     parser.add_argument("--out", type=Path)
+    parser.add_argument("--soak", type=float, metavar="SECONDS", help="churn for so long instead of the scenarios")
     asked = parser.parse_args()
+    if asked.soak:
+        print(json.dumps(run("berth", 150, soak(asked.soak))), flush=True)
+        return
     unknown = [name for name in asked.scenarios if name not in TABLE]
     if unknown:
         parser.error(f"no scenario {unknown[0]}; there are {', '.join(TABLE)}")

@@ -6,6 +6,7 @@ import asyncio
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -60,6 +61,12 @@ class Bench:
         found = usage.get("kube-scheduler" if self.kind == "kube" else "berth")
         return found.peak_rss_bytes / 2**20 if found else 0.0
 
+    @property
+    def resident_mib(self) -> float:
+        usage = self.cluster.usage()
+        found = usage.get("kube-scheduler" if self.kind == "kube" else "berth")
+        return found.rss_bytes / 2**20 if found else 0.0
+
     # ---- what it costs
 
     def begin(self) -> None:
@@ -72,12 +79,12 @@ class Bench:
         now = {name: usage.cpu_s for name, usage in self.cluster.usage().items()}
         spent = {name: round(cpu - self._before.get(name, 0.0), 2) for name, cpu in now.items()}
         writes = self.cluster.requests().since(self._writes_before)
-        ours = {
-            f"{verb} {resource}": count
-            for (verb, resource, status), count in sorted(writes.counts.items())
-            if verb in ("POST", "PUT", "PATCH", "DELETE") and resource != "leases" and count > 1
-        }
-        return {"cpu_s": spent, "cpu_all_s": round(sum(spent.values()), 2), "writes": ours}
+        counts: Counter[str] = Counter()
+        for (verb, resource, status), count in writes.counts.items():
+            if verb in ("POST", "PUT", "PATCH", "DELETE") and resource != "leases":
+                counts[f"{verb} {resource}" + ("" if status < 300 else f" {status}")] += count
+        shown = {what: count for what, count in sorted(counts.items()) if count > 1}
+        return {"cpu_s": spent, "cpu_all_s": round(sum(spent.values()), 2), "writes": shown}
 
     # ---- the load
 

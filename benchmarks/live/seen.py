@@ -71,6 +71,7 @@ class Pods:
         self.moved: list[str] = []
         self.on_bound: list[Callable[[Record], None]] = []
         self.on_asked: list[Callable[[Record], None]] = []
+        self.forgets = False  # what is gone, for runs without an end
         self._api = api
         self._path = f"/api/v1/namespaces/{namespace}/pods"
 
@@ -96,6 +97,8 @@ class Pods:
     def _take(self, kind: str, pod: Pod, now: float) -> None:
         name = pod.metadata.name
         one = self.records.get(name)
+        if one is None and kind == "DELETED":
+            return
         if one is None:
             one = self.records[name] = Record(name, pod.metadata.labels.get("gang", ""), now)
         if pod.spec.node_name and not one.node:
@@ -116,6 +119,8 @@ class Pods:
         if kind == "DELETED":
             one.gone_s = now
             one.asked_s = one.asked_s or now
+            if self.forgets:
+                del self.records[name]
 
     def over_committed(self, gpus: Callable[[Record], int], room: int = 8) -> int:
         """Nodes on which more GPUs are in use than they have."""
