@@ -51,7 +51,7 @@ def small_day(nodes, arrivals, length_s: float = 4 * HOUR) -> Day:
 
 
 def berth():
-    policy, cache = Policy(), Tables()
+    policy, cache = Policy(evicts=False), Tables()
     return lambda snapshot: cycle(snapshot, policy, cache)
 
 

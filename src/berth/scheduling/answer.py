@@ -56,7 +56,8 @@ def what_if(snapshot: Snapshot, workloads: Sequence[Workload], policy: Policy | 
     demand = snapshot.demand if snapshot.demand.classes else demand_seen(snapshot)
     asked = replace(snapshot, workloads=tuple(workloads), demand=demand)
     tables = Tables()
-    plan = cycle(asked, policy, tables)
+    # Asking moves nobody: the answer is about the room that there is.
+    plan = cycle(asked, replace(policy or Policy(), evicts=False), tables)
     assert tables.columns is not None
     places: dict[int, dict[tuple[int, int], list[tuple[int, ...]]]] = {}
     for w, s, n, mask in zip(

@@ -103,8 +103,9 @@ def _seen(snapshot: Snapshot, told: dict[str, Told]) -> tuple[Sequence[QueueLine
     verdicts = {}
     if any(line.workload.identity not in told for line in inline):
         from berth.scheduling.cycle import cycle
+        from berth.scheduling.policy import Policy
 
-        verdicts = dict(cycle(snapshot).verdicts)
+        verdicts = dict(cycle(snapshot, Policy(evicts=False)).verdicts)
     waiting = []
     for line in inline:
         word = told.get(line.workload.identity)

@@ -170,7 +170,7 @@ def _day(seed: int, output: str, learned: bool) -> None:
     from berth.simulation.workday import builtin_day
     from berth.views import records, report, tables
 
-    day, policy, cache = builtin_day(seed), Policy(learn_arrivals=learned), Tables()
+    day, policy, cache = builtin_day(seed), Policy(learn_arrivals=learned, evicts=False), Tables()
     with _progress("simulating a day") as progress:
         outcome = replay(day, lambda snapshot: cycle(snapshot, policy, cache), progress)
     if output == "json":
