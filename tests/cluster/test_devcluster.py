@@ -29,13 +29,23 @@ def phase_of(admin, namespace, name):
     return pod_of(admin, namespace, name)["status"].get("phase")
 
 
+@pytest.fixture
+def pod_groups(cluster):
+    """PodGroup of scheduling.k8s.io/v1beta1 came with 1.37."""
+    if cluster.options.minor < 37:
+        pytest.skip(f"Kubernetes {cluster.options.kubernetes} has no PodGroup v1beta1")
+
+
 # --- the control plane
 
 
-def test_it_is_the_version_that_was_asked_for_with_the_workload_api(cluster, admin):
+def test_it_is_the_version_that_was_asked_for(cluster, admin):
     assert admin.get("/version")["gitVersion"] == f"v{cluster.options.kubernetes}"
     groups = {group["name"] for group in admin.get("/apis")["groups"]}
     assert {"scheduling.k8s.io", "resource.k8s.io", "admissionregistration.k8s.io"} <= groups
+
+
+def test_the_workload_api_is_served(admin, pod_groups):
     assert {"PodGroup", "Workload"} <= {
         resource["kind"] for resource in admin.get("/apis/scheduling.k8s.io/v1beta1")["resources"]
     }
@@ -80,7 +90,7 @@ def test_the_real_scheduler_binds_and_the_kubelet_runs(kube_scheduler, admin, na
     admin.until(lambda: phases() == {"Succeeded"}, 5, "four pods succeed")
 
 
-def test_a_pod_group_can_be_deleted(cluster, admin, namespace):
+def test_a_pod_group_can_be_deleted(admin, namespace, pod_groups):
     path = admin.path_of(admin.create(pod_group("gang", namespace, 2)))
     admin.delete(path)
     admin.until(lambda: not admin.items(path.rsplit("/", 1)[0]), 10, "the controller lets go of the PodGroup")
@@ -317,7 +327,7 @@ def test_with_a_foreign_scheduler_over_commit_has_to_settle(cluster, admin, name
     assert [violation.subject for violation in watcher.violations] == ["n00001"]
 
 
-def test_a_gang_that_stays_partly_bound_is_seen(cluster, admin, namespace, make_nodes, watch_invariants):
+def test_a_gang_that_stays_partly_bound_is_seen(admin, namespace, pod_groups, make_nodes, watch_invariants):
     watcher = watch_invariants(partial_s=0.5)
     make_nodes(2)
     for name in ("whole", "half"):
