@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import gc
 import logging
 import os
 import signal
 import socket
-import sys
 import time
 import uuid
 from contextlib import suppress
@@ -18,6 +16,7 @@ from berth.actions.binding import Binder, Outcome
 from berth.actions.evicting import Evictor, Left
 from berth.actions.letting_in import LettingIn
 from berth.actions.telling import Teller
+from berth.actions.volumes import Volumes
 from berth.app.scheduler.configuration import Configured
 from berth.app.scheduler.driver import Driver
 from berth.app.scheduler.foreign import Foreign
@@ -28,6 +27,7 @@ from berth.app.scheduler.tenure import SETTLE_S, Tenure
 from berth.kube.access import Access
 from berth.kube.client import Client
 from berth.kube.discover import Served, served
+from berth.model.gpus import read_mapping
 from berth.model.snapshot import Snapshot
 from berth.model.topology import Level
 from berth.scheduling.plan import Plan
@@ -47,14 +47,14 @@ def main(configured: Configured, access: Access, shadow: bool = False) -> int:
     """Schedule until SIGTERM or SIGINT. The exit code."""
     for path, value, source in configured.sources:
         log.info("configuration", extra={"key": path, "value": value, "source": source})
-    with contextlib.suppress(ImportError):
+    with suppress(ImportError):
         import uvloop
 
-        return uvloop.run(_serve(configured, access, shadow))
-    return asyncio.run(_serve(configured, access, shadow))
+        return uvloop.run(_run(configured, access, shadow))
+    return asyncio.run(_run(configured, access, shadow))
 
 
-async def _serve(configured: Configured, access: Access, shadow: bool) -> int:
+async def _run(configured: Configured, access: Access, shadow: bool) -> int:
     ended = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, ended.set)
@@ -80,12 +80,15 @@ class Scheduler:
         election = value.leader_election
         levels = tuple(Level(level.name, level.label) for level in value.topology.levels)
         self.foreign = Foreign(client, value.scheduler_names, self._serve)
-        self.world = World(self.foreign.served, levels=levels)
+        mapping = read_mapping(value.gpu_classes, "gpuClasses") if value.gpu_classes else None
+        self.world = World(self.foreign.served, mapping=mapping, levels=levels)
         self.follower = Follower(client, self.world, kinds)
         self.leadership = Leadership(client, _terms(configured, access)) if election.enabled else None
         self.tenure = Tenure(self.leadership, self.follower, self._begin)
         self.binder = Binder(client, self._heard, in_flight=value.clients.in_flight, may_write=self.tenure.may_write)
         self.evictor = Evictor(client, self._left, may_write=self.tenure.may_write)
+        self.volumes = Volumes(client, self.world.selections, may_write=self.tenure.may_write)
+        self.world.stock.on_claim = self.volumes.heard
         self.measures = Measures()
         self.teller = Teller(
             client, kinds, may_write=self.tenure.may_write, busy=lambda: self.binder.pending > 0,
@@ -97,6 +100,7 @@ class Scheduler:
             self.world,
             self.binder,
             self.evictor if value.preemption.enabled else None,
+            self.volumes,
             policy=Policy(evicts=value.preemption.enabled, beyond_budgets=value.preemption.beyond_budgets),
             told=self._told,
             leads=self.tenure.may_write,
@@ -122,6 +126,7 @@ class Scheduler:
 
     async def close(self) -> None:
         """Send what was decided, give the Lease back."""
+        await self.volumes.close()
         await self.binder.close(drain_s=DRAIN_S)
         await self.evictor.close()
         await self.teller.close(TELL_S)
@@ -192,11 +197,3 @@ def _terms(configured: Configured, access: Access) -> Terms:
         renew_s=election.renew_seconds,
         retry_s=election.retry_seconds,
     )
-
-
-if __name__ == "__main__":  # for the time before the command is there
-    from berth.app.scheduler.configuration import configure
-    from berth.kube.access import load_access
-
-    logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(name)s %(message)s")
-    sys.exit(main(configure(None, None, os.environ), load_access()))
