@@ -153,3 +153,13 @@ def test_no_more_than_so_many_are_under_way():
     server = Server(*names)
     assert len(run(server, *([order(n)] for n in names), in_flight=8)) == 40
     assert server.most_under_way == 8
+
+
+def test_a_bind_whose_node_has_gone_while_it_waited_is_not_sent():
+    server = Server("p", "g0", "g1", "q")
+    gone = [order("p", "dead")], [order("g0", "dead"), order("g1")], [order("q")]
+    heard = run(server, *gone, still=lambda one: one.node != "dead")
+    assert results(heard) == {
+        "p": Result.Withdrawn, "g0": Result.Withdrawn, "g1": Result.Withdrawn, "q": Result.Bound,
+    }  # fmt: skip
+    assert server.sent == ["q"]

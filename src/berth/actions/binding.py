@@ -31,7 +31,7 @@ class Result(Enum):
     Taken = "bound by somebody else"
     Gone = "the pod is gone, or is another one"
     Refused = "refused for good"
-    Withdrawn = "not sent: no longer the leader, or the gang's first bind failed"
+    Withdrawn = "not sent: no longer the leader, its node has gone, or the gang's first bind failed"
 
 
 class Order(Struct, frozen=True, gc=False):
@@ -75,7 +75,8 @@ class _Convoy:
 class Binder:
     """Sends binds with `in_flight` at a time. `told` gets each outcome, on the event loop.
 
-    `may_write` is asked before each send: a leader that is not sure to be one any more sends nothing.
+    `may_write` is asked before each send: a leader that is not sure to be one any more sends nothing. So is `still`,
+    whether the order makes sense still: its node may have gone while it waited.
     """
 
     def __init__(
@@ -86,11 +87,13 @@ class Binder:
         in_flight: int = 64,
         timeout_s: float = TIMEOUT_S,
         may_write: Callable[[], bool] = lambda: True,
+        still: Callable[[Order], bool] = lambda order: True,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._client = client
         self._told = told
         self._may_write = may_write
+        self._still = still
         self._sleep = sleep
         self._timeout_s = timeout_s
         self._waiting: deque[tuple[Order, _Convoy | None]] = deque()
@@ -142,7 +145,7 @@ class Binder:
                     self._idle.set()
                 await self._wake.wait()
             order, convoy = self._waiting.popleft()
-            if not self._may_write():
+            if not self._may_write() or not self._still(order):
                 self._withdraw(order, convoy)
                 continue
             self._busy += 1

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from berth.actions.binding import Binder, Order, Outcome, Result
 from berth.actions.evicting import Evictor, Leave, Left
+from berth.actions.volumes import Volumes
 from berth.model.snapshot import Snapshot
 from berth.model.workload import Workload
 from berth.scheduling.cycle import cycle
@@ -30,7 +31,8 @@ class Driver:
 
     `window_s`: how long a change is waited upon for others to join it; `most_s`: the longest that a burst is let
     grow before it is decided upon. `told` gets each plan with its snapshot, after its binds and evictions were handed
-    over, and the seconds that it took. Without an `evictor` nobody is asked to leave.
+    over, and the seconds that it took. Without an `evictor` nobody is asked to leave, and without `volumes` pods are
+    bound before their claims have any.
     """
 
     def __init__(
@@ -38,6 +40,7 @@ class Driver:
         world: World,
         binder: Binder,
         evictor: Evictor | None = None,
+        volumes: Volumes | None = None,
         *,
         policy: Policy | None = None,
         leads: Callable[[], bool] = lambda: True,
@@ -49,6 +52,7 @@ class Driver:
         self._world = world
         self._binder = binder
         self._evictor = evictor
+        self._volumes = volumes
         self._policy = policy or Policy()
         self._tables = Tables()
         self._leads = leads
@@ -133,6 +137,9 @@ class Driver:
             since_s = self._world.promises.unfinished.get(workload.identity)
             if since_s is None or now_s - since_s < WHOLE_WITHIN_S or not sum(s.min_count for s in workload.pod_sets):
                 continue
+            if workload.awaited:  # it has its places, and takes them as soon as its volumes are there
+                self._world.promises.unfinished[workload.identity] = now_s
+                continue
             bound = [r for r, _ in self._world.members_of(workload) if r.node and not r.has_ended and not r.is_ending]
             why_not = self._world.lost_for_good(bound)
             log.warning("a gang could not be made whole", extra={
@@ -153,6 +160,8 @@ class Driver:
         """Hand the binds over, workload by workload, as far as their pods are still there to be bound."""
         sent = 0
         for workload, places in by_workload(plan):
+            if self._volumes is not None and self._volumes.take(workload, places):
+                continue  # its places are held until its volumes are there
             orders = []
             for name, node in places:
                 key = (workload.namespace, name)

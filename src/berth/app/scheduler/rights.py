@@ -64,9 +64,9 @@ _READING: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("apps", ("deployments", "replicasets", "statefulsets")),
     ("batch", ("jobs",)),
     ("policy", ("poddisruptionbudgets",)),
-    ("storage.k8s.io", ("storageclasses", "csinodes")),
+    ("storage.k8s.io", ("storageclasses", "csinodes", "csidrivers", "csistoragecapacities")),
     ("scheduling.k8s.io", ("priorityclasses", "podgroups", "workloads")),
-    ("resource.k8s.io", ("resourceslices", "resourceclaims")),
+    ("resource.k8s.io", ("deviceclasses", "resourceslices", "resourceclaims")),
     ("berth.dev", ("gpuqueues", "gputopologies", "gpuclasses", "verdicts")),
     ("scheduling.x-k8s.io", ("podgroups",)),
     ("scheduling.volcano.sh", ("podgroups",)),
@@ -90,7 +90,7 @@ _ASKING = (
 _WRITING = (
     Right("create", "", "pods", "binding", For.Binding),
     Right("patch", "", "pods", "status", For.Telling),
-    Right("patch", "", "persistentvolumeclaims", purpose=For.Volumes),
+    *(Right("patch", "", kind, purpose=For.Volumes) for kind in ("persistentvolumeclaims", "persistentvolumes")),
     *(Right(verb, "events.k8s.io", "events", purpose=For.Telling) for verb in ("create", "patch")),
     *(
         Right("patch", group, "podgroups", "status", For.Telling)

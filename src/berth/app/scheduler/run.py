@@ -85,7 +85,10 @@ class Scheduler:
         self.follower = Follower(client, self.world, kinds)
         self.leadership = Leadership(client, _terms(configured, access)) if election.enabled else None
         self.tenure = Tenure(self.leadership, self.follower, self._begin)
-        self.binder = Binder(client, self._heard, in_flight=value.clients.in_flight, may_write=self.tenure.may_write)
+        self.binder = Binder(
+            client, self._heard, in_flight=value.clients.in_flight, may_write=self.tenure.may_write,
+            still=lambda order: self.world.has_node(order.node),
+        )  # fmt: skip
         self.evictor = Evictor(client, self._left, may_write=self.tenure.may_write)
         self.volumes = Volumes(client, self.world.selections, may_write=self.tenure.may_write)
         self.world.stock.on_claim = self.volumes.heard

@@ -40,7 +40,7 @@ def begun(workload: Workload, bound: Iterable[PodRecord], now_s: float) -> Hold 
             nodes = _decode(text)
         except msgspec.DecodeError:
             continue
-        if hold := _hold(workload, {pod: node for node, pods in nodes.items() for pod in pods}, now_s):
+        if hold := hold_of(workload, {pod: n for n, pods in nodes.items() for pod in pods}, now_s + HELD_S):
             return hold
     return None
 
@@ -50,7 +50,7 @@ def nominated(
 ) -> Hold | None:
     """A hold for pods that have been promised a node, with who is on the way out there; None for others."""
     nodes = {record.name: record.nominated for record in waiting if record.nominated}
-    hold = _hold(workload, nodes, now_s)
+    hold = hold_of(workload, nodes, now_s + HELD_S)
     if hold is None or sum(p.count for p in hold.places) < sum(s.min_count for s in workload.pod_sets):
         return None
     at = {place.node for place in hold.places}
@@ -58,7 +58,8 @@ def nominated(
     return msgspec.structs.replace(hold, leaving=leaving)
 
 
-def _hold(workload: Workload, nodes: Mapping[str, str], now_s: float) -> Hold | None:
+def hold_of(workload: Workload, nodes: Mapping[str, str], until_s: float) -> Hold | None:
+    """A hold for the pods of a workload that have a node here, by their names; None where none has."""
     counts: dict[tuple[str, str], int] = {}
     for pod_set, names in zip(workload.pod_sets, workload.pods, strict=True):
         for name in names:
@@ -67,4 +68,4 @@ def _hold(workload: Workload, nodes: Mapping[str, str], now_s: float) -> Hold | 
     if not counts:
         return None
     places = tuple(Place(pod_set, node, count) for (pod_set, node), count in counts.items())
-    return Hold(workload.identity, places, workload.uid, until_s=now_s + HELD_S)
+    return Hold(workload.identity, places, workload.uid, until_s=until_s)

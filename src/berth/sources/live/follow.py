@@ -166,6 +166,7 @@ def _typed(world: World, kind: Kind) -> tuple[Callable[[Any], None], Callable[[t
     def named(drop: Callable[[str], None]) -> Callable[[tuple[str, str]], None]:
         return lambda key: drop(key[1])
 
+    stock = world.stock
     match kind.kind:
         case "Node":
             return world.put_node, named(world.drop_node)
@@ -174,9 +175,17 @@ def _typed(world: World, kind: Kind) -> tuple[Callable[[Any], None], Callable[[t
         case "PriorityClass":
             return world.put_priority, named(world.drop_priority)
         case "PersistentVolumeClaim":
-            return world.put_claim, world.drop_claim
+            return stock.put_claim, stock.drop_claim
         case "PersistentVolume":
-            return world.put_volume, named(world.drop_volume)
+            return stock.put_volume, named(stock.drop_volume)
+        case "StorageClass":
+            return stock.put_class, named(stock.drop_class)
+        case "CSINode":
+            return stock.put_limits, named(stock.drop_limits)
+        case "CSIDriver":
+            return stock.put_driver, named(stock.drop_driver)
+        case "CSIStorageCapacity":
+            return stock.put_capacity, stock.drop_capacity
         case "PodDisruptionBudget":
             return world.put_budget, world.drop_budget
         case "GPUQueue":

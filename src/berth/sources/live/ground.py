@@ -43,6 +43,9 @@ class Ground:
     def __len__(self) -> int:
         return len(self._readings)
 
+    def __contains__(self, name: str) -> bool:
+        return name in self._readings
+
     def put(self, node: wire.Node) -> bool:
         """Whether anything changed that decides."""
         name = (node.metadata or wire.NO_META).name or ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from berth.kube import wire, wire_budgets, wire_queues
+from berth.kube import wire, wire_budgets, wire_queues, wire_volumes
 
 
 class Kind(Struct, frozen=True):
@@ -29,8 +29,12 @@ NEEDED = (
 )
 
 TYPED = (
-    Kind("", "persistentvolumeclaims", "PersistentVolumeClaim", wire.PersistentVolumeClaim),
-    Kind("", "persistentvolumes", "PersistentVolume", wire.PersistentVolume),
+    Kind("", "persistentvolumeclaims", "PersistentVolumeClaim", wire_volumes.PersistentVolumeClaim),
+    Kind("", "persistentvolumes", "PersistentVolume", wire_volumes.PersistentVolume),
+    Kind("storage.k8s.io", "storageclasses", "StorageClass", wire_volumes.StorageClass),
+    Kind("storage.k8s.io", "csinodes", "CSINode", wire_volumes.CsiNode),
+    Kind("storage.k8s.io", "csidrivers", "CSIDriver", wire_volumes.CsiDriver),
+    Kind("storage.k8s.io", "csistoragecapacities", "CSIStorageCapacity", wire_volumes.CsiStorageCapacity),
     Kind("policy", "poddisruptionbudgets", "PodDisruptionBudget", wire_budgets.PodDisruptionBudget),
     Kind("berth.dev", "gpuqueues", "GPUQueue", wire_queues.GPUQueue),
     Kind("berth.dev", "gputopologies", "GPUTopology", wire_queues.Topology),

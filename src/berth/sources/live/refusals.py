@@ -28,12 +28,14 @@ class Refusals(Generic[K]):
         self._first_s = first_s
         self._most_s = most_s
         self._by_key: dict[K, Refusal] = {}
+        self._open: set[K] = set()  # not over yet, as far as was told
 
     def add(self, key: K, why: str, now_s: float) -> Refusal:
         before = self._by_key.get(key)
         again = before is not None and now_s < before.until_s + before.pause_s
         pause_s = min(2 * before.pause_s, self._most_s) if again and before is not None else self._first_s
         made = self._by_key[key] = Refusal(why, now_s + pause_s, pause_s)
+        self._open.add(key)
         return made
 
     def of(self, key: K, now_s: float) -> Refusal | None:
@@ -47,19 +49,21 @@ class Refusals(Generic[K]):
 
     def drop(self, key: K) -> None:
         self._by_key.pop(key, None)
+        self._open.discard(key)
 
     def over(self, now_s: float) -> list[K]:
         """What need not be left alone any more since the last call; forgets what is long past."""
-        ended = [key for key, one in self._by_key.items() if one.until_s <= now_s]
-        for key in ended:
-            if self._by_key[key].until_s + self._by_key[key].pause_s <= now_s:
-                del self._by_key[key]
+        ended = [key for key in self._by_key if key in self._open and self._by_key[key].until_s <= now_s]
+        self._open.difference_update(ended)
+        for key, one in list(self._by_key.items()):
+            if one.until_s + one.pause_s <= now_s:
+                self.drop(key)
         return ended
 
     @property
     def next_s(self) -> float:
         """When the next of them ends; infinity where there is none."""
-        return min((one.until_s for one in self._by_key.values()), default=float("inf"))
+        return min((self._by_key[key].until_s for key in self._open), default=float("inf"))
 
     def __len__(self) -> int:
         return len(self._by_key)

@@ -32,6 +32,8 @@ from berth.sources.live.assumed import Assumed
 from berth.sources.live.ground import Ground
 from berth.sources.live.ours import Ours, asks_for_gpus
 from berth.sources.live.promises import Promises
+from berth.sources.live.selections import Selections
+from berth.sources.live.stock import Stock
 from berth.sources.pods_doubts import Doubts
 from berth.sources.workloads import Workloads
 
@@ -101,6 +103,11 @@ class World:
         self._held: dict[Key, Allocation] = {}
         self._waiting: dict[GroupKey, Workload] = {}
         self._ground = Ground(mapping, self._inventory.share)
+        self._inventory.storage.knows_classes = self._inventory.storage.knows_volumes = True
+        self.stock = Stock(
+            self._inventory.storage, self._inventory.offers, self._volumes_changed, lambda: self.on_change()
+        )
+        self.selections = Selections(self.stock, self.record, self.hold_off)
 
     # ---- facts
 
@@ -110,6 +117,8 @@ class World:
 
     def drop_node(self, name: str) -> None:
         if self._ground.drop(name):
+            # A volume that is being made for it has to be made for another.
+            self._volumes_changed(self._inventory.storage.mounts.all_pods())
             self.on_change()
 
     def put_pod(self, pod: wire.Pod) -> None:
@@ -133,6 +142,8 @@ class World:
         if member is None:
             return
         self._leave(key, member)
+        self._made.attached.leave(key)
+        self.stock.lose(key)
         self._held_back.pop(key, None)
         self.on_gone(key)
         # Of one that waited something else is to be said now, if only that nobody waits.
@@ -175,23 +186,6 @@ class World:
     def drop_priority(self, name: str) -> None:
         if self._inventory.priorities.pop(name, None) is not None:
             self._everything_again()
-
-    def put_claim(self, claim: wire.PersistentVolumeClaim) -> None:
-        meta = claim.metadata or wire.NO_META
-        self._inventory.volume_claims[meta.namespace or "default", meta.name or ""] = claim
-        self._volumes_changed()
-
-    def drop_claim(self, key: Key) -> None:
-        self._inventory.volume_claims.pop(key, None)
-        self._volumes_changed()
-
-    def put_volume(self, volume: wire.PersistentVolume) -> None:
-        self._inventory.volumes[(volume.metadata or wire.NO_META).name or ""] = volume
-        self._volumes_changed()
-
-    def drop_volume(self, name: str) -> None:
-        self._inventory.volumes.pop(name, None)
-        self._volumes_changed()
 
     def put_budget(self, budget: wire_budgets.PodDisruptionBudget) -> None:
         meta = budget.metadata or wire.NO_META
@@ -301,7 +295,10 @@ class World:
     @property
     def changes_by_itself_s(self) -> float:
         """When a snapshot will differ although nothing was told; infinity where it will not."""
-        return min(self.promises.next_s, self._ground.next_s)
+        return min(self.promises.next_s, self._ground.next_s, self.stock.next_s, self.selections.next_s)
+
+    def has_node(self, name: str) -> bool:
+        return name in self._ground
 
     def record(self, key: Key) -> PodRecord | None:
         member = self._members.get(key)
@@ -319,17 +316,20 @@ class World:
         self._let_pass(now_s)
         self._ground.survey(self._levels or levels_of(self._inventory), now_s)
         self._made.domains = self._ground.domains
+        self.stock.offers.stand_on(self._ground.nodes)
         self._rebuild(now_s)
+        self._charge_anew()
+        waiting = self._waiting.values()
         return Snapshot(
-            nodes=self._ground.nodes,
+            nodes=self.stock.put_on(self._ground.nodes),
             allocations=tuple(self._held.values()),
-            workloads=tuple(self._waiting.values()),
+            workloads=tuple(waiting),
             gpu_classes=self._ground.gpu_classes,
             queues=queues_of(self._inventory),
             topology=self._ground.topology,
             now_s=now_s,
             budgets=tuple(self._inventory.budgets.values()),
-            holds=self.promises.holds(self._waiting.values(), now_s),
+            holds=(*self.promises.holds(waiting, now_s), *self.selections.holds(waiting, now_s)),
         )
 
     @property
@@ -383,6 +383,8 @@ class World:
             group.beside += beside - was_beside
         if group.waiting or group.beside or waited or was_beside or group_before != member.group:
             self._dirty[member.group] = None
+        if record.claims or (before is not None and before.record.claims):
+            self.stock.see(record)
         self._hold(key, record, member)
         if waits or beside or (waited and not record.node):
             self.on_change()
@@ -391,6 +393,7 @@ class World:
         if record.node and not record.has_ended:
             self._held[key] = self._made.allocation(record, member.group[1], member.membership)
         elif self._held.pop(key, None) is not None:
+            self._made.attached.leave(key)
             self.on_change()
 
     def _leave(self, key: Key, member: _Member) -> None:
@@ -427,12 +430,26 @@ class World:
         if stale:
             self.on_change()
 
-    def _volumes_changed(self) -> None:
-        """Pods with claims wait for volumes; which of them is not looked up, there are few."""
-        for group_key, group in self._groups.items():
-            if (group.waiting or group.beside) and any(m.record.claims for m in group.pods.values()):
-                self._dirty[group_key] = None
+    def _volumes_changed(self, pods: Iterable[Key]) -> None:
+        """The volumes of these pods are others than before, or elsewhere."""
+        for key in pods:
+            member = self._members.get(key)
+            if member is None:
+                continue
+            group = self._groups.get(member.group)
+            if group is not None and (group.waiting or group.beside):
+                self._dirty[member.group] = None
                 self.on_change()
+            if key in self._held:
+                self._held[key] = self._made.allocation(member.record, member.group[1], member.membership)
+
+    def _charge_anew(self) -> None:
+        """Pods that share a volume with one that came or went."""
+        charged_anew = self._made.attached.charged_anew
+        while charged_anew:
+            key = charged_anew.pop()
+            if key in self._held and (member := self._members.get(key)) is not None:
+                self._held[key] = self._made.allocation(member.record, member.group[1], member.membership)
 
     def _everything_again(self) -> None:
         for key, member in self._members.items():
@@ -443,6 +460,7 @@ class World:
 
     def _let_pass(self, now_s: float) -> None:
         """Refusals whose time is over."""
+        self.stock.let_pass(now_s)
         for key in self.promises.over(now_s):
             if (member := self._members.get(key)) is not None:
                 self._dirty[member.group] = None
@@ -460,11 +478,15 @@ class World:
                 gone = self._waiting.pop(key, None)
                 if gone is not None:
                     self.promises.done(gone.identity)
+                    self.selections.end(gone.identity)
+                    self.stock.asks(key, None)
                 continue
             workload = self._made.workload(members)
             records = [record for record, _ in members]
             if why := self.promises.why_off(records, now_s):
                 workload = replace(workload, held_off=why)
+            workload = self.selections.awaiting(workload)
+            self.stock.asks(key, workload)
             self._waiting[key] = group.workload = workload
             if workload.has_begun:
                 self.promises.go_on(workload, records, now_s)
