@@ -168,6 +168,10 @@ class Driver:
                 record = self._world.assume(key, node)
                 if record is not None:
                     orders.append(Order(key, record.uid, node))
+            if len(orders) < len(places) and len(orders) < sum(s.min_count for s in workload.pod_sets):
+                for order in orders:  # some of its pods went while it was decided: whole or not at all
+                    self._world.forget(order.key)
+                continue
             decision = written((order.key[1], order.node) for order in orders) if len(orders) > 1 else None
             self._binder.submit(orders, decision)
             sent += len(orders)
