@@ -433,3 +433,12 @@ def test_a_label_that_kai_does_not_read_is_told() -> None:
 def test_a_share_of_a_gpu_that_is_not_read_is_told() -> None:
     m = of(pod(**{"gpu-fraction": "@0.5"}))
     assert "annotation gpu-fraction of the pod (0.5), which is not read" in m.contradictions[0]
+
+
+def test_the_tiers_of_a_volcano_group_are_known_whoever_owns_its_pods() -> None:
+    tier = {"apiVersion": "topology.volcano.sh/v1alpha1", "kind": "HyperNode", "metadata": {"name": "r0"},
+            "spec": {"tier": 1, "tierName": "rack"}}  # fmt: skip
+    spec = {"minMember": 2, "networkTopology": {"mode": "hard", "highestTierAllowed": 1}}
+    group = thing("PodGroup", "g", spec, "scheduling.volcano.sh/v1beta1")
+    assert of(pod(**{"scheduling.k8s.io/group-name": "@g"}), group, tier).topology == (TopologyWish("rack"),)
+    assert of(pod(**{"scheduling.volcano.sh/group-name": "@g"}), group).topology == (TopologyWish("tier-1"),)

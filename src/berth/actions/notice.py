@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from berth.actions.subjects import SubjectKey, group_path
 from berth.actions.verdicts import Place
@@ -25,11 +26,13 @@ class Said(Struct, frozen=True, gc=False):
     verdict: Verdict
     place: Place
     code: str
+    findings: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, workload: Workload, verdict: Verdict, place: Place) -> Said:
         reason = verdict.reason
-        return cls(workload.uid, verdict, place, reason.name if reason else verdict.answer.value)
+        code = reason.name if reason else verdict.answer.value
+        return cls(workload.uid, verdict, place, code, workload.findings)
 
 
 @dataclass(slots=True)
@@ -78,7 +81,7 @@ class Notice:
     def moved(self, place: Place) -> None:
         """Nothing is new but where it stands among the others."""
         if self.now is not None and self.now.place != place:
-            self.now = Said(self.now.uid, self.now.verdict, place, self.now.code)
+            self.now = replace(self.now, place=place)
 
     @property
     def is_told(self) -> bool:

@@ -20,6 +20,7 @@ from berth.scheduling.quota import milli_of
 
 # Bounds of the schema (deploy/crds): an answer that is too long is cut, not refused.
 _SENTENCE, _WHERE, _LINE, _CAUSES, _UNLOCKS, _NEAREST, MOST_AHEAD = 4096, 1024, 1024, 16, 32, 16, 16
+_FINDINGS = 16
 _MOST_NAME = 253
 _PLAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _ALL = tuple(f.encode_name for f in fields(wire.VerdictSaid))
@@ -83,6 +84,7 @@ def said_of(
         ahead=place.ahead,
         ahead_here=place.here or None,
         last_eviction=evicted,
+        findings=_lines(workload.findings, _FINDINGS),
     )
 
 

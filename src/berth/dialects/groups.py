@@ -22,6 +22,7 @@ KAI = "scheduling.run.ai"
 VOLCANO = "scheduling.volcano.sh"
 PLUGINS = "scheduling.x-k8s.io"
 KUEUE = "kueue.x-k8s.io"
+VOLCANO_GROUPS = ("scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name")  # annotations of a pod
 KAI_LOOKALIKE = "pod-group.scheduling.run.ai/name"
 
 
@@ -202,7 +203,7 @@ def _kai(pod: Sequence[Carrier], namespace: str, objects: Objects) -> Claim | No
 
 
 def _volcano(pod: Sequence[Carrier], namespace: str, objects: Objects, tiers: Mapping[int, str]) -> Claim | None:
-    said = annotation(pod, "scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name")
+    said = annotation(pod, *VOLCANO_GROUPS)
     if said is None:
         return None
     task = annotation(pod, "volcano.sh/task-spec")

@@ -12,9 +12,10 @@ from msgspec.structs import replace
 
 from berth.base.errors import BadInput
 from berth.dialects.carriers import Carrier, Said, inherited
-from berth.dialects.groups import Claim, Part, claims_of, doubts_of
+from berth.dialects.groups import VOLCANO_GROUPS, Claim, Part, claims_of, doubts_of
 from berth.dialects.members import Membership, PodFacts, SetNeed, Standing
 from berth.dialects.objects import ObjectKey, Objects, OwnerRef, index
+from berth.dialects.owners import tiers_among
 from berth.dialects.ownership import Owned, named_owner, owned_by
 from berth.dialects.queue import minimum_of, terms_of
 from berth.dialects.shape import SetShape
@@ -114,7 +115,10 @@ class Memberships:
         troubles = [*owned.troubles, *doubts_of(carriers[:1])]
         claims: tuple[Claim, ...] = ()
         try:
-            claims = claims_of(carriers, pod.namespace, self._objects, pod.scheduling_group, owned.tiers)
+            # A group's tiers are numbers that only HyperNodes explain, whoever owns its pods.
+            names_tiers = any(key in pod.annotations for key in VOLCANO_GROUPS)
+            tiers = tiers_among(self._objects) if names_tiers else owned.tiers
+            claims = claims_of(carriers, pod.namespace, self._objects, pod.scheduling_group, tiers)
         except BadInput as error:
             troubles.append(f"{error.sentence} It was passed over.")
         if claims:

@@ -84,6 +84,7 @@ class VerdictSaid(Sent, frozen=True, gc=False):
     ahead_here: tuple[str, ...] | None = None
     expected_start: Estimate | None = None
     last_eviction: Eviction | None = None
+    findings: tuple[str, ...] | None = None
 
 
 class VerdictObject(VerdictSaid, frozen=True, gc=False):

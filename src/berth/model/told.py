@@ -47,6 +47,7 @@ class Told(Struct, frozen=True, gc=False):
     at_s: float = 0.0  # it was last seen to hold
     evicted: str = ""  # why it last lost its place, a sentence
     evicted_s: float = 0.0
+    findings: tuple[str, ...] = ()  # what its manifests disagree on
 
     @property
     def key(self) -> str:

@@ -162,6 +162,7 @@ class Workload(Struct, frozen=True, gc=False):
     min_runtime_s: float = 0.0  # protected for so long after each start
     time_limit_s: float = 0.0  # 0.0: runs until it ends
     checkpoint_every_s: float = 0.0  # it loses so much at most; 0.0: it is not known
+    findings: tuple[str, ...] = ()  # what its dialects disagree on, values that cannot be read; a sentence each
 
     @property
     def key(self) -> str:

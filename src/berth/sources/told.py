@@ -80,6 +80,7 @@ def told_by(thing: VerdictObject) -> Told:
         at_s=seconds(thing.at),
         evicted=evicted.sentence or "",
         evicted_s=seconds(evicted.at),
+        findings=tuple(thing.findings or ()),
     )
 
 

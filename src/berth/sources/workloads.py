@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from msgspec.structs import replace
 
 from berth.dialects.membership import Membership, PodFacts, merged, standings
+from berth.dialects.ranks import UNRANKED, Rank, rank_of
 from berth.model.cluster import Allocation
 from berth.model.workload import NodeTerm, PodClass, PodSet, TopologyWish, Workload
 from berth.sources.domains import Domains
@@ -134,8 +135,8 @@ class Workloads:
     # ---- one workload
 
     def workload(self, members: list[tuple[PodRecord, Membership]]) -> Workload:
-        # By age, then as people count: rank 2 before rank 10. In whatever order they came, the answer is the same.
-        members = sorted(members, key=lambda m: (m[0].created_s, len(m[0].name), m[0].name))
+        # By index, then age, then as people count: 2 before 10. In whatever order they came, the answer is the same.
+        members = sorted(members, key=lambda m: self._place_in_order(m[0]))
         membership = merged(m for _, m in members)
         waiting = [(r, m) for r, m in members if r.waits]
         first = waiting[0][0]
@@ -174,7 +175,13 @@ class Workloads:
             min_runtime_s=membership.min_runtime_s,
             time_limit_s=membership.time_limit_s,
             checkpoint_every_s=membership.checkpoint_every_s,
+            findings=membership.contradictions,
         )
+
+    def _place_in_order(self, record: PodRecord) -> tuple[Rank, float, int, str]:
+        """Neighbours in the job are neighbours in this order, so that slices of it stay together."""
+        rank = rank_of(self._mapping(record.labels), self._mapping(record.annotations)) or UNRANKED
+        return rank, record.created_s, len(record.name), record.name
 
     def _preempts(self, record: PodRecord, membership: Membership) -> bool:
         """Neither the pod, nor its group, nor the class that gives the priority says Never."""

@@ -37,6 +37,8 @@ def show(told: Sequence[Told], screen: Console, now_s: float) -> None:
             _line(screen, starts)
         if one.evicted:
             _line(screen, f"lost its place before: {one.evicted}")
+        for finding in one.findings:
+            _line(screen, f"finding: {finding}")
         _line(screen, _when(one, now_s), style=QUIET_STYLE)
 
 
@@ -76,6 +78,7 @@ def record(one: Told) -> dict[str, Any]:
             "aheadHere": list(one.ahead_here),
             "expectedStart": {"p10": p10, "p50": p50, "p90": p90} if p50 else None,
             "evicted": {"at": moment(one.evicted_s), "sentence": one.evicted} if one.evicted else None,
+            "findings": list(one.findings),
         },
     }
 
