@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import ssl
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -40,8 +39,9 @@ def _named(access: Access) -> str:
 
 
 def _reach(error: Unreachable, access: Access) -> str:
-    cause = _causes(error)
-    if any(isinstance(one, ssl.SSLCertVerificationError) or "certificate" in str(one).lower() for one in cause):
+    if said := _distrust(error):
+        if "expired" in said:
+            return f"Have it renewed, and see whether your clock is right. {_named(access)}"
         return f"Is the certificate authority of the kubeconfig the right one? {_named(access)}"
     if access.proxy_url:
         return f"The proxy is {access.proxy_url}. {_named(access)}"
@@ -61,16 +61,18 @@ def _causes(error: BaseException) -> list[BaseException]:
     return found
 
 
+def _distrust(error: Unreachable) -> str:
+    """Why its certificate is not believed, in OpenSSL's words; "" where that is not the trouble."""
+    # The HTTP client's own error is of the same type, and has no such message.
+    return next((said for one in _causes(error) if (said := getattr(one, "verify_message", ""))), "")
+
+
 def _below(error: Unreachable) -> str:
     """What went wrong below HTTP, in words."""
-    causes = _causes(error)
-    for one in causes:
-        # The HTTP client's own error is of that type, too, and has no message of OpenSSL's.
-        if said := getattr(one, "verify_message", ""):
-            return f"its certificate cannot be trusted: {said.rstrip('.')}"
-    text = " ".join(str(one) for one in causes)
+    if said := _distrust(error):
+        return f"its certificate cannot be trusted: {said.rstrip('.')}"
+    text = " ".join(str(one) for one in _causes(error))
     for sign, words in (
-        ("certificate has expired", "its certificate has expired"),
         ("certificate required", "it asks for a client certificate"),
         ("alert", "it refused the TLS handshake"),
         ("WRONG_VERSION_NUMBER", "it does not speak TLS"),
@@ -81,6 +83,7 @@ def _below(error: Unreachable) -> str:
         ("No address associated", "its name has no address"),
         ("Connect call failed", "the connection was refused"),
         ("refused", "the connection was refused"),
+        ("No route to host", "there is no way to it"),
         ("unreachable", "there is no way to it"),
         ("timed out", "no answer in time"),
     ):
