@@ -53,16 +53,16 @@ def test_a_cluster_that_is_ready_has_no_findings(tmp_path):
 def test_the_rights_that_are_missing_are_named_with_what_is_lost(tmp_path):
     def no_binding(played: Played) -> None:
         played.may = lambda user, attributes: attributes.get("subresource") != "binding" and not (
-            attributes["resource"] == "persistentvolumes" and attributes["verb"] != "get"
+            attributes["resource"] == "priorityclasses" and attributes["verb"] != "get"
         )
 
     code, checks, _ = ask(tmp_path, *READY, change=no_binding)
     assert code == 1
     assert found(checks) == [
-        ("rights", "alice may not list, watch persistentvolumes: what these objects say does not count"),
+        ("rights", "alice may not list, watch priorityclasses.scheduling.k8s.io: what these objects say does not count"),
         ("rights", "alice may not create pods/binding: no pod can be placed"),
     ]
-    assert checks[0]["remedy"] == "kubectl auth can-i list persistentvolumes -A"
+    assert checks[0]["remedy"] == "kubectl auth can-i list priorityclasses.scheduling.k8s.io -A"
 
 
 def test_rights_of_a_service_account(tmp_path):
