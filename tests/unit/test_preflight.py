@@ -17,7 +17,7 @@ from berth.app.scheduler.rights import FOREIGN, Right, rights
 from berth.sources.live.kinds import FOLLOWED
 
 ROOT = Path(__file__).parents[2]
-KUBE_SYSTEM = "2026-11-29T12:00:00Z"
+PRIORITIES = "priorityclasses.scheduling.k8s.io"
 CLASS = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 100}
 READY = (node("n-1", zone="a"), node("n-2", zone="b"), CLASS)
 
@@ -59,10 +59,10 @@ def test_the_rights_that_are_missing_are_named_with_what_is_lost(tmp_path):
     code, checks, _ = ask(tmp_path, *READY, change=no_binding)
     assert code == 1
     assert found(checks) == [
-        ("rights", "alice may not list, watch priorityclasses.scheduling.k8s.io: what these objects say does not count"),
+        ("rights", f"alice may not list, watch {PRIORITIES}: what these objects say does not count"),
         ("rights", "alice may not create pods/binding: no pod can be placed"),
     ]
-    assert checks[0]["remedy"] == "kubectl auth can-i list priorityclasses.scheduling.k8s.io -A"
+    assert checks[0]["remedy"] == f"kubectl auth can-i list {PRIORITIES} -A"
 
 
 def test_rights_of_a_service_account(tmp_path):
