@@ -140,6 +140,7 @@ def _cluster(cluster: Any, levels: tuple[Level, ...]) -> tuple[tuple[Node, ...],
             {
                 "nodes", "name", "gpus", "class", "used", "cpu", "memory", "pods", "labels", "taints", "cordoned",
                 "notReady", "unfit", "badGpus", "islands", "rdma", "mig", "shared", "extra", "named",
+                "dynamic",
             } | shorthand,
             "cluster",
         )  # fmt: skip
@@ -186,7 +187,7 @@ def _node(
     }
     if shared:
         amounts[NVIDIA_SHARED] = shared * gpus
-    elif gpus and not mig:
+    elif gpus and not mig and not group.get("dynamic"):
         amounts[NVIDIA_GPU] = gpus
     capacity = resources(amounts)
     whole = NVIDIA_GPU in amounts
@@ -205,6 +206,7 @@ def _node(
         devices=_devices(group, gpu_class),
         named_devices=bool(group.get("named")),
         rdma=bool(group.get("rdma")),
+        dynamic_resources=(NVIDIA_GPU,) if group.get("dynamic") else (),
     )
 
 

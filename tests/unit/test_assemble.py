@@ -195,7 +195,8 @@ def test_a_bound_volume_ties_the_pod_to_its_place(snapshot):
 
 def test_an_unbound_or_missing_claim_is_waited_for(snapshot):
     found = snapshot(NODE, with_claim("a", "data"), with_claim("b", "gone"), claim("data", None))
-    assert {w.name: w.pod_sets[0].pod_class.unbound for w in found.workloads} == {"a": ("data",), "b": ("gone",)}
+    waits = {w.name: [(u.claim, u.why) for u in w.pod_sets[0].pod_class.unbound] for w in found.workloads}
+    assert waits == {"a": [("data", "has no volume yet")], "b": [("gone", "does not exist")]}
 
 
 def test_a_dump_without_claims_says_so(snapshot):

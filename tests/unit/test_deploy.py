@@ -236,13 +236,14 @@ def test_what_is_followed_may_be_read() -> None:
 
 
 # Granted for what is being built: a name goes from here as soon as the code says it.
-AHEAD = {("storage.k8s.io", "storageclasses"), ("storage.k8s.io", "csinodes"), ("berth.dev", "gpuclasses")}
-WRITES_AHEAD = {("", "persistentvolumeclaims", "patch")}
+AHEAD = {("berth.dev", "gpuclasses")}
+WRITES_AHEAD: set[tuple[str, str, str]] = set()
 # How the code says each right to write.
 WRITES = {
     ("", "pods/binding", "create"): r"/binding\b",
     ("", "pods/status", "patch"): r"/status\b",
-    ("", "persistentvolumeclaims", "patch"): r"volume\.kubernetes\.io/selected-node",
+    ("", "persistentvolumeclaims", "patch"): r"SELECTED_NODE: node",
+    ("", "persistentvolumes", "patch"): r'"claimRef": reference',
     ("events.k8s.io", "events", "create"): r"events\.k8s\.io/v1",
     ("events.k8s.io", "events", "patch"): r"lastObservedTime",
     ("berth.dev", "verdicts", "create"): r"wire_verdict",

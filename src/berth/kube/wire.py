@@ -158,7 +158,7 @@ class VolumeClaimSource(Wire, frozen=True, gc=False):
 
 
 class EphemeralSource(Wire, frozen=True, gc=False):
-    """A claim made for this pod alone; that it is there is all that decides."""
+    """A claim made for this pod alone, named after it."""
 
 
 class Volume(Wire, frozen=True, gc=False):
@@ -254,29 +254,7 @@ class Node(Wire, frozen=True, gc=False):
     status: NodeStatus | None = None
 
 
-# ---- volumes, priorities, namespaces
-
-
-class VolumeNodeAffinity(Wire, frozen=True, gc=False):
-    required: NodeSelector | None = None
-
-
-class PersistentVolumeSpec(Wire, frozen=True, gc=False):
-    node_affinity: VolumeNodeAffinity | None = None
-
-
-class PersistentVolume(Wire, frozen=True, gc=False):
-    metadata: ObjectMeta | None = None
-    spec: PersistentVolumeSpec | None = None
-
-
-class PersistentVolumeClaimSpec(Wire, frozen=True, gc=False):
-    volume_name: Text = None
-
-
-class PersistentVolumeClaim(Wire, frozen=True, gc=False):
-    metadata: ObjectMeta | None = None
-    spec: PersistentVolumeClaimSpec | None = None
+# ---- priorities, namespaces
 
 
 class PriorityClass(Wire, frozen=True, gc=False):

@@ -1,4 +1,4 @@
-"""Devices as dynamic resource allocation tells them: ResourceSlices and ResourceClaims.
+"""Devices as dynamic resource allocation tells them: DeviceClasses, ResourceSlices and ResourceClaims.
 
 Reads resource.k8s.io v1 and v1beta2 (the same fields), and v1beta1 (a device's fields under `basic`).
 """
@@ -56,6 +56,26 @@ class ResourceSliceSpec(Wire, frozen=True, gc=False):
 class ResourceSlice(Wire, frozen=True, gc=False):
     metadata: ObjectMeta | None = None
     spec: ResourceSliceSpec | None = None
+
+
+class CelSelector(Wire, frozen=True, gc=False):
+    expression: Text = None
+
+
+class DeviceSelector(Wire, frozen=True, gc=False):
+    cel: CelSelector | None = None
+
+
+class DeviceClassSpec(Wire, frozen=True, gc=False):
+    """`extended_resource_name`: pods get devices of the class by asking for this resource, too."""
+
+    selectors: tuple[DeviceSelector, ...] | None = None
+    extended_resource_name: Text = None
+
+
+class DeviceClass(Wire, frozen=True, gc=False):
+    metadata: ObjectMeta | None = None
+    spec: DeviceClassSpec | None = None
 
 
 class DeviceResult(Wire, frozen=True, gc=False):

@@ -83,6 +83,7 @@ class Node(Struct, frozen=True, gc=False):
     devices: tuple[Device, ...] = ()
     named_devices: bool = False  # the scheduler names the device (DRA); else the kubelet picks it
     rdma: bool = False
+    dynamic_resources: tuple[str, ...] = ()  # that pods may ask for and only dynamic resource allocation gives here
 
 
 class Allocation(Struct, frozen=True, gc=False):

@@ -94,6 +94,7 @@ class Block(IntEnum):
     OtherPods = 16  # anti-affinity, spread, host ports
     Queue = 17  # the queue's limit for the node's GPU class
     Rdma = 18
+    Dynamic = 19  # the resource is given by dynamic allocation alone
 
 
 # What each block says of a node, after a count: "3 cordoned".
@@ -107,6 +108,7 @@ BLOCK_WORDS: dict[Block, str] = {
     Block.NoResource: "without the resource",
     Block.GpuClass: "with another GPU class",
     Block.Rdma: "without RDMA",
+    Block.Dynamic: "with dynamic resource allocation alone",
     Block.TooSmall: "too small",
     Block.Gpus: "with too few free GPUs",
     Block.GpuShare: "with free GPU shares on no single GPU",

@@ -34,6 +34,16 @@ def resources(amounts: Mapping[str, int] | Iterable[tuple[str, int]]) -> Resourc
     return tuple(sorted((name, amount) for name, amount in pairs if amount))
 
 
+def added(some: Resources, others: Resources) -> Resources:
+    """The sum of two, resource by resource."""
+    if not others:
+        return some
+    total = dict(some)
+    for name, amount in others:
+        total[name] = total.get(name, 0) + amount
+    return resources(total)
+
+
 def amount_of(resource: str, text: str) -> int:
     """The amount in the resource's own unit. Raises QuantityError: extended resources are whole numbers."""
     if resource == CPU:

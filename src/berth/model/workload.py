@@ -88,6 +88,17 @@ class Capability(Struct, frozen=True, gc=False):
     rdma: bool = False
 
 
+NO_VOLUME = "has no volume yet"
+
+
+class Unbound(Struct, frozen=True, gc=False):
+    """A volume claim that the pod has to wait for: `CLAIM has no volume yet`. `unlock` is what would end the wait."""
+
+    claim: str
+    why: str = NO_VOLUME
+    unlock: str = ""
+
+
 class PodClass(Struct, frozen=True, gc=False):
     """What one pod needs of a node. Equal classes are interchangeable for placement.
 
@@ -107,7 +118,7 @@ class PodClass(Struct, frozen=True, gc=False):
     near: tuple[PodTerm, ...] = ()  # required pod affinity
     apart: tuple[PodTerm, ...] = ()  # required pod anti-affinity
     spread: tuple[Spread, ...] = ()
-    unbound: tuple[str, ...] = ()  # volume claims that are not bound yet
+    unbound: tuple[Unbound, ...] = ()  # volume claims without which nobody knows where it may run
     unsupported: tuple[str, ...] = ()  # what the pod asks for and Berth refuses, a phrase each
     problems: tuple[str, ...] = ()  # rules of Kubernetes that the pod breaks, a sentence each
 
@@ -153,6 +164,7 @@ class Workload(Struct, frozen=True, gc=False):
     missing_pods: int = 0  # pods of the gang that nobody has created yet
     has_begun: bool = False  # some of its pods have a node already: the rest goes before all that has not begun
     held_off: str = ""  # why it is left alone for a while: "the API server refused its bind: …"
+    awaited: tuple[str, ...] = ()  # volume claims for which it is: its place is held until their volumes are there
     provenance: tuple[tuple[str, str], ...] = ()  # where a value came from: ("gang", "PodGroup train/pg")
     api_version: str = ""  # of the object that makes its pods one workload; "" where there is none
     uid: str = ""  # of that object, of the pod itself where it stands alone; "" where it is not known

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
 from berth.base.units import counted, from_milli
 from berth.model.reasons import Cause, Reason
-from berth.model.workload import Workload
+from berth.model.workload import NO_VOLUME, Unbound, Workload
 from berth.scheduling.quota import NO_BOUND, Ledger, milli_of
 from berth.scheduling.wording import gpus
 
@@ -27,20 +29,19 @@ def not_ready(workload: Workload) -> Cause | None:
                 Reason.InvalidRequest, problem.rstrip("."), where=problem.partition(" ")[0],
                 unlock=("a request that Kubernetes allows",),
             )  # fmt: skip
-    unbound = [claim for s in workload.pod_sets for claim in s.pod_class.unbound]
-    if unbound:
-        claims = f"claim {unbound[0]} has" if len(unbound) == 1 else f"claims {', '.join(unbound[:3])} have"
-        return Cause(
-            Reason.WaitingForVolume, f"the volume {claims} no volume yet", need=len(unbound),
-            unit="volume claims", where=unbound[0],
-            unlock=(f"{unbound[0]} bound; a claim that waits for its first consumer is bound by its own scheduler",),
-        )  # fmt: skip
+    if unbound := [claim for s in workload.pod_sets for claim in s.pod_class.unbound]:
+        return _waits_for(unbound)
     if workload.gates:
         gates = ", ".join(workload.gates)
         closed = f"gate {gates} is" if len(workload.gates) == 1 else f"gates {gates} are"
         return Cause(
             Reason.Gated, f"the scheduling {closed} closed", need=len(workload.gates), unit="gates",
             where=workload.gates[0], unlock=tuple(f"whoever set {gate} removes it" for gate in workload.gates),
+        )  # fmt: skip
+    if workload.awaited:
+        return Cause(
+            Reason.WaitingForVolume, workload.held_off, need=len(workload.awaited), unit="volume claims",
+            where=workload.awaited[0], unlock=(f"{workload.awaited[0]} bound",),
         )  # fmt: skip
     if workload.held_off:
         return Cause(
@@ -55,6 +56,21 @@ def not_ready(workload: Workload) -> Cause | None:
             need=minimum, have=created, unit="pods", unlock=(f"{counted(minimum - created, 'more pod')} created",),
         )  # fmt: skip
     return None
+
+
+def _waits_for(unbound: Sequence[Unbound]) -> Cause:
+    first = unbound[0]
+    like_it = [one for one in unbound if one.why == first.why]
+    if len(unbound) == 1:
+        said = f"the volume claim {first.claim} {first.why}"
+    elif len(like_it) == len(unbound) and first.why == NO_VOLUME:
+        said = f"the volume claims {', '.join(one.claim for one in unbound[:3])} have no volume yet"
+    else:
+        said = f"the volume claim {first.claim} {first.why}; {counted(len(unbound) - 1, 'other')} to wait for"
+    return Cause(
+        Reason.WaitingForVolume, said, need=len(unbound), unit="volume claims", where=first.claim,
+        unlock=(first.unlock or f"{first.claim} bound",),
+    )  # fmt: skip
 
 
 def over_limit(workload: Workload, queue: int, ledger: Ledger) -> Cause | None:

@@ -16,6 +16,7 @@ from berth.model.cluster import Allocation, GpuClass, Health, Node
 from berth.model.resources import CPU, MEMORY, PODS
 from berth.model.snapshot import Snapshot
 from berth.model.topology import Topology
+from berth.model.volumes import NO_LIMIT, is_offered
 from berth.model.workload import WHOLE, PodClass
 
 I64 = NDArray[np.int64]
@@ -59,7 +60,9 @@ class Columns:
     guarded: tuple[int, ...] = ()  # nodes that are tainted, cordoned, not ready or unfit
     masks: list[list[int]] = field(default_factory=list)  # by node, the devices that each pod on it holds in full
     lost: tuple[str, ...] = ()  # allocations that could not be counted, a sentence each
+    offered: tuple[str, ...] = ()  # resources of which an empty node may have more: who holds them is not on a node
     _labels: dict[str, tuple[Codes, dict[str, int]]] = field(default_factory=dict)
+    _dynamic: dict[str, NDArray[np.bool_]] = field(default_factory=dict)
 
     @property
     def size(self) -> int:
@@ -82,6 +85,13 @@ class Columns:
         if key not in self._labels:
             self._labels[key] = _codes([n.labels.get(key) for n in self.nodes])
         return self._labels[key]
+
+
+    def is_dynamic(self, resource: str) -> NDArray[np.bool_]:
+        """(N,) nodes on which the resource is given by dynamic allocation alone."""
+        if resource not in self._dynamic:
+            self._dynamic[resource] = np.array([resource in n.dynamic_resources for n in self.nodes], bool)
+        return self._dynamic[resource]
 
 
 def columns_of(snapshot: Snapshot, pod_classes: Iterable[PodClass] = ()) -> Columns:
@@ -118,6 +128,7 @@ def columns_of(snapshot: Snapshot, pod_classes: Iterable[PodClass] = ()) -> Colu
         guarded=tuple(
             i for i, n in enumerate(nodes) if n.taints or n.cordoned or not n.ready or n.health == Health.Unfit
         ),
+        offered=tuple(name for name in names if is_offered(name)),
     )
     held_on, columns.lost = by_node(snapshot.allocations, columns.index)
     columns.masks = [[] for _ in nodes]
@@ -183,6 +194,7 @@ def settle(columns: Columns, n: int, allocations: Iterable[Allocation]) -> Settl
                 given_out += 1
         free[node.device_resource] = given_out
     empty = dict(free)
+    empty.update((name, NO_LIMIT) for name in columns.offered)
     if pool >= 0:
         empty[node.device_resource] = len(node.devices)  # a broken device can be mended
     counted: list[tuple[int, int, int]] = []

@@ -50,7 +50,7 @@ def blocks_of(pod_class: PodClass, columns: Columns) -> Blocks:
         column = columns.column(name)
         lacks = columns.empty[:, column] <= 0 if column >= 0 else np.ones(columns.size, bool)
         if name not in ("cpu", "memory", "ephemeral-storage"):
-            refuse(lacks, Block.NoResource)
+            refuse(lacks & ~columns.is_dynamic(name), Block.NoResource)
     if pod_class.least != Capability():
         refuse(~_capable(pod_class.least, columns), Block.GpuClass)
     if pod_class.least.rdma:
@@ -59,6 +59,7 @@ def blocks_of(pod_class: PodClass, columns: Columns) -> Blocks:
     refuse(tainted, Block.Taint)
     for name, amount in pod_class.requests:
         column = columns.column(name)
+        refuse(columns.is_dynamic(name), Block.Dynamic)
         if pod_class.gpu_milli < WHOLE and is_accelerator(name):
             # A share is of a device: what is only counted (replicas, partitions) has none to share.
             refuse((columns.pool != column) | (columns.empty[:, column] < amount), Block.TooSmall)

@@ -33,7 +33,8 @@ _PROFILE = re.compile(r"nvidia\.com/mig-(\d+c\.)?\d+g\.\d+gb[\w.-]*")
 
 # The checks of a node, the last first: nodes that came furthest tell most.
 _STATIC_ORDER = (
-    Block.TooSmall, Block.Taint, Block.Rdma, Block.GpuClass, Block.NoResource, Block.Selector, Block.NodeName,
+    Block.TooSmall, Block.Dynamic, Block.Taint, Block.Rdma, Block.GpuClass, Block.NoResource, Block.Selector,
+    Block.NodeName,
 )  # fmt: skip
 
 
@@ -46,6 +47,8 @@ def unknown_resource(q: Question) -> Cause | None:
         column = columns.column(name)
         if column >= 0 and any(name == n for node in columns.nodes for n, _ in node.allocatable):
             continue
+        if columns.is_dynamic(name).any():
+            return _dynamic_alone(q, name)
         advertised = sorted({n for node in columns.nodes for n, _ in node.allocatable if is_extended(n)})
         close = get_close_matches(name, advertised, 1, 0.75)
         if close and not (_PROFILE.fullmatch(name) and _PROFILE.fullmatch(close[0])):
@@ -79,6 +82,9 @@ def nowhere_by_itself(q: Question) -> Cause | None:
     match furthest:
         case Block.TooSmall:
             return _too_small(q, static)
+        case Block.Dynamic:
+            dynamic = (name for name, _ in q.pod_set.pod_class.requests if q.draft.columns.is_dynamic(name).any())
+            return _dynamic_alone(q, next(dynamic))
         case Block.Taint:
             return _tainted(q, static)
         case Block.Rdma:
@@ -113,6 +119,18 @@ def nowhere_by_itself(q: Question) -> Cause | None:
         Reason.NoNodeMatches,
         f"of {size:,} nodes none has {wish}" if size > 1 else f"the only node does not have {wish}",
         need=q.need, unit="pods", where=wish, unlock=(f"a node with {wish}",),
+    )  # fmt: skip
+
+
+def _dynamic_alone(q: Question, name: str) -> Cause:
+    """What a device plugin would advertise is there, and is given out in a way that Berth does not know yet."""
+    nodes = int(q.draft.columns.is_dynamic(name).sum())
+    serve = "1 node that has it gives" if nodes == 1 else f"{nodes:,} nodes that have it give"
+    return Cause(
+        Reason.Unsupported,
+        f"{serve} {name} by dynamic resource allocation alone, which Berth does not place",
+        need=q.need, unit="pods", where=name,
+        unlock=(f"a node whose device plugin advertises {name}, or another scheduler for the pod",),
     )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from berth.base.units import counted, from_milli
 from berth.model.reasons import BLOCK_WORDS, HELD_BACK, Block, Cause, Reason
 from berth.model.resources import CPU, MEMORY
+from berth.model.volumes import ROOM, is_offered
 from berth.model.workload import WHOLE
 from berth.scheduling.feasibility import is_held
 from berth.scheduling.moves import moves_that_free
@@ -200,9 +201,7 @@ def _short_of(q: Question, have: int, would_do: Mask) -> Cause:
     counts = np.bincount(block, minlength=len(Block))
     counts[[Block.Nothing, Block.Gpus, Block.GpuShare]] = 0  # of GPUs there are enough
     if counts.max(initial=0) == 0:
-        return Cause(
-            Reason.NotEnoughResources, f"{needed(q)}{could_start(q, have)}", need=q.need, have=have, unit="pods"
-        )
+        return _too_little_in_all(q, have, would_do)
     worst = Block(int(counts.argmax()))
     name = {Block.Cpu: CPU, Block.Memory: MEMORY, Block.Pods: "pods"}.get(worst) or _used_resource(q, would_do)
     what = {CPU: "CPU", "pods": "room for pods"}.get(name, name)
@@ -210,18 +209,43 @@ def _short_of(q: Question, have: int, would_do: Mask) -> Cause:
     free = f"{amount(q, idle)} {is_or_are(idle)} free, but " if idle else ""
     nodes = int(counts[worst])
     numbers = ""
-    if name != "pods":
+    if name != "pods" and not name.startswith(ROOM):
         ask = next((a for n, a in q.pod_set.pod_class.requests if n == name), 0)
         lacking = would_do & (q.draft.block[q.row] == int(worst))
         most = int(q.draft.free[lacking, q.draft.columns.column(name)].max(initial=0))
         numbers = f" (each pod asks for {spell(name, ask)}; most left on one is {spell(name, max(most, 0))})"
     beside = " next to free GPUs" if idle else ""
     less = f"less {what} asked by each pod, or " if name in (CPU, MEMORY) else ""
+    released = "free" if is_offered(name) else "released"
     return Cause(
         Reason.NotEnoughResources,
         f"{needed(q)}; {free}{counted(nodes, 'node')} of those that would do {'lacks' if nodes == 1 else 'lack'} "
         f"{what}{numbers}{could_start(q, have)}",
-        need=q.need, have=have, unit="pods", where=name, unlock=(f"{less}{what} released{beside}",),
+        need=q.need, have=have, unit="pods", where=name, unlock=(f"{less}{what} {released}{beside}",),
+    )  # fmt: skip
+
+
+def _too_little_in_all(q: Question, have: int, would_do: Mask) -> Cause:
+    """Each node takes some of the pods, and all together too few: by the resource that is enough for the fewest."""
+    columns, free = q.draft.columns, q.draft.free[would_do]
+    enough = {
+        n: int((np.maximum(free[:, columns.column(n)], 0) // a).sum())
+        for n, a in q.pod_set.pod_class.requests
+        if n != resource_of(q) and a
+    }
+    name = min(enough, key=lambda n: enough[n], default="")
+    if not name or enough[name] >= q.need:
+        return Cause(
+            Reason.NotEnoughResources, f"{needed(q)}{could_start(q, have)}", need=q.need, have=have, unit="pods"
+        )
+    what = {CPU: "CPU", MEMORY: "memory"}.get(name, name)
+    are = "is" if name in (CPU, MEMORY) or name.startswith(ROOM) else "are"
+    released = "free" if is_offered(name) else "released"
+    start = could_start(q, have) if have != enough[name] else ""
+    return Cause(
+        Reason.NotEnoughResources,
+        f"{needed(q)}; {what} on the nodes that would do {are} enough for {counted(enough[name], 'pod')}{start}",
+        need=q.need, have=have, unit="pods", where=name, unlock=(f"more {what} {released}",),
     )  # fmt: skip
 
 

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 from berth.base.units import counted, from_milli, gib
 from berth.model.resources import CPU, MEMORY, STORAGE, is_accelerator
+from berth.model.volumes import VOLUMES
 from berth.model.workload import WHOLE, Requirement
 from berth.scheduling.question import Question
 
@@ -155,4 +156,6 @@ def spell(resource: str, amount: int) -> str:
         return f"{gib(amount)} ephemeral storage"
     if resource.endswith("/gpu"):
         return counted(amount, "GPU")
+    if resource.startswith(VOLUMES) and amount == 1:
+        return f"1 {resource.replace('volumes', 'volume', 1)}"
     return f"{amount} {resource}"

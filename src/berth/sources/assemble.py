@@ -77,7 +77,9 @@ def snapshot_of(
     pods.place_in(Domains(topology, nodes))
     allocations, workloads = pods.held(), pods.waiting()
     return Snapshot(
-        nodes=tuple(nodes),
+        nodes=offers.put_on(all_nodes, frozenset(offers.known)),
+    offers, all_nodes = inventory.offers, inventory.device_classes.told(nodes)
+    offers.stand_on(all_nodes)
         allocations=allocations,
         workloads=workloads,
         gpu_classes=tuple(classes[name] for name in sorted(classes)),

@@ -9,16 +9,21 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import fields
 
-from berth.kube import wire, wire_budgets, wire_devices, wire_queues, wire_state
+from berth.kube import wire, wire_budgets, wire_devices, wire_queues, wire_state, wire_volumes
 
 TYPES: dict[tuple[str, str], type[Struct]] = {
     # (API group, kind): type
     ("", "Node"): wire.Node,
     ("", "Pod"): wire.Pod,
-    ("", "PersistentVolume"): wire.PersistentVolume,
-    ("", "PersistentVolumeClaim"): wire.PersistentVolumeClaim,
+    ("", "PersistentVolume"): wire_volumes.PersistentVolume,
+    ("", "PersistentVolumeClaim"): wire_volumes.PersistentVolumeClaim,
+    ("storage.k8s.io", "StorageClass"): wire_volumes.StorageClass,
+    ("storage.k8s.io", "CSINode"): wire_volumes.CsiNode,
+    ("storage.k8s.io", "CSIDriver"): wire_volumes.CsiDriver,
+    ("storage.k8s.io", "CSIStorageCapacity"): wire_volumes.CsiStorageCapacity,
     ("scheduling.k8s.io", "PriorityClass"): wire.PriorityClass,
     ("policy", "PodDisruptionBudget"): wire_budgets.PodDisruptionBudget,
+    ("resource.k8s.io", "DeviceClass"): wire_devices.DeviceClass,
     ("resource.k8s.io", "ResourceSlice"): wire_devices.ResourceSlice,
     ("resource.k8s.io", "ResourceClaim"): wire_devices.ResourceClaim,
     ("berth.dev", "GPUQueue"): wire_queues.GPUQueue,

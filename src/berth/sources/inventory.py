@@ -15,12 +15,15 @@ from msgspec import Struct
 from berth.base.errors import UNREADABLE, BadInput
 from berth.base.units import counted
 from berth.dialects.membership import OwnerRef
-from berth.kube import wire, wire_budgets, wire_devices, wire_queues, wire_state
+from berth.kube import wire, wire_budgets, wire_devices, wire_queues, wire_state, wire_volumes
 from berth.model.budget import Budget
 from berth.model.workload import PodClass
 from berth.sources.budgets import budget_of
+from berth.sources.device_classes import DeviceClasses
 from berth.sources.dump import Found
 from berth.sources.pod_class import PodReader, PodReading
+from berth.sources.volumes.offers import Offers
+from berth.sources.volumes.storage import Storage
 
 T = TypeVar("T")
 Pairs = tuple[tuple[str, str], ...]
@@ -37,7 +40,7 @@ _SAMPLES = 3  # names in a note; the rest is a number
 
 
 class PodRecord(Struct, frozen=True, gc=False):
-    """A pod. `claims` are the PersistentVolumeClaims that a waiting one mounts.
+    """A pod. `claims` are the PersistentVolumeClaims that it mounts, `made_for_it` those of them that go with it.
 
     Of a pod that has ended only what says where it belonged: its gang needs it no more.
     """
@@ -65,6 +68,7 @@ class PodRecord(Struct, frozen=True, gc=False):
     grace_s: float = GRACE_S
     preempts: bool = True
     nominated: str = ""  # the node that it has been promised
+    made_for_it: tuple[str, ...] = ()
 
     @property
     def waits(self) -> bool:
@@ -86,14 +90,15 @@ class Inventory:
         self.listed = listed
         self.nodes: dict[str, wire.Node] = {}
         self.pods: dict[Key, PodRecord] = {}
-        self.volumes: dict[str, wire.PersistentVolume] = {}
-        self.volume_claims: dict[Key, wire.PersistentVolumeClaim] = {}
+        self.storage = Storage()
+        self.offers = Offers(self.storage)
         self.priorities: dict[str, int] = {}
         self.default_priority = 0
         self.never_preempt: set[str] = set()  # priority classes whose preemptionPolicy is Never
         self.budgets: dict[Key, Budget] = {}
         self.slices: list[wire_devices.ResourceSlice] = []
         self.claims: list[wire_devices.ResourceClaim] = []
+        self.device_classes = DeviceClasses()
         self.queues: dict[str, wire_queues.GPUQueue] = {}
         self.topologies: list[tuple[str, wire_queues.Topology]] = []  # (API group, topology)
         self.state: wire_state.BerthState | None = None  # where a scheduler gave the dump
@@ -118,10 +123,21 @@ class Inventory:
             name = _name(value.metadata, found)
             if self._is_first(self.nodes, name, value, f"node {name}"):
                 self.nodes[name] = value
-        elif isinstance(value, wire.PersistentVolume):
-            self.volumes.setdefault(_name(value.metadata, found), value)
-        elif isinstance(value, wire.PersistentVolumeClaim):
-            self.volume_claims.setdefault((_namespace(value.metadata), _name(value.metadata, found)), value)
+        elif isinstance(value, wire_volumes.PersistentVolume):
+            if _name(value.metadata, found) not in self.storage.volumes:
+                self.storage.put_volume(value)
+        elif isinstance(value, wire_volumes.PersistentVolumeClaim):
+            if (_namespace(value.metadata), _name(value.metadata, found)) not in self.storage.claims:
+                self.storage.put_claim(value)
+        elif isinstance(value, wire_volumes.StorageClass):
+            if _name(value.metadata, found) not in self.storage.classes:
+                self.storage.put_class(value)
+        elif isinstance(value, wire_volumes.CsiNode):
+            self.storage.put_limits(value)
+        elif isinstance(value, wire_volumes.CsiDriver):
+            self.storage.put_driver(value)
+        elif isinstance(value, wire_volumes.CsiStorageCapacity):
+            self.storage.put_capacity(value)
         elif isinstance(value, wire.PriorityClass):
             self.add_priority(_name(value.metadata, found), value)
         elif isinstance(value, wire_budgets.PodDisruptionBudget):
@@ -131,6 +147,9 @@ class Inventory:
         elif isinstance(value, wire_devices.ResourceSlice):
             self.slices.append(value)
         elif isinstance(value, wire_devices.ResourceClaim):
+            self.device_classes.put_slice(value)
+        elif isinstance(value, wire_devices.DeviceClass):
+            self.device_classes.put_class(value)
             self.claims.append(value)
         elif isinstance(value, wire_queues.GPUQueue):
             self.queues.setdefault(_name(value.metadata, found), value)
@@ -179,7 +198,7 @@ class Inventory:
 
     def record(self, key: Key, meta: wire.ObjectMeta, spec: wire.PodSpec, status: wire.PodStatus) -> PodRecord:
         has_ended = status.phase in ENDED
-        claims = () if spec.node_name or has_ended else _claims(spec.volumes, meta.name or "")
+        claims, made_for_it = ((), ()) if has_ended else _claims(spec.volumes, meta.name or "")
         return PodRecord(
             key[0],
             key[1],
@@ -195,7 +214,7 @@ class Inventory:
             self.share(spec.priority_class_name or ""),
             tuple(g.name or "" for g in spec.scheduling_gates or ()),
             claims,
-            spec if claims else None,
+            spec if claims and not spec.node_name else None,
             seconds(meta.creation_timestamp),
             seconds(status.start_time),
             bool(meta.deletion_timestamp),
@@ -207,6 +226,7 @@ class Inventory:
         )
 
     def _pairs(self, labels: wire.Labels) -> Pairs:
+            made_for_it,
         if not labels:
             return ()
         share = self.share
@@ -258,14 +278,17 @@ def seconds(text: str | None) -> float:
         return 0.0
 
 
-def _claims(volumes: tuple[wire.Volume, ...] | None, pod: str) -> tuple[str, ...]:
-    found = []
+def _claims(volumes: tuple[wire.Volume, ...] | None, pod: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Claims by name, in the order of the volumes; and those of them that are made for the pod."""
+    found: list[str] = []
+    made: list[str] = []
     for volume in volumes or ():
         if volume.persistent_volume_claim:
             found.append(volume.persistent_volume_claim.claim_name or "")
         elif volume.ephemeral is not None:
             found.append(f"{pod}-{volume.name}")  # the name that Kubernetes gives the claim
-    return tuple(found)
+            made.append(found[-1])
+    return tuple(found), tuple(made)
 
 
 def _name(metadata: wire.ObjectMeta | None, found: Found) -> str:

@@ -16,11 +16,13 @@ from msgspec import Struct
 from berth.base import quantity
 from berth.base.quantity import QuantityError
 from berth.kube import wire
-from berth.model.workload import Capability, NodeTerm, PodClass
+from berth.model.resources import added
+from berth.model.workload import Capability, PodClass
 from berth.sources import selectors
 from berth.sources.dump_refusals import unreadable_manifest
 from berth.sources.requests import Problems, requests_of
 from berth.sources.selectors import Labels
+from berth.sources.volumes.wishes import Wishes
 
 PREFIX = "berth.dev/"
 MEMORY, COMPUTE, PRODUCT = PREFIX + "gpu-memory", PREFIX + "gpu-compute", PREFIX + "gpu-product"
@@ -35,6 +37,7 @@ _COMPUTE = re.compile(r"(\d{1,3})(?:\.(\d{1,3}))?", re.ASCII)
 _READ_KEYS = CAPABILITY_KEYS + SHARE_KEYS
 _NO_WISHES = (None,) * len(_READ_KEYS)
 _NO_LABELS: dict[str, str | None] = {}
+NO_WISH = Wishes()
 
 
 class PodReading(Struct, frozen=True):
@@ -64,11 +67,10 @@ class PodReader:
         spec: wire.PodSpec,
         labels: Labels | None = None,
         annotations: Labels | None = None,
-        volume_terms: tuple[NodeTerm, ...] = (),
-        unbound: tuple[str, ...] = (),
+        volumes: Wishes = NO_WISH,
         path: str = "spec",
     ) -> PodReading:
-        """The class of a pod. `volume_terms` are the nodes that its volumes allow (all of them must hold)."""
+        """The class of a pod. `volumes` is what its claims mean for it."""
         wishes = tuple(annotations.get(key) for key in _READ_KEYS) if annotations else _NO_WISHES
         parts = (
             spec.containers,
@@ -83,8 +85,7 @@ class PodReader:
             bool(spec.resource_claims),
             wishes,
             _labels_that_decide(spec, labels or _NO_LABELS),
-            volume_terms,
-            unbound,
+            volumes,
             path,
         )
         try:
@@ -96,7 +97,7 @@ class PodReader:
             if len(self._by_spec) >= self._most:
                 self._by_spec.clear()
                 self._classes.clear()
-            made = _read(spec, labels or _NO_LABELS, wishes, volume_terms, unbound, path)
+            made = _read(spec, labels or _NO_LABELS, wishes, volumes, path)
             pod_class = self._classes.setdefault(made, made)
             reading = self._by_spec[key] = PodReading(pod_class, pod_class.problems)
         return reading
@@ -151,8 +152,7 @@ def _read(
     spec: wire.PodSpec,
     labels: Labels,
     wishes: tuple[str | None, ...],
-    volume_terms: tuple[NodeTerm, ...],
-    unbound: tuple[str, ...],
+    volumes: Wishes,
     path: str,
 ) -> PodClass:
     problems, unsupported = Problems(), list[str]()
@@ -170,10 +170,10 @@ def _read(
     shares += [name for name, _ in requests if name in SHARE_RESOURCES]
     unsupported += [f"a share of a GPU ({said})" for said in shares]
     return PodClass(
-        requests=requests,
+        requests=added(requests, volumes.requests),
         least=capability(wishes[: len(CAPABILITY_KEYS)], problems),
         node_selector=selectors.pairs(spec.node_selector),
-        node_affinity=selectors.both(required, volume_terms),
+        node_affinity=selectors.both(required, volumes.terms),
         preferred_nodes=selectors.preferred_terms(nodes.preferred, f"{base}.nodeAffinity.preferred{during}", problems),
         tolerations=selectors.tolerations(spec.tolerations, unsupported),
         host_ports=host_ports(spec),
@@ -186,7 +186,7 @@ def _read(
             unsupported,
             labels,
         ),
-        unbound=unbound,
+        unbound=volumes.waits,
         unsupported=tuple(dict.fromkeys(unsupported)),
         problems=tuple(dict.fromkeys(problems)),
     )

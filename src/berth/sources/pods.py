@@ -15,6 +15,7 @@ from berth.sources.domains import Domains
 from berth.sources.inventory import Inventory, Key, PodRecord
 from berth.sources.pods_doubts import Doubts
 from berth.sources.suspended import suspended_workloads
+from berth.sources.volumes.mounts import Mount
 from berth.sources.workloads import DAEMONS, Workloads
 
 
@@ -36,14 +37,24 @@ class Pods:
         self._inventory = inventory
         self._groups: dict[str, _Group] = {}
         self._held: list[Allocation] = []
+        storage, listed = inventory.storage, inventory.listed
+        storage.knows_classes = bool(storage.classes) or "StorageClass" in listed
+        storage.knows_volumes = bool(storage.volumes) or "PersistentVolume" in listed
         self._doubts = Doubts(
-            knows_claims=bool(inventory.volume_claims) or "PersistentVolumeClaim" in inventory.listed,
-            knows_groups="PodGroup" in inventory.listed or any(t.get("kind") == "PodGroup" for t in inventory.plain),
+            knows_claims=bool(storage.claims) or "PersistentVolumeClaim" in listed,
+            knows_groups="PodGroup" in listed or any(t.get("kind") == "PodGroup" for t in inventory.plain),
             called=inventory.called,
+            knows_limits=storage.knows_limits or "CSINode" in listed,
         )
         made = self._made = Workloads(inventory, devices, Domains(Topology(), ()), self._doubts)
+        for record in inventory.pods.values():
+            if record.claims and record.node:
+                made.attached.charge(record.key, record.node, record.claims)  # who is the first is known after all
         self._objects = index(inventory.plain)
         memberships = Memberships(self._objects)
+        for record in inventory.pods.values():
+            if record.claims:
+                storage.mounts.put(Mount(record.key, record.claims, bool(record.node), record.created_s))
         for record in inventory.pods.values():
             membership = memberships.of(made.facts(record))
             identity = inventory.share(membership.identity)

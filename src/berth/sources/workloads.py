@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from berth.dialects.membership import Membership, PodFacts, merged, standings
 from berth.dialects.ranks import UNRANKED, Rank, rank_of
 from berth.model.cluster import Allocation
+from berth.model.resources import added
 from berth.model.workload import NodeTerm, PodClass, PodSet, TopologyWish, Workload
 from berth.sources.domains import Domains
 from berth.sources.inventory import Inventory, Key, Pairs, PodRecord, seconds
@@ -16,7 +17,8 @@ from berth.sources.pod_class import with_inherited
 from berth.sources.pods_doubts import Doubts
 from berth.sources.selectors import both
 from berth.sources.suspended import GATE
-from berth.sources.volumes import volume_wishes
+from berth.sources.volumes.attached import Attached
+from berth.sources.volumes.wishes import wishes_of
 
 # Owners whose pods come back on the same node: DaemonSets, and the node itself for static pods.
 DAEMONS = ("DaemonSet", "Node")
@@ -38,6 +40,7 @@ class Workloads:
         self._devices = devices
         self.domains = domains
         self.doubts = doubts
+        self.attached = Attached(inventory.storage)
         self._mappings: dict[Pairs, dict[str, str]] = {}
 
     # ---- one pod
@@ -47,7 +50,7 @@ class Workloads:
             node=record.node,
             namespace=record.namespace,
             name=record.name,
-            pod_class=record.reading.pod_class,
+            pod_class=self._class_that_holds(record),
             labels=record.labels,
             workload=workload,
             workload_kind=membership.kind,
@@ -72,6 +75,14 @@ class Workloads:
             checkpoint_every_s=membership.checkpoint_every_s,
             last_checkpoint_s=self._last_checkpoint(record, membership),
         )
+
+    def _class_that_holds(self, record: PodRecord) -> PodClass:
+        """The class of a pod with a node, with what its volumes take there."""
+        pod_class = record.reading.pod_class
+        if taken := self.attached.charge(record.key, record.node, record.claims):
+            made = replace(pod_class, requests=added(pod_class.requests, taken))
+            pod_class = self._inventory.reader.share(made)
+        return pod_class
 
     def _preemptible(self, record: PodRecord, membership: Membership) -> bool | None:
         """As it is written; where KAI schedules and nothing is written, its rule of priorities from 100 up."""
@@ -119,14 +130,17 @@ class Workloads:
 
     def _class(self, record: PodRecord, membership: Membership) -> PodClass:
         """The class of a waiting pod, with what its volumes allow and its owners ask for."""
-        reader, known = self._inventory.reader, self._inventory.volume_claims
+        reader, storage = self._inventory.reader, self._inventory.storage
         pod_class = record.reading.pod_class
-        if record.claims and record.spec and not (known or self.doubts.knows_claims):
+        if record.claims and record.spec and not (storage.claims or self.doubts.knows_claims):
             self.doubts.claims_unseen.append(f"{record.namespace}/{record.name}")
         elif record.claims and record.spec:
-            terms, unbound = volume_wishes(record.namespace, record.claims, known, self._inventory.volumes)
+            wishes = wishes_of(
+                record.key, record.uid, record.claims, record.made_for_it, storage, self._inventory.offers
+            )
+            self.doubts.of_volumes(record.namespace, record.name, record.claims, storage)
             labels, annotations = self._mapping(record.labels), self._mapping(record.annotations)
-            pod_class = reader.read(record.spec, labels, annotations, terms, unbound).pod_class
+            pod_class = reader.read(record.spec, labels, annotations, wishes).pod_class
         if membership.inherited:
             annotations = {**membership.inherited, **self._mapping(record.annotations)}
             pod_class = reader.share(with_inherited(pod_class, annotations))

@@ -96,6 +96,8 @@ _WRITING = (
         Right("patch", group, "podgroups", "status", For.Telling)
         for group in ("scheduling.k8s.io", "scheduling.x-k8s.io", "scheduling.volcano.sh", "scheduling.run.ai")
     ),
+    # Volcano's PodGroup has no status of its own to write.
+    Right("patch", "scheduling.volcano.sh", "podgroups", purpose=For.Telling),
     *(Right(verb, "berth.dev", "verdicts", purpose=For.Telling) for verb in ("create", "patch", "delete")),
     Right("patch", "berth.dev", "gpuqueues", "status", For.Telling),
 )

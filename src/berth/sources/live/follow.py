@@ -34,6 +34,7 @@ class Follower:
         self, client: Client, world: World, served: Served, kinds: Sequence[Kind] = FOLLOWED, look_s: float = LOOK_S
     ) -> None:
         self.absent: list[Kind] = []
+        self.on_served: Callable[[Served], None] = lambda served: None  # at each look
         self.reflectors: dict[Kind, Reflector[Any]] = {}
         self._client = client
         self._world = world
@@ -109,6 +110,7 @@ class Follower:
         except ApiError as error:
             log.info("what is served cannot be read now", extra={"error": str(error)})
             return []
+        self.on_served(found)
         begun: list[Kind] = []
         for kind in self._kinds:
             there = found.resources.get((kind.group, kind.resource), ())
@@ -186,6 +188,10 @@ def _typed(world: World, kind: Kind) -> tuple[Callable[[Any], None], Callable[[t
             return stock.put_driver, named(stock.drop_driver)
         case "CSIStorageCapacity":
             return stock.put_capacity, stock.drop_capacity
+        case "ResourceSlice":
+            return world.put_slice, named(world.drop_slice)
+        case "DeviceClass":
+            return world.put_device_class, named(world.drop_device_class)
         case "PodDisruptionBudget":
             return world.put_budget, world.drop_budget
         case "GPUQueue":

@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterable
 
 from msgspec.structs import replace
 
-from berth.kube import wire
+from berth.kube import wire, wire_devices
 from berth.model.cluster import GpuClass, Health, Node
 from berth.model.gpus import GpuMapping
 from berth.model.topology import Level, Topology, discover
+from berth.sources.device_classes import DeviceClasses
 from berth.sources.domains import Domains
 from berth.sources.live.refusals import Refusals
 from berth.sources.nodes import NodeReading, read_node
@@ -31,6 +32,7 @@ class Ground:
         self._mapping = mapping
         self._share = share
         self._readings: dict[str, NodeReading] = {}
+        self._dynamic = DeviceClasses()
         self._distrusted: Refusals[str] = Refusals(FIRST_S, MOST_S)
         self._off: set[str] = set()
         self._asked: set[str] = set()
@@ -60,6 +62,23 @@ class Ground:
     def drop(self, name: str) -> bool:
         self._is_stale |= name in self._readings
         return self._readings.pop(name, None) is not None
+
+    def put_slice(self, resource_slice: wire_devices.ResourceSlice) -> bool:
+        """Whether anything changed that decides; so it is with those that follow."""
+        return self._noted(self._dynamic.put_slice(resource_slice))
+
+    def drop_slice(self, name: str) -> bool:
+        return self._noted(self._dynamic.drop_slice(name))
+
+    def put_device_class(self, device_class: wire_devices.DeviceClass) -> bool:
+        return self._noted(self._dynamic.put_class(device_class))
+
+    def drop_device_class(self, name: str) -> bool:
+        return self._noted(self._dynamic.drop_class(name))
+
+    def _noted(self, has_changed: bool) -> bool:
+        self._is_stale |= has_changed
+        return has_changed
 
     def stale(self) -> None:
         """Levels of topology came or went."""
@@ -101,7 +120,7 @@ class Ground:
         for reading in self._readings.values():
             for gpu_class in reading.gpu_classes:
                 classes.setdefault(gpu_class.name, gpu_class)
-        self.nodes = tuple(
+        self.nodes = self._dynamic.told(
             replace(reading.node, health=Health.Unfit) if name in self._off else reading.node
             for name, reading in self._readings.items()
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from berth.kube import wire, wire_budgets, wire_queues, wire_volumes
+from berth.kube import wire, wire_budgets, wire_devices, wire_queues, wire_volumes
 
 
 class Kind(Struct, frozen=True):
@@ -35,6 +35,8 @@ TYPED = (
     Kind("storage.k8s.io", "csinodes", "CSINode", wire_volumes.CsiNode),
     Kind("storage.k8s.io", "csidrivers", "CSIDriver", wire_volumes.CsiDriver),
     Kind("storage.k8s.io", "csistoragecapacities", "CSIStorageCapacity", wire_volumes.CsiStorageCapacity),
+    Kind("resource.k8s.io", "deviceclasses", "DeviceClass", wire_devices.DeviceClass),
+    Kind("resource.k8s.io", "resourceslices", "ResourceSlice", wire_devices.ResourceSlice),
     Kind("policy", "poddisruptionbudgets", "PodDisruptionBudget", wire_budgets.PodDisruptionBudget),
     Kind("berth.dev", "gpuqueues", "GPUQueue", wire_queues.GPUQueue),
     Kind("berth.dev", "gputopologies", "GPUTopology", wire_queues.Topology),

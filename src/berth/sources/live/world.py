@@ -6,6 +6,7 @@ from the moment that its bind is sent, until the API server shows it or refuses 
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,7 +18,7 @@ from berth.dialects.following import Following
 from berth.dialects.membership import Membership, Signature, signature
 from berth.dialects.objects import ObjectKey, OwnerRef, group_of
 from berth.dialects.remaking import lost_for_good
-from berth.kube import wire, wire_budgets, wire_queues
+from berth.kube import wire, wire_budgets, wire_devices, wire_queues
 from berth.model.cluster import Allocation
 from berth.model.gpus import GpuMapping
 from berth.model.hold import Hold
@@ -36,6 +37,8 @@ from berth.sources.live.selections import Selections
 from berth.sources.live.stock import Stock
 from berth.sources.pods_doubts import Doubts
 from berth.sources.workloads import Workloads
+
+log = logging.getLogger("berth.world")
 
 GroupKey = tuple[str, str]  # (kind of what makes the pods one workload, its key)
 
@@ -122,6 +125,22 @@ class World:
             self.on_change()
 
     def put_pod(self, pod: wire.Pod) -> None:
+    def put_slice(self, resource_slice: wire_devices.ResourceSlice) -> None:
+        if self._ground.put_slice(resource_slice):
+            self.on_change()
+
+    def drop_slice(self, name: str) -> None:
+        if self._ground.drop_slice(name):
+            self.on_change()
+
+    def put_device_class(self, device_class: wire_devices.DeviceClass) -> None:
+        if self._ground.put_device_class(device_class):
+            self.on_change()
+
+    def drop_device_class(self, name: str) -> None:
+        if self._ground.drop_device_class(name):
+            self.on_change()
+
         meta = pod.metadata or wire.NO_META
         spec = pod.spec or wire.PodSpec()
         status = pod.status or wire.PodStatus()
