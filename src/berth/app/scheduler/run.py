@@ -12,12 +12,12 @@ import time
 import uuid
 from contextlib import suppress
 
-from berth.actions.binding import Binder, Outcome
+from berth.actions.binding import TIMEOUT_S, Binder, Outcome
 from berth.actions.evicting import Evictor, Left
 from berth.actions.letting_in import LettingIn
 from berth.actions.telling import Teller
 from berth.actions.volumes import Volumes
-from berth.app.scheduler.configuration import Configured
+from berth.app.scheduler.configuration import Configured, Election
 from berth.app.scheduler.driver import Driver
 from berth.app.scheduler.foreign import Foreign
 from berth.app.scheduler.leader import Leadership, Terms
@@ -87,7 +87,7 @@ class Scheduler:
         self.tenure = Tenure(self.leadership, self.follower, self._begin)
         self.binder = Binder(
             client, self._heard, in_flight=value.clients.in_flight, may_write=self.tenure.may_write,
-            still=lambda order: self.world.has_node(order.node),
+            timeout_s=_bind_timeout_s(election), still=lambda order: self.world.has_node(order.node),
         )  # fmt: skip
         self.evictor = Evictor(client, self._left, may_write=self.tenure.may_write)
         self.volumes = Volumes(client, self.world.selections, may_write=self.tenure.may_write)
@@ -97,6 +97,7 @@ class Scheduler:
             client, kinds, may_write=self.tenure.may_write, busy=lambda: self.binder.pending > 0,
             schedulers=value.scheduler_names,
         )  # fmt: skip
+        self.follower.on_served = self.teller.serve
         self.letting_in = LettingIn(client, kinds, self.foreign.served, may_write=self.tenure.may_write)
         self.server = Server(value, self, client)
         self.driver: Driver = Driver(
@@ -188,6 +189,13 @@ class Beside(Scheduler):
     async def close(self) -> None:
         for line in lines(self.shadow.comparison()):
             print(line)
+
+
+def _bind_timeout_s(election: Election) -> float:
+    """Well below the time between a leader's last write and the end of its Lease."""
+    if not election.enabled:
+        return TIMEOUT_S
+    return min(TIMEOUT_S, 0.8 * (election.lease_seconds - election.renew_seconds))
 
 
 def _terms(configured: Configured, access: Access) -> Terms:
