@@ -75,11 +75,11 @@ def snapshot_of(
     pods = Pods(inventory, held_devices(inventory.claims, named))
     topology = discover([n.labels for n in nodes], levels or levels_of(inventory), pods.levels_asked())
     pods.place_in(Domains(topology, nodes))
+    offers, all_nodes = inventory.offers, inventory.device_classes.told(nodes)
+    offers.stand_on(all_nodes)
     allocations, workloads = pods.held(), pods.waiting()
     return Snapshot(
         nodes=offers.put_on(all_nodes, frozenset(offers.known)),
-    offers, all_nodes = inventory.offers, inventory.device_classes.told(nodes)
-    offers.stand_on(all_nodes)
         allocations=allocations,
         workloads=workloads,
         gpu_classes=tuple(classes[name] for name in sorted(classes)),

@@ -146,10 +146,10 @@ class Inventory:
                 self.budgets.setdefault(key, budget)
         elif isinstance(value, wire_devices.ResourceSlice):
             self.slices.append(value)
-        elif isinstance(value, wire_devices.ResourceClaim):
             self.device_classes.put_slice(value)
         elif isinstance(value, wire_devices.DeviceClass):
             self.device_classes.put_class(value)
+        elif isinstance(value, wire_devices.ResourceClaim):
             self.claims.append(value)
         elif isinstance(value, wire_queues.GPUQueue):
             self.queues.setdefault(_name(value.metadata, found), value)
@@ -223,10 +223,10 @@ class Inventory:
             GRACE_S if spec.termination_grace_period_seconds is None else spec.termination_grace_period_seconds,
             spec.preemption_policy != NEVER,
             self.share(status.nominated_node_name or ""),
+            made_for_it,
         )
 
     def _pairs(self, labels: wire.Labels) -> Pairs:
-            made_for_it,
         if not labels:
             return ()
         share = self.share

@@ -124,7 +124,6 @@ class World:
             self._volumes_changed(self._inventory.storage.mounts.all_pods())
             self.on_change()
 
-    def put_pod(self, pod: wire.Pod) -> None:
     def put_slice(self, resource_slice: wire_devices.ResourceSlice) -> None:
         if self._ground.put_slice(resource_slice):
             self.on_change()
@@ -141,6 +140,7 @@ class World:
         if self._ground.drop_device_class(name):
             self.on_change()
 
+    def put_pod(self, pod: wire.Pod) -> None:
         meta = pod.metadata or wire.NO_META
         spec = pod.spec or wire.PodSpec()
         status = pod.status or wire.PodStatus()
