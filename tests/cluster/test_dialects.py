@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -33,7 +34,8 @@ ALIVE = "koord-scheduler"  # of all names the one whose scheduler lives for a wh
 NAMES = ("berth", ALIVE, "volcano", "kai-scheduler", "scheduler-plugins-scheduler", "default-scheduler")
 EARLY = ".volcano.sh"  # kinds that are there when Berth starts
 AT_ONCE = 6
-SCENARIOS = scenarios()
+UPSTREAM, SINCE = "scheduling.k8s.io/v1beta1", 37  # the minor version of Kubernetes that has it
+SCENARIOS = [s for s in scenarios() if UPSTREAM not in s.api_versions or Options().minor >= SINCE]
 
 
 @dataclass
@@ -68,7 +70,10 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
         berth = _start(cluster, tmp_path_factory.mktemp("berth") / "berth.log")
         with (
             InvariantWatcher(
-                cluster.access_of("admin"), own=NAMES, partial_s=2.0, gang_of=lambda pod: _gang_of(gangs, pod),
+                cluster.access_of("admin"),
+                own=NAMES,
+                partial_s=2.0,
+                gang_of=lambda pod: _gang_of(gangs, pod),
                 interrupt=False,
             ) as watcher,
             ThreadPoolExecutor(AT_ONCE) as pool,
@@ -168,7 +173,13 @@ def _install(cluster: Cluster, crds: list[Definition]) -> None:
 
 def _start(cluster: Cluster, log: Path) -> Process:
     berth = Process("berth", log)
-    command = [str(ROOT / ".venv/bin/berth"), "scheduler", "--no-leader-election", "--set", "server.port=0"]
+    command = [
+        str(Path(sys.executable).parent / "berth"),
+        "scheduler",
+        "--no-leader-election",
+        "--set",
+        "server.port=0",
+    ]
     berth.start([*command, *(f"--scheduler-name={name}" for name in NAMES)], {"KUBECONFIG": str(cluster.kubeconfig)})
     cluster.adopt(berth)
     _until(lambda: '"decides"' in log.read_text(errors="replace"), 60, berth)

@@ -39,7 +39,7 @@ class Play:
         self._admin.create_all(self._nodes())
         for number, (verb, what) in enumerate(self.scenario.steps, 1):
             try:
-                self._step(verb, what)
+                self._step(verb, json.loads(json.dumps(what).replace("{namespace}", self.namespace)))
             except (Unlike, Refused) as error:
                 raise Unlike(f"{self.scenario.file}, step {number} ({verb}): {error}") from None
 
@@ -103,7 +103,7 @@ class Play:
         if thing["kind"] not in CLUSTER_WIDE:
             thing["metadata"]["namespace"] = self.namespace
         _select(thing, {OWN: self.namespace})
-        return json.loads(json.dumps(thing).replace("{namespace}", self.namespace))  # type: ignore[no-any-return]
+        return thing
 
     def _reference(self, called: str) -> Thing:
         owner = self._made[called]
@@ -121,11 +121,9 @@ class Play:
 
     def _change(self, called: str, change: Mapping[str, Any]) -> None:
         thing = self._known(called)
-        change = json.loads(json.dumps(change).replace("{namespace}", self.namespace))
-        if "status" in change:
-            self._admin.patch(self._admin.path_of(thing) + "/status", {"status": change.pop("status")})
-        if change:
-            self._admin.patch(self._admin.path_of(thing), change)
+        for part, content in change.items():
+            below = "/status" if part == "status" else ""
+            self._admin.patch(self._admin.path_of(thing) + below, {part: content})
 
     def _delete(self, called: str) -> None:
         self._admin.delete(self._admin.path_of(self._known(called)), grace_s=0)
@@ -180,7 +178,7 @@ class Play:
             domains = {nodes[p["spec"]["nodeName"]][label] for p in bound}
             if len(domains) != most:
                 return f"{most} domains of {label} are to be used, it is {', '.join(sorted(domains)) or 'none'}"
-        for name, label in wanted.get("on", {}).items():
+        for name, label in wanted.get("where", {}).items():
             node = next((p["spec"]["nodeName"] for p in bound if p["metadata"]["name"] == name), None)
             if node is None or not label.items() <= nodes[node].items():
                 return f"{name} is to be on a node with {label}, it is on {node}"

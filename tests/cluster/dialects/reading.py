@@ -16,7 +16,7 @@ _SCENARIO = {"name", "why", "dialect", "complaint", "nodes", "racks", "gang", "s
 _STEPS = {"user creates", "user changes", "user deletes", "controller makes", "controller changes",
           "controller deletes", "expect"}  # fmt: skip
 _PODS = {"pods", "of", "template", "labels", "annotations", "owned by", "each", "ends"}
-_EXPECT = {"bound", "waiting", "pods", "inOne", "inDomains", "on", "verdict", "noVerdict", "status", "within"}
+_EXPECT = {"bound", "waiting", "pods", "inOne", "inDomains", "where", "verdict", "noVerdict", "status", "within"}
 _VERDICT = {"of", "answer", "reason", "need", "have", "says", "finding", "pods", "queue"}
 
 
