@@ -8,7 +8,7 @@
   resources: [deployments, replicasets, statefulsets]
   verbs: [get, list, watch]
 - apiGroups: [batch]
-  resources: [jobs]
+  resources: [jobs, cronjobs]
   verbs: [get, list, watch]
 - apiGroups: [policy]
   resources: [poddisruptionbudgets]

@@ -62,7 +62,7 @@ _DECIDING = (("", ("nodes", "pods")),)
 _READING: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("", ("namespaces", "persistentvolumes", "persistentvolumeclaims")),
     ("apps", ("deployments", "replicasets", "statefulsets")),
-    ("batch", ("jobs",)),
+    ("batch", ("jobs", "cronjobs")),
     ("policy", ("poddisruptionbudgets",)),
     ("storage.k8s.io", ("storageclasses", "csinodes", "csidrivers", "csistoragecapacities")),
     ("scheduling.k8s.io", ("priorityclasses", "podgroups", "workloads")),

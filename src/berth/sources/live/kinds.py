@@ -54,6 +54,7 @@ PLAIN = (
     Kind("topology.volcano.sh", "hypernodes", "HyperNode"),
     Kind("kueue.x-k8s.io", "workloads", "Workload"),
     Kind("batch", "jobs", "Job"),
+    Kind("batch", "cronjobs", "CronJob"),
     Kind("batch.volcano.sh", "jobs", "Job"),
     Kind("jobset.x-k8s.io", "jobsets", "JobSet"),
     Kind("kubeflow.org", "pytorchjobs", "PyTorchJob"),
