@@ -1,0 +1,159 @@
+"""API server, etcd and network that go away, stand still, lose answers and say no: Berth goes on where it was."""
+
+from __future__ import annotations
+
+import random
+import time
+from contextlib import ExitStack
+
+import pytest
+from devcluster.options import API_SERVER, ETCD
+from gangs import Gang
+from proxy import BINDS, Proxy
+from stage import SetStage, Stage
+
+BURST = 32  # pods of Stage.mixed
+# Servers that are away hold up a gang that is half bound, whoever decides: until they are back.
+PARTIAL_S = 15.0
+
+
+@pytest.fixture
+def stage(set_stage: SetStage) -> Stage:
+    return set_stage(partial_s=PARTIAL_S)
+
+
+# ---- the servers themselves
+
+
+@pytest.mark.parametrize("server", [API_SERVER, ETCD])
+def test_a_server_that_is_killed_during_a_burst(stage: Stage, server: str) -> None:
+    stage.run(values={"clients.inFlight": 2})
+    first, second = stage.mixed("first"), stage.mixed("second")
+    stage.create(*first)
+    stage.wait_binds(10)
+    stage.cluster.restart(server, down_s=0.5)
+    stage.cluster.wait_ready(API_SERVER)
+    stage.create(*second)
+    stage.wait_whole(*first, *second, timeout_s=30)
+    assert len(stage.pods()) == 2 * BURST
+
+
+@pytest.mark.parametrize("server", [API_SERVER, ETCD])
+def test_a_server_that_stands_still_for_longer_than_the_lease(stage: Stage, server: str) -> None:
+    """Two replicas: none may write what it decided before, on the ground of a Lease that it cannot renew."""
+    stage.run("a", values={"clients.inFlight": 2})
+    stage.run("b", values={"clients.inFlight": 2}, wait=False).wait_said("synced")
+    first, second = stage.mixed("first"), stage.mixed("second")
+    stage.create(*first)
+    stage.wait_binds(10)
+    stage.cluster.pause(server)
+    time.sleep(6)
+    stage.cluster.resume(server)
+    stage.create(*second)
+    stage.wait_whole(*first, *second, timeout_s=40)
+    assert len(stage.pods()) == 2 * BURST
+
+
+# ---- the way to them
+
+
+def test_connections_that_are_cut_again_and_again(stage: Stage, proxy: Proxy) -> None:
+    stage.run(kubeconfig=proxy.kubeconfig(), values={"clients.inFlight": 4})
+    waves: list[Gang] = []
+    for number in range(3):
+        wave = stage.mixed(f"w{number}")[: 4 if number else None]
+        stage.create(*wave)
+        waves += wave
+        for _ in range(4):
+            time.sleep(0.15)
+            assert proxy.cut() > 0
+    stage.wait_whole(*waves, timeout_s=30)
+
+
+def test_answers_to_binds_that_never_arrive(stage: Stage, proxy: Proxy) -> None:
+    """The bind is carried out, the connection breaks: it is looked at before anything is sent again."""
+    stage.run(kubeconfig=proxy.kubeconfig())
+    gangs = stage.mixed("lost")
+    with proxy.lose_answers(BINDS, times=20) as lost:
+        stage.create(*gangs)
+        stage.wait_whole(*gangs, timeout_s=30)
+    assert lost.met == 20
+    assert len(proxy.requests("POST", BINDS)) == BURST, "what had arrived is not sent again"
+
+
+def test_watches_whose_position_is_gone(stage: Stage, proxy: Proxy) -> None:
+    replica = stage.run(kubeconfig=proxy.kubeconfig())
+    first, second = stage.mixed("first"), stage.mixed("second")
+    stage.create(*first)
+    assert proxy.expire() > 10
+    stage.create(*second)
+    stage.wait_whole(*first, *second, timeout_s=30)
+    assert replica.metrics().of("berth_watch_relists_total", kind="pods") >= 1
+
+
+def test_a_watch_that_falls_silent_books_nothing_twice(stage: Stage, proxy: Proxy) -> None:
+    """Pods come and are bound while the scheduler hears nothing of either; then all of it comes at once."""
+    stage.run(kubeconfig=proxy.kubeconfig())
+    first, second = stage.mixed("first"), stage.mixed("second")
+    stage.create(*first)
+    stage.wait_binds(1)
+    with proxy.silence("/pods"):
+        stage.create(*second)
+        time.sleep(2)
+    stage.wait_whole(*first, *second, timeout_s=30)
+
+
+def test_a_slow_api(stage: Stage, proxy: Proxy) -> None:
+    """Up to 0.4 s for each request, writes and reads in any order."""
+    dice = random.Random(7)
+    gangs = stage.mixed("slow") + stage.mixed("slower")
+    with proxy.delay(lambda: dice.uniform(0.05, 0.4)):
+        stage.run(kubeconfig=proxy.kubeconfig())
+        stage.create(*gangs)
+        stage.wait_whole(*gangs, timeout_s=30)
+    assert len(stage.pods()) == 2 * BURST
+
+
+BUSY = [(429, "TooManyRequests"), (503, "ServiceUnavailable"), (500, "InternalError"), (504, "Timeout")]
+
+
+@pytest.mark.parametrize(("status", "reason"), BUSY)
+def test_a_server_that_is_too_busy_is_asked_again(stage: Stage, proxy: Proxy, status: int, reason: str) -> None:
+    stage.run(kubeconfig=proxy.kubeconfig())
+    gangs = stage.mixed("busy")
+    retry_after_s = 1 if status == 429 else None
+    with proxy.answer(status, BINDS, "POST", times=25, reason=reason, retry_after_s=retry_after_s):
+        stage.create(*gangs)
+        stage.wait_whole(*gangs, timeout_s=30)
+    assert len(proxy.requests("POST", BINDS)) == BURST + 25, "each is asked again once it was refused, and no more"
+
+
+def test_binds_that_meet_a_conflict_are_decided_again(stage: Stage, proxy: Proxy) -> None:
+    """A 409 says that the pod changed in between; where it still waits, it is bound after a while."""
+    stage.run(kubeconfig=proxy.kubeconfig())
+    gangs = stage.mixed("conflict")
+    with proxy.answer(409, BINDS, "POST", times=10, reason="Conflict"):
+        stage.create(*gangs)
+        stage.wait_whole(*gangs, timeout_s=30)
+
+
+def test_everything_at_once(stage: Stage, proxy: Proxy) -> None:
+    """Delays, lost answers, refusals and cuts, of any request, for eight seconds."""
+    dice = random.Random(11)
+    stage.run(kubeconfig=proxy.kubeconfig())
+    gangs: list[Gang] = []
+    with ExitStack() as faults:
+        faults.enter_context(proxy.delay(lambda: dice.uniform(0, 0.2)))
+        for number in range(4):
+            faults.enter_context(proxy.lose_answers(times=10))
+            faults.enter_context(proxy.answer(429, method="POST", times=5, retry_after_s=1))
+            faults.enter_context(proxy.answer(503, method="GET", times=5))
+            faults.enter_context(proxy.answer(409, method="PATCH", times=5))
+            wave = stage.mixed(f"w{number}")[:3]
+            stage.create(*wave)
+            gangs += wave
+            time.sleep(1)
+            proxy.expire(dice.choice(["/pods", "/nodes", "/jobs"]))
+            time.sleep(1)
+            proxy.cut()
+    stage.wait_whole(*gangs, timeout_s=30)
