@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from berth.kube.wire import ObjectMeta, Text, Texts, Wire
 
 
@@ -16,6 +18,13 @@ class QueueSpec(Wire, frozen=True, gc=False):
 class GPUQueue(Wire, frozen=True, gc=False):
     metadata: ObjectMeta | None = None
     spec: QueueSpec | None = None
+
+
+class GPUClass(Wire, frozen=True, gc=False):
+    """`spec` is a rule of a mapping file, word for word; it is read by berth.model.gpu_mapping."""
+
+    metadata: ObjectMeta | None = None
+    spec: dict[str, Any] | None = None
 
 
 class TopologyLevel(Wire, frozen=True, gc=False):

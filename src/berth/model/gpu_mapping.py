@@ -66,6 +66,21 @@ def read_mapping(text: str, where: str) -> GpuMapping:
     return GpuMapping(tuple(_rule(entry, where, f"classes[{i}]") for i, entry in enumerate(entries)))
 
 
+def joined(first: GpuMapping | None, objects: Mapping[str, Mapping[str, object]]) -> tuple[GpuMapping, tuple[str, ...]]:
+    """A mapping's rules, then those of GPUClass objects (name to spec) in the order of their names.
+
+    And a sentence for each object that cannot be read: it is passed over.
+    """
+    rules = list(first.rules if first else ())
+    troubles = []
+    for name in sorted(objects):
+        try:
+            rules.append(_rule(dict(objects[name]), f"GPUClass {name}", "spec"))
+        except BadInput as error:
+            troubles.append(error.sentence)
+    return GpuMapping(tuple(rules)), tuple(troubles)
+
+
 def _rule(entry: object, where: str, path: str) -> MappingRule:
     keys = _mapping(entry, where, path)
     _refuse_unknown(keys, _KEYS, where, path)

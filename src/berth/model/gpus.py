@@ -32,7 +32,7 @@ from berth.model.gpu_clouds import (
     instance_gpus,
     spelt_product,
 )
-from berth.model.gpu_mapping import GpuMapping, MappingRule, read_mapping
+from berth.model.gpu_mapping import GpuMapping, MappingRule, joined, read_mapping
 from berth.model.mig_profiles import PROFILES, canonical, compute_slices, profile_of
 from berth.model.resources import DEVICE_RESOURCES, MIG_PREFIX, NVIDIA_GPU, Resources, is_accelerator
 from berth.model.workload import Capability
@@ -42,6 +42,7 @@ __all__ = [
     "MappingRule",
     "gpu_class_of",
     "gpus_expected",
+    "joined",
     "partition_classes",
     "precisions_of",
     "read_mapping",

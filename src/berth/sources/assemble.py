@@ -8,7 +8,7 @@ from berth.base.errors import UNREADABLE, BadInput
 from berth.base.units import counted
 from berth.kube.wire_state import BerthState
 from berth.model.cluster import GpuClass, Node
-from berth.model.gpus import GpuMapping, read_mapping
+from berth.model.gpus import GpuMapping, joined, read_mapping
 from berth.model.queue import Queue
 from berth.model.snapshot import Snapshot
 from berth.model.topology import Level, discover
@@ -62,6 +62,9 @@ def snapshot_of(
 ) -> Snapshot:
     """The snapshot of what an inventory holds."""
     told = [*notes, *inventory.notes()]
+    if inventory.gpu_classes:
+        mapping, troubles = joined(mapping, inventory.gpu_classes)
+        told.extend(troubles)
     named = devices_by_node(inventory.slices)
     classes: dict[str, GpuClass] = {}
     nodes: list[Node] = []

@@ -28,6 +28,7 @@ TYPES: dict[tuple[str, str], type[Struct]] = {
     ("resource.k8s.io", "ResourceClaim"): wire_devices.ResourceClaim,
     ("berth.dev", "GPUQueue"): wire_queues.GPUQueue,
     ("berth.dev", "GPUTopology"): wire_queues.Topology,
+    ("berth.dev", "GPUClass"): wire_queues.GPUClass,
     ("berth.dev", wire_state.KIND): wire_state.BerthState,
     ("kueue.x-k8s.io", "Topology"): wire_queues.Topology,
     ("kai.scheduler", "Topology"): wire_queues.Topology,

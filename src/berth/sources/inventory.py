@@ -100,6 +100,7 @@ class Inventory:
         self.claims: list[wire_devices.ResourceClaim] = []
         self.device_classes = DeviceClasses()
         self.queues: dict[str, wire_queues.GPUQueue] = {}
+        self.gpu_classes: dict[str, Mapping[str, Any]] = {}  # rules, by the object's name
         self.topologies: list[tuple[str, wire_queues.Topology]] = []  # (API group, topology)
         self.state: wire_state.BerthState | None = None  # where a scheduler gave the dump
         self.plain: list[Mapping[str, Any]] = []
@@ -153,6 +154,8 @@ class Inventory:
             self.claims.append(value)
         elif isinstance(value, wire_queues.GPUQueue):
             self.queues.setdefault(_name(value.metadata, found), value)
+        elif isinstance(value, wire_queues.GPUClass):
+            self.gpu_classes.setdefault(_name(value.metadata, found), value.spec or {})
         elif isinstance(value, wire_queues.Topology):
             self.topologies.append((found.api_version.rpartition("/")[0], value))
         elif isinstance(value, wire_state.BerthState):

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from msgspec.structs import replace
+
 from berth.kube import wire
 from berth.model.cluster import NO_ISLAND, Device, GpuClass, Health, Node, Partition, Taint
 from berth.model.gpus import GpuMapping, gpu_class_of, gpus_expected, partition_classes, replicas_of
@@ -87,6 +89,18 @@ def read_node(
         (*((gpu_class,) if gpu_class else ()), *(c for _, c, _ in parts)),
         tuple(dict.fromkeys(problems)),
     )
+
+
+def reread(reading: NodeReading, mapping: GpuMapping | None) -> NodeReading:
+    """The same node by another mapping of labels to GPU classes. Its devices are those that are counted."""
+    node, problems = reading.node, Problems()
+    labels = dict(node.labels)
+    gpu_class = gpu_class_of(labels, node.allocatable, mapping)
+    parts = partition_classes(labels, gpu_class) if gpu_class else ()
+    resource, devices = _devices(labels, node.allocatable, node.capacity, gpu_class, problems)
+    classes = (*((gpu_class,) if gpu_class else ()), *(c for _, c, _ in parts))
+    made = replace(node, gpu_class=gpu_class.name if gpu_class else "", device_resource=resource, devices=devices)
+    return NodeReading(made, classes, reading.problems)
 
 
 def _amounts(written: wire.Quantities, path: str, problems: Problems) -> Resources:

@@ -13,7 +13,7 @@ from berth.model.topology import Level, Topology, discover
 from berth.sources.device_classes import DeviceClasses
 from berth.sources.domains import Domains
 from berth.sources.live.refusals import Refusals
-from berth.sources.nodes import NodeReading, read_node
+from berth.sources.nodes import NodeReading, read_node, reread
 
 # What a kubelet says of a pod that it did not admit; `OutOfcpu` and the like besides.
 _NOT_ADMITTED = frozenset(
@@ -79,6 +79,12 @@ class Ground:
     def _noted(self, has_changed: bool) -> bool:
         self._is_stale |= has_changed
         return has_changed
+
+    def map(self, mapping: GpuMapping | None) -> None:
+        """Which labels mean which GPU class has changed."""
+        self._mapping = mapping
+        self._readings = {name: reread(reading, mapping) for name, reading in self._readings.items()}
+        self._is_stale = True
 
     def stale(self) -> None:
         """Levels of topology came or went."""

@@ -39,6 +39,7 @@ TYPED = (
     Kind("resource.k8s.io", "resourceslices", "ResourceSlice", wire_devices.ResourceSlice),
     Kind("policy", "poddisruptionbudgets", "PodDisruptionBudget", wire_budgets.PodDisruptionBudget),
     Kind("berth.dev", "gpuqueues", "GPUQueue", wire_queues.GPUQueue),
+    Kind("berth.dev", "gpuclasses", "GPUClass", wire_queues.GPUClass),
     Kind("berth.dev", "gputopologies", "GPUTopology", wire_queues.Topology),
     Kind("kueue.x-k8s.io", "topologies", "Topology", wire_queues.Topology),
     Kind("kai.scheduler", "topologies", "Topology", wire_queues.Topology),

@@ -20,7 +20,7 @@ from berth.dialects.objects import ObjectKey, OwnerRef, group_of
 from berth.dialects.remaking import lost_for_good
 from berth.kube import wire, wire_budgets, wire_devices, wire_queues
 from berth.model.cluster import Allocation
-from berth.model.gpus import GpuMapping
+from berth.model.gpus import GpuMapping, joined
 from berth.model.hold import Hold
 from berth.model.snapshot import Snapshot
 from berth.model.topology import Level, Topology
@@ -105,6 +105,7 @@ class World:
         self._dirty: dict[GroupKey, None] = {}
         self._held: dict[Key, Allocation] = {}
         self._waiting: dict[GroupKey, Workload] = {}
+        self._mapping = mapping
         self._ground = Ground(mapping, self._inventory.share)
         self._inventory.storage.knows_classes = self._inventory.storage.knows_volumes = True
         self.stock = Stock(
@@ -224,6 +225,23 @@ class World:
 
     def drop_queue(self, name: str) -> None:
         self._inventory.queues.pop(name, None)
+        self.on_change()
+
+    def put_gpu_class(self, gpu_class: wire_queues.GPUClass) -> None:
+        name, rule = (gpu_class.metadata or wire.NO_META).name or "", gpu_class.spec or {}
+        if self._inventory.gpu_classes.get(name) != rule:
+            self._inventory.gpu_classes[name] = rule
+            self._remap()
+
+    def drop_gpu_class(self, name: str) -> None:
+        if self._inventory.gpu_classes.pop(name, None) is not None:
+            self._remap()
+
+    def _remap(self) -> None:
+        mapping, troubles = joined(self._mapping, self._inventory.gpu_classes)
+        for trouble in troubles:
+            log.warning("a GPUClass is passed over", extra={"why": trouble})
+        self._ground.map(mapping)
         self.on_change()
 
     def put_topology(self, group: str, topology: wire_queues.Topology) -> None:

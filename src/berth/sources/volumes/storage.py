@@ -94,10 +94,10 @@ class Storage:
         if before is not None:
             self._forget(before)
             self.chosen.pop(name, None)
-            self._changed(f"volumes {before.shape.storage_class}")
         return before
 
     def _forget(self, volume: Volume) -> None:
+        self._changed(f"volumes {volume.shape.storage_class}")
         self._of_class.get(volume.shape.storage_class, {}).pop(volume.name, None)
         if volume.claim is not None:
             names = self._of_claim.get(volume.claim, {})
@@ -123,9 +123,9 @@ class Storage:
 
     def volume_for(self, claim: Claim) -> Volume | None:
         """The volume that an unbound claim is to have, because it says so or because it was chosen."""
-        for name in self._of_claim.get(claim.key, ()):
-            if (volume := self.volumes[name]).is_for(claim) and not volume.is_ending:
-                return volume
+        named = (self.volumes[name] for name in self._of_claim.get(claim.key, ()))
+        if own := [volume for volume in named if volume.is_for(claim) and not volume.is_ending]:
+            return min(own, key=lambda v: (v.shape.bytes, v.name))
         for name, key in self.chosen.items():
             if key == claim.key:
                 return self.volumes.get(name)
