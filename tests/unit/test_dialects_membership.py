@@ -442,3 +442,26 @@ def test_the_tiers_of_a_volcano_group_are_known_whoever_owns_its_pods() -> None:
     group = thing("PodGroup", "g", spec, "scheduling.volcano.sh/v1beta1")
     assert of(pod(**{"scheduling.k8s.io/group-name": "@g"}), group, tier).topology == (TopologyWish("rack"),)
     assert of(pod(**{"scheduling.volcano.sh/group-name": "@g"}), group).topology == (TopologyWish("tier-1"),)
+
+
+@pytest.mark.parametrize("kind", ["CronJob", "Deployment", "TrainJob", "RayJob"])
+def test_a_minimum_on_an_owner_holds_for_what_it_makes(kind: str) -> None:
+    apis = {"CronJob": "batch/v1", "Deployment": "apps/v1", "TrainJob": "trainer.kubeflow.org/v1alpha1",
+            "RayJob": "ray.io/v1"}  # fmt: skip
+    job = {"parallelism": 3, "completions": 3, "template": TEMPLATE}
+    ray = {"headGroupSpec": {"template": TEMPLATE},
+           "workerGroupSpecs": [{"groupName": "w", "replicas": 2, "minReplicas": 2, "template": TEMPLATE}]}  # fmt: skip
+    jobs = [{"name": "n", "template": {"spec": job}}]
+    makes = {
+        "CronJob": ("Job", job, "batch/v1"),
+        "Deployment": ("ReplicaSet", {"replicas": 3, "template": TEMPLATE}, "apps/v1"),
+        "TrainJob": ("JobSet", {"replicatedJobs": jobs}, "jobset.x-k8s.io/v1alpha2"),
+        "RayJob": ("RayCluster", ray, "ray.io/v1"),
+    }  # fmt: skip
+    made, spec, api = makes[kind]
+    keys = {"annotations": {"berth.dev/min-count": "2"}, "labels": {"berth.dev/queue": "vision"}}
+    above = thing(kind, "top", {}, apis[kind], **keys)
+    below = thing(made, "made", spec, api, ref(kind, "top", apis[kind]))
+    m = of(pod(owner=ref(made, "made", api)), above, below)
+    assert (m.kind, m.name, m.minimum, m.queue) == (made, "made", 2, "vision")
+    assert ("gang", f"annotation berth.dev/min-count of {kind} top") in m.provenance

@@ -6,8 +6,10 @@ annotation (`berth.dev/min-count`, Volcano's `group-min-member`) makes them one.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from berth.dialects.assembly import annotated_minimum, called, name_of, owner_carrier, pod_set, shape_of
-from berth.dialects.carriers import carrier
+from berth.dialects.carriers import Carrier, carrier
 from berth.dialects.fields import Field
 from berth.dialects.shape import Shape
 
@@ -19,12 +21,15 @@ def pod(manifest: Field) -> tuple[Shape, ...]:
     return (shape_of(manifest, [made], [manifest]),)
 
 
-def replicated(manifest: Field) -> tuple[Shape, ...]:
-    """Deployment, ReplicaSet, ReplicationController, StatefulSet: `spec.replicas` of `spec.template`."""
+def replicated(manifest: Field, above: Sequence[Carrier] = ()) -> tuple[Shape, ...]:
+    """Deployment, ReplicaSet, ReplicationController, StatefulSet: `spec.replicas` of `spec.template`.
+
+    `above` are its owners.
+    """
     template = manifest["spec.template"]
     replicas = manifest["spec.replicas"].number(1)
     owner = owner_carrier(manifest)
-    carriers = [carrier(template["metadata"], "its pod template"), owner]
+    carriers = [carrier(template["metadata"], "its pod template"), owner, *above]
     minimum, by = annotated_minimum(carriers, replicas)
     notes = []
     if replicas == 0:
@@ -36,10 +41,10 @@ def replicated(manifest: Field) -> tuple[Shape, ...]:
             "pods: set spec.podManagementPolicy to Parallel."
         )
     if minimum > 1:
-        made = pod_set("pods", template, [owner], replicas, minimum)
-        return (shape_of(manifest, [made], [template], is_gang_by=by, notes=notes),)
-    made = pod_set("pods", template, [owner], min(replicas, 1))
-    return (shape_of(manifest, [made], [template], copies=max(replicas, 1), notes=notes),)
+        made = pod_set("pods", template, [owner, *above], replicas, minimum)
+        return (shape_of(manifest, [made], [template], above=above, is_gang_by=by, notes=notes),)
+    made = pod_set("pods", template, [owner, *above], min(replicas, 1))
+    return (shape_of(manifest, [made], [template], above=above, copies=max(replicas, 1), notes=notes),)
 
 
 def daemon_set(manifest: Field) -> tuple[Shape, ...]:

@@ -30,7 +30,8 @@ _NOT_ALONE = "Of exclusive-topology it is read that each job stays in one domain
 Told = tuple[SetShape, tuple[str, ...]]
 
 
-def job_set(manifest: Field) -> tuple[Shape, ...]:
+def job_set(manifest: Field, above: Sequence[Carrier] = ()) -> tuple[Shape, ...]:
+    """`above` are its owners, whose keys hold for it, too."""
     jobs = manifest["spec.replicatedJobs"]
     entries = jobs.items()
     if not entries:
@@ -49,11 +50,11 @@ def job_set(manifest: Field) -> tuple[Shape, ...]:
                 f"{made[0].later} more pods of {made[0].name} come as earlier ones end; they are no part of the gang."
             )
         (after if "Complete" in waits else together).append((made, job))
-    shapes = [_shape(manifest, together, notes)]
+    shapes = [_shape(manifest, together, notes, above=above)]
     for made, job in after:
         name = f"{name_of(manifest)}-{made[0].name}"
         note = f"{made[0].name} starts when what it depends on is complete."
-        shapes.append(_shape(manifest, [(made, job)], [note], name))
+        shapes.append(_shape(manifest, [(made, job)], [note], name, above))
     return tuple(shape for shape in shapes if shape.sets)
 
 
@@ -82,11 +83,14 @@ def _owners(manifest: Field, job: Field) -> list[Carrier]:
     return [carrier(job["template.metadata"], f"replicated job {name}"), owner_carrier(manifest)]
 
 
-def _shape(manifest: Field, made: Sequence[tuple[Told, Field]], notes: Sequence[str], name: str = "") -> Shape:
+def _shape(
+    manifest: Field, made: Sequence[tuple[Told, Field]], notes: Sequence[str], name: str = "",
+    above: Sequence[Carrier] = (),
+) -> Shape:  # fmt: skip
     told = [one for one, _ in made]
     owner = owner_carrier(manifest)
     total = sum(shape.count for shape, _ in told)
-    minimum, by = annotated_minimum([owner], total, is_batch=True)
+    minimum, by = annotated_minimum([owner, *above], total, is_batch=True)
     if minimum:
         sets = share_minimum([shape for shape, _ in told], minimum)
         told = [(one, sentences) for one, (_, sentences) in zip(sets, told, strict=True)]
@@ -98,6 +102,7 @@ def _shape(manifest: Field, made: Sequence[tuple[Told, Field]], notes: Sequence[
         manifest,
         told,
         templates,
+        above=above,
         name=name,
         time_limit=(limit_s, f"activeDeadlineSeconds of the jobs of {called(manifest)}"),
         suspended=manifest["spec.suspend"].flag(),

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from berth.dialects import batch, core, jobset, kubeflow, leaderworkerset, ray, volcano
 from berth.dialects.assembly import namespace_of
+from berth.dialects.carriers import Carrier
 from berth.dialects.fields import Field
 from berth.dialects.objects import Index, Objects, find, group_of
 from berth.dialects.shape import Manifest, Shape
 from berth.dialects.topology import tier_names
 
 Reader = Callable[[Field], tuple[Shape, ...]]
+BelowAnother = Callable[[Field, Sequence[Carrier]], tuple[Shape, ...]]
 TRAINER, VOLCANO = "trainer.kubeflow.org", "batch.volcano.sh"
 
 READERS: dict[tuple[str, str], Reader] = {
@@ -42,6 +44,13 @@ ABOVE_ANOTHER = {
     ("ray.io", "RayJob"),
     ("ray.io", "RayService"),
 }
+# What those make, read with the keys of whoever made it.
+BELOW_ANOTHER: dict[tuple[str, str], BelowAnother] = {
+    ("apps", "ReplicaSet"): core.replicated,
+    ("batch", "Job"): lambda field, above: batch.job(field, above=above),
+    ("jobset.x-k8s.io", "JobSet"): jobset.job_set,
+    ("ray.io", "RayCluster"): ray.ray,
+}
 # Owners whose pods stand alone unless an annotation says otherwise.
 INDEPENDENT = {
     ("apps", "Deployment"),
@@ -60,11 +69,14 @@ def is_read(manifest: Manifest) -> bool:
     return _kind(manifest) in READERS
 
 
-def shapes_of(manifest: Manifest, where: str = "", objects: Objects | None = None) -> tuple[Shape, ...]:
+def shapes_of(
+    manifest: Manifest, where: str = "", objects: Objects | None = None, above: Sequence[Carrier] = ()
+) -> tuple[Shape, ...]:
     """The workloads that a manifest asks for: one, or several that do not start together.
 
     `objects` are the other objects of the file or dump: a TrainJob finds its runtime there, a Volcano Job
-    the names of its tiers. Raises BadInput with `where`, the field's path, value, rule and remedy.
+    the names of its tiers. `above` are owners of the manifest whose keys hold for it, too. Raises BadInput with
+    `where`, the field's path, value, rule and remedy.
     """
     field = Field(manifest, where)
     kind = field["kind"].text()
@@ -80,7 +92,8 @@ def shapes_of(manifest: Manifest, where: str = "", objects: Objects | None = Non
         return kubeflow.train_job(field, _runtime(field, objects or {}))
     if (group_of(api_version), kind) == (VOLCANO, "Job"):
         return volcano.volcano_job(field, tiers_among(objects or {}))
-    return reader(field)
+    below = BELOW_ANOTHER.get((group_of(api_version), kind)) if above else None
+    return below(field, above) if below is not None else reader(field)
 
 
 def tiers_among(objects: Objects) -> dict[int, str]:

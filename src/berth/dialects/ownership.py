@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -150,7 +151,7 @@ def owned_by(refs: Sequence[OwnerRef], namespace: str, objects: Objects, above: 
             troubles=tuple(troubles),
         )
     try:
-        return _read(base, thing, objects, troubles)
+        return _read(base, thing, objects, troubles, _above(links, ref))
     except BadInput as error:
         troubles.append(f"{base.called} cannot be read: {error.sentence}")
         is_alone = (ref.group, ref.kind) in INDEPENDENT
@@ -163,8 +164,21 @@ def owned_by(refs: Sequence[OwnerRef], namespace: str, objects: Objects, above: 
         )
 
 
-def _read(base: Owned, thing: Manifest, objects: Objects, troubles: list[str]) -> Owned:
-    shapes = shapes_of(thing, "", objects)
+def _above(links: Sequence[tuple[OwnerRef, Manifest | None]], chosen: OwnerRef) -> list[Carrier]:
+    """Owners of the one that decides. One whose keys cannot be read has been told of."""
+    found: list[Carrier] = []
+    highest = [ref for ref, _ in links].index(chosen)
+    for ref, thing in links[highest + 1 :]:
+        with suppress(BadInput):
+            if thing is not None:
+                found.append(carrier(Field(thing)["metadata"], f"{ref.kind} {ref.name}"))
+    return found
+
+
+def _read(
+    base: Owned, thing: Manifest, objects: Objects, troubles: list[str], above: Sequence[Carrier]
+) -> Owned:
+    shapes = shapes_of(thing, "", objects, above)
     shape = shapes[0]
     sets = tuple(s for one in shapes for s in one.sets)
     field = Field(thing)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from berth.dialects.assembly import annotated_minimum, called, owner_carrier, pod_set, shape_of, share_minimum
+from berth.dialects.carriers import Carrier
 from berth.dialects.fields import Field
 from berth.dialects.shape import Shape
 
@@ -12,7 +13,8 @@ from berth.dialects.shape import Shape
 _CLUSTER = {"RayCluster": "spec", "RayJob": "spec.rayClusterSpec", "RayService": "spec.rayClusterConfig"}
 
 
-def ray(manifest: Field) -> tuple[Shape, ...]:
+def ray(manifest: Field, above: Sequence[Carrier] = ()) -> tuple[Shape, ...]:
+    """`above` are owners of a RayCluster, whose keys hold for it, too."""
     kind = manifest["kind"].text()
     cluster = manifest[_CLUSTER[kind]]
     owner = owner_carrier(manifest)
@@ -44,7 +46,7 @@ def ray(manifest: Field) -> tuple[Shape, ...]:
     if kind == "RayJob" and spec["submissionMode"].text("K8sJobMode") == "K8sJobMode":
         notes.append(f"The submitter pod of {name}, made once the cluster is ready, is not counted.")
     total = sum(shape.count for shape, _ in made)
-    least, by = annotated_minimum([owner], total)
+    least, by = annotated_minimum([owner, *above], total)
     if least:
         sets = share_minimum([shape for shape, _ in made], least)
         made = [(one, told) for one, (_, told) in zip(sets, made, strict=True)]
@@ -53,6 +55,7 @@ def ray(manifest: Field) -> tuple[Shape, ...]:
         manifest,
         made,
         templates,
+        above=above,
         time_limit=(float(limit.number()), f"{limit.path} of {name}") if kind == "RayJob" else (0.0, ""),
         suspended=spec["suspend"].flag() if kind != "RayService" else cluster["suspend"].flag(),
         is_gang_by=by or f"head and minReplicas of {name}",
