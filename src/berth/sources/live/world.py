@@ -9,17 +9,15 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from msgspec.structs import replace
 
 from berth.dialects.following import Following
-from berth.dialects.membership import Membership, Signature, signature
+from berth.dialects.membership import Membership
 from berth.dialects.objects import ObjectKey, OwnerRef, group_of
 from berth.dialects.remaking import lost_for_good
 from berth.kube import wire, wire_budgets, wire_devices, wire_queues
-from berth.model.cluster import Allocation
 from berth.model.gpus import GpuMapping, joined
 from berth.model.hold import Hold
 from berth.model.snapshot import Snapshot
@@ -31,8 +29,9 @@ from berth.sources.domains import Domains
 from berth.sources.inventory import Inventory, Key, PodRecord
 from berth.sources.live.assumed import Assumed
 from berth.sources.live.ground import Ground
-from berth.sources.live.ours import Ours, asks_for_gpus
+from berth.sources.live.ours import Ours
 from berth.sources.live.promises import Promises
+from berth.sources.live.roster import GroupKey, Roster
 from berth.sources.live.selections import Selections
 from berth.sources.live.stock import Stock
 from berth.sources.pods_doubts import Doubts
@@ -40,33 +39,8 @@ from berth.sources.workloads import Workloads
 
 log = logging.getLogger("berth.world")
 
-GroupKey = tuple[str, str]  # (kind of what makes the pods one workload, its key)
-
 # Of these only `spec` is read; their status changes with every decision.
 _STATUS_SAYS_NOTHING = frozenset(("PodGroup", "Workload", "Queue", "LocalQueue", "ClusterQueue"))
-
-
-@dataclass(slots=True)
-class _Member:
-    """A pod and where it belongs."""
-
-    record: PodRecord
-    alike: Signature
-    membership: Membership
-    group: GroupKey
-
-
-@dataclass(slots=True)
-class _Group:
-    """The pods of one workload; how many of them wait for us, and the workload that those are.
-
-    `beside` wait for us only if others of the workload ask for GPUs.
-    """
-
-    pods: dict[Key, _Member] = field(default_factory=dict)
-    waiting: int = 0
-    beside: int = 0
-    workload: Workload | None = None
 
 
 class World:
@@ -85,7 +59,6 @@ class World:
         on_change: Callable[[], None] = lambda: None,
         now: Callable[[], float] = time.time,
     ) -> None:
-        self._ours = Ours(schedulers)
         self.on_change = on_change
         # The API server shows a pod's node. True: it is to count as waiting until `let_through`.
         self.on_bound: Callable[[Key, str], bool] = lambda key, node: False
@@ -97,19 +70,18 @@ class World:
         self._following = Following()
         doubts = Doubts(knows_claims=True, knows_groups=True)
         self._made = Workloads(self._inventory, {}, Domains(Topology(), ()), doubts)
+        self._roster = Roster(
+            self._made, self._following, Ours(schedulers), self._inventory.share, changed=lambda: self.on_change(),
+            asked=lambda levels: self._ground.ask(levels), mounts=lambda record: self.stock.see(record),
+        )  # fmt: skip
+        self._at_s = 0.0  # of the snapshot that is being made
         self.promises = Promises()
         self._held_back: dict[Key, wire.Pod] = {}
-        self._members: dict[Key, _Member] = {}
-        self._groups: dict[GroupKey, _Group] = {}
-        self._alike: dict[Signature, set[Key]] = {}
-        self._dirty: dict[GroupKey, None] = {}
-        self._held: dict[Key, Allocation] = {}
-        self._waiting: dict[GroupKey, Workload] = {}
         self._mapping = mapping
         self._ground = Ground(mapping, self._inventory.share)
         self._inventory.storage.knows_classes = self._inventory.storage.knows_volumes = True
         self.stock = Stock(
-            self._inventory.storage, self._inventory.offers, self._volumes_changed, lambda: self.on_change()
+            self._inventory.storage, self._inventory.offers, self._roster.volumes_changed, lambda: self.on_change()
         )
         self.selections = Selections(self.stock, self.record, self.hold_off)
 
@@ -122,7 +94,7 @@ class World:
     def drop_node(self, name: str) -> None:
         if self._ground.drop(name):
             # A volume that is being made for it has to be made for another.
-            self._volumes_changed(self._inventory.storage.mounts.all_pods())
+            self._roster.volumes_changed(self._inventory.storage.mounts.all_pods())
             self.on_change()
 
     def put_slice(self, resource_slice: wire_devices.ResourceSlice) -> None:
@@ -146,35 +118,32 @@ class World:
         spec = pod.spec or wire.PodSpec()
         status = pod.status or wire.PodStatus()
         key = (self._inventory.share(meta.namespace or "default"), meta.name or "")
-        before = self._members.get(key)
-        if status.phase == "Failed" and before is not None and not before.record.has_ended and spec.node_name:
+        before = self._roster.record(key)
+        if before is not None and before.uid != (meta.uid or ""):  # another pod of the same name
+            self.drop_pod(key)
+            before = None
+        if status.phase == "Failed" and before is not None and not before.has_ended and spec.node_name:
             self._ground.not_admitted(spec.node_name, status, self._now())
-        if spec.node_name and before is not None and not before.record.node and self.on_bound(key, spec.node_name):
+        if spec.node_name and before is not None and not before.node and self.on_bound(key, spec.node_name):
             self._held_back[key] = pod
             return
         record = self.assumed.seen(self._inventory.record(key, meta, spec, status))
-        self._put_record(record)
+        self._roster.put(record)
 
     def drop_pod(self, key: Key) -> None:
         self.assumed.drop(key)
         self.promises.forget(key)
-        member = self._members.pop(key, None)
-        if member is None:
+        if self._roster.drop(key) is None:
             return
-        self._leave(key, member)
-        self._made.attached.leave(key)
         self.stock.lose(key)
         self._held_back.pop(key, None)
         self.on_gone(key)
-        # Of one that waited something else is to be said now, if only that nobody waits.
-        if self._held.pop(key, None) is not None or self._ours.has(member.record):
-            self.on_change()
 
     def let_through(self, key: Key) -> None:
         """What was held back of a pod counts from now on."""
         if pod := self._held_back.pop(key, None):
             meta, spec = pod.metadata or wire.NO_META, pod.spec or wire.PodSpec()
-            self._put_record(self._inventory.record(key, meta, spec, pod.status or wire.PodStatus()))
+            self._roster.put(self._inventory.record(key, meta, spec, pod.status or wire.PodStatus()))
 
     def put_object(self, thing: dict[str, Any]) -> None:
         """An owner, a PodGroup of any dialect, whatever else is read as it is written."""
@@ -188,10 +157,10 @@ class World:
         before = self._following.objects.get(key)
         if before is not None and _without_version(before) == _without_version(thing):
             return
-        self._regroup(self._following.put(key, thing))
+        self._roster.regroup(self._following.put(key, thing))
 
     def drop_object(self, thing: ObjectKey) -> None:
-        self._regroup(self._following.drop(thing))
+        self._roster.regroup(self._following.drop(thing))
 
     def put_priority(self, priority: wire.PriorityClass) -> None:
         name = (priority.metadata or wire.NO_META).name or ""
@@ -201,11 +170,11 @@ class World:
         self._inventory.priorities[name] = value
         if priority.global_default:
             self._inventory.default_priority = value
-        self._everything_again()
+        self._roster.read_again()
 
     def drop_priority(self, name: str) -> None:
         if self._inventory.priorities.pop(name, None) is not None:
-            self._everything_again()
+            self._roster.read_again()
 
     def put_budget(self, budget: wire_budgets.PodDisruptionBudget) -> None:
         meta = budget.metadata or wire.NO_META
@@ -263,45 +232,36 @@ class World:
     @property
     def schedulers(self) -> frozenset[str]:
         """The names that are served now."""
-        return self._ours.names
+        return self._roster.ours.names
 
     def serve(self, schedulers: Collection[str]) -> None:
         """Serve these names and no others, from now on: what waits under another is not ours any more."""
-        if self._ours.names == frozenset(schedulers):
-            return
-        self._ours = Ours(schedulers)
-        for key, group in self._groups.items():
-            before = group.waiting, group.beside
-            group.waiting = sum(self._ours.has(m.record) for m in group.pods.values())
-            group.beside = sum(self._ours.may_have(m.record) for m in group.pods.values())
-            if before != (group.waiting, group.beside):
-                self._dirty[key] = None
-        self.on_change()
+        if self._roster.ours.names != frozenset(schedulers):
+            self._roster.serve(Ours(schedulers))
 
     # ---- decisions on their way
 
     def assume(self, key: Key, node: str) -> PodRecord | None:
         """Count a waiting pod on a node from now on. None where it has gone, has a node already, or is not ours."""
-        member = self._members.get(key)
-        if member is None or not self._is_ours(member.record, self._groups[member.group]):
+        waiting = self._roster.record(key)
+        if waiting is None or not self._roster.is_ours(key):
             return None
-        record = self.assumed.put(member.record, node)
-        self._put_record(record)
+        record = self.assumed.put(waiting, node)
+        self._roster.put(record)
         return record
 
     def forget(self, key: Key) -> None:
         """The bind was refused: the pod waits again, unless the API server has shown otherwise."""
         record = self.assumed.refused(key)
-        member = self._members.get(key)
-        if record is not None and member is not None and member.record.uid == record.uid:
-            self._put_record(record)
+        known = self._roster.record(key)
+        if record is not None and known is not None and known.uid == record.uid:
+            self._roster.put(record)
 
     def hold_off(self, key: Key, why: str, now_s: float) -> None:
         """Leave a waiting pod alone for a while, twice as long each time."""
-        member = self._members.get(key)
-        if member is not None:
+        if self._roster.record(key) is not None:
             self.promises.hold_off(key, why, now_s)
-            self._dirty[member.group] = None
+            self._roster.touch(key)
 
     def keep(self, hold: Hold) -> None:
         """Keep places for a workload, instead of those that it had."""
@@ -309,10 +269,11 @@ class World:
 
     def adopt(self, now_s: float) -> None:
         """Keep what an earlier leader has promised and not been able to give."""
-        self._rebuild(now_s)
-        held = tuple(self._held.values())
-        for key, workload in self._waiting.items():
-            waiting = (m.record for m in self._groups[key].pods.values() if m.record.waits)
+        self._at_s = now_s
+        self._roster.rebuild(self._finished, self._ended)
+        held = tuple(self._roster.held.values())
+        for key, workload in self._roster.waiting.items():
+            waiting = (record for record, _ in self._roster.of(key) if record.waits)
             self.promises.adopt(workload, waiting, held, now_s)
 
     def release(self, workload: str) -> None:
@@ -338,28 +299,27 @@ class World:
         return name in self._ground
 
     def record(self, key: Key) -> PodRecord | None:
-        member = self._members.get(key)
-        return member.record if member else None
+        return self._roster.record(key)
 
     def members_of(self, workload: Workload) -> Iterable[tuple[PodRecord, Membership]]:
         """All pods of a workload that waits or waited: the bound ones too."""
-        group = self._groups.get((workload.kind, workload.key))
-        return [(m.record, m.membership) for m in group.pods.values()] if group else []
+        return self._roster.of((workload.kind, workload.key))
 
     # ---- the moment
 
     def snapshot(self, now_s: float) -> Snapshot:
         """The cluster now. What has not changed since the last snapshot is the same object."""
+        self._at_s = now_s
         self._let_pass(now_s)
         self._ground.survey(self._levels or levels_of(self._inventory), now_s)
         self._made.domains = self._ground.domains
         self.stock.offers.stand_on(self._ground.nodes)
-        self._rebuild(now_s)
-        self._charge_anew()
-        waiting = self._waiting.values()
+        self._roster.rebuild(self._finished, self._ended)
+        self._roster.charge_anew()
+        waiting = self._roster.waiting.values()
         return Snapshot(
             nodes=self.stock.put_on(self._ground.nodes),
-            allocations=tuple(self._held.values()),
+            allocations=tuple(self._roster.held.values()),
             workloads=tuple(waiting),
             gpu_classes=self._ground.gpu_classes,
             queues=queues_of(self._inventory),
@@ -374,181 +334,33 @@ class World:
         """How much is known, by what."""
         return {
             "nodes": len(self._ground),
-            "pods": len(self._members),
-            "allocations": len(self._held),
-            "workloads waiting": len(self._waiting),
+            "pods": len(self._roster),
+            "allocations": len(self._roster.held),
+            "workloads waiting": len(self._roster.waiting),
         }
 
     # ---- how it is kept
 
-    def _put_record(self, record: PodRecord) -> None:
-        key = record.key
-        before = self._members.get(key)
-        if before is not None:
-            if before.record == record:
-                return
-            if before.record.uid != record.uid:  # another pod of the same name
-                self.drop_pod(key)
-                before = None
-        if before is not None and _says_the_same(before.record, record):
-            member = before
-            alike, membership = before.alike, before.membership
-        else:
-            facts = self._made.facts(record)
-            alike = signature(facts)
-            membership = self._following.of_alike(alike, facts)
-            self._ground.ask(membership.levels)
-            member = _Member(record, alike, membership, (membership.kind, self._inventory.share(membership.key)))
-        waited = before is not None and self._ours.has(before.record)
-        waits = self._ours.has(record)
-        was_beside = before is not None and self._ours.may_have(before.record)
-        beside = self._ours.may_have(record)
-        group_before = before.group if before is not None else None
-        if before is not None and before is not member:
-            self._leave(key, before)
-        member.record, member.alike, member.membership = record, alike, membership
-        if before is not member:
-            self._members[key] = member
-            self._alike.setdefault(alike, set()).add(key)
-            group = self._groups.setdefault(member.group, _Group())
-            group.pods[key] = member
-            group.waiting += waits
-            group.beside += beside
-        else:
-            group = self._groups[member.group]
-            group.waiting += waits - waited
-            group.beside += beside - was_beside
-        if group.waiting or group.beside or waited or was_beside or group_before != member.group:
-            self._dirty[member.group] = None
-        if record.claims or (before is not None and before.record.claims):
-            self.stock.see(record)
-        self._hold(key, record, member)
-        if waits or beside or (waited and not record.node):
-            self.on_change()
+    def _finished(self, key: GroupKey, workload: Workload, records: list[PodRecord]) -> Workload:
+        """A workload with what is known of it beside its pods."""
+        if why := self.promises.why_off(records, self._at_s):
+            workload = replace(workload, held_off=why)
+        workload = self.selections.awaiting(workload)
+        self.stock.asks(key, workload)
+        if workload.has_begun:
+            self.promises.go_on(workload, records, self._at_s)
+        return workload
 
-    def _hold(self, key: Key, record: PodRecord, member: _Member) -> None:
-        if record.node and not record.has_ended:
-            self._held[key] = self._made.allocation(record, member.group[1], member.membership)
-        elif self._held.pop(key, None) is not None:
-            self._made.attached.leave(key)
-            self.on_change()
-
-    def _leave(self, key: Key, member: _Member) -> None:
-        group = self._groups.get(member.group)
-        if group is not None and group.pods.pop(key, None) is not None:
-            group.waiting -= self._ours.has(member.record)
-            group.beside -= self._ours.may_have(member.record)
-            self._dirty[member.group] = None
-        alike = self._alike.get(member.alike)
-        if alike is not None:
-            alike.discard(key)
-            if not alike:
-                del self._alike[member.alike]
-                self._following.forget_signature(member.alike)
-
-    def _is_ours(self, record: PodRecord, group: _Group) -> bool:
-        """The pod waits for us, by itself or because of the others of its workload."""
-        if self._ours.has(record):
-            return True
-        if not self._ours.may_have(record):
-            return False
-        return any(asks_for_gpus(m.record) for m in group.pods.values())
-
-    def _regroup(self, stale: set[Signature]) -> None:
-        """Pods whose owner or group changed are read anew."""
-        for alike in stale:
-            for key in sorted(self._alike.get(alike, ())):
-                member = self._members.get(key)
-                if member is None:
-                    continue
-                self._leave(key, member)
-                del self._members[key]
-                self._put_record(member.record)
-        if stale:
-            self.on_change()
-
-    def _volumes_changed(self, pods: Iterable[Key]) -> None:
-        """The volumes of these pods are others than before, or elsewhere."""
-        for key in pods:
-            member = self._members.get(key)
-            if member is None:
-                continue
-            group = self._groups.get(member.group)
-            if group is not None and (group.waiting or group.beside):
-                self._dirty[member.group] = None
-                self.on_change()
-            if key in self._held:
-                self._held[key] = self._made.allocation(member.record, member.group[1], member.membership)
-
-    def _charge_anew(self) -> None:
-        """Pods that share a volume with one that came or went."""
-        charged_anew = self._made.attached.charged_anew
-        while charged_anew:
-            key = charged_anew.pop()
-            if key in self._held and (member := self._members.get(key)) is not None:
-                self._held[key] = self._made.allocation(member.record, member.group[1], member.membership)
-
-    def _everything_again(self) -> None:
-        for key, member in self._members.items():
-            self._dirty[member.group] = None
-            if key in self._held:
-                self._held[key] = self._made.allocation(member.record, member.group[1], member.membership)
-        self.on_change()
+    def _ended(self, key: GroupKey, workload: Workload) -> None:
+        self.promises.done(workload.identity)
+        self.selections.end(workload.identity)
+        self.stock.asks(key, None)
 
     def _let_pass(self, now_s: float) -> None:
         """Refusals whose time is over."""
         self.stock.let_pass(now_s)
         for key in self.promises.over(now_s):
-            if (member := self._members.get(key)) is not None:
-                self._dirty[member.group] = None
-
-    def _rebuild(self, now_s: float) -> None:
-        self._made.doubts.forget()
-        for key in self._dirty:
-            group = self._groups.get(key)
-            if group is None:
-                continue
-            if not group.pods:
-                del self._groups[key]
-            members = self._members_that_count(group)
-            if not any(record.waits for record, _ in members):
-                gone = self._waiting.pop(key, None)
-                if gone is not None:
-                    self.promises.done(gone.identity)
-                    self.selections.end(gone.identity)
-                    self.stock.asks(key, None)
-                continue
-            workload = self._made.workload(members)
-            records = [record for record, _ in members]
-            if why := self.promises.why_off(records, now_s):
-                workload = replace(workload, held_off=why)
-            workload = self.selections.awaiting(workload)
-            self.stock.asks(key, workload)
-            self._waiting[key] = group.workload = workload
-            if workload.has_begun:
-                self.promises.go_on(workload, records, now_s)
-        self._dirty.clear()
-
-    def _members_that_count(self, group: _Group) -> list[tuple[PodRecord, Membership]]:
-        """Pods that wait for us, and all that do not wait; none where nobody waits for us."""
-        if not (group.waiting or group.beside):
-            return []
-        return [
-            (m.record, m.membership)
-            for m in group.pods.values()
-            if not m.record.waits or self._is_ours(m.record, group)
-        ]
-
-
-def _says_the_same(one: PodRecord, other: PodRecord) -> bool:
-    """Nothing changed of what decides where the pod belongs."""
-    return (
-        one.labels == other.labels
-        and one.annotations == other.annotations
-        and one.owners == other.owners
-        and one.scheduling_group == other.scheduling_group
-        and one.priority_class == other.priority_class
-    )
+            self._roster.touch(key)
 
 
 def _object_key(thing: Mapping[str, Any], meta: Mapping[str, Any]) -> ObjectKey:
