@@ -12,7 +12,7 @@ from stand_in import Answer, StandIn, live, refused
 
 from berth.kube import wire
 from berth.kube.client import Client
-from berth.kube.discover import served
+from berth.kube.discover import Served, served
 from berth.sources.live.follow import Follower
 from berth.sources.live.kinds import NEEDED, Kind
 from berth.sources.live.world import World
@@ -73,7 +73,10 @@ def test_a_kind_that_is_installed_later_is_followed_without_a_restart() -> None:
         server.on("/apis", document(), document(), document(group("jobset.x-k8s.io", "v1alpha2")))
         server.on(PATH.format("v1alpha2"), listed(job_set(3)))
         world = World(["berth"])
-        follower = Follower(client, world, await served(client), [*NEEDED, JOBSETS], look_s=0.02)
+        told: list[Served] = []
+        follower = Follower(
+            client, world, await served(client), [*NEEDED, JOBSETS], look_s=0.02, changed=told.append
+        )  # fmt: skip
         assert follower.absent == [JOBSETS]
         work = asyncio.create_task(follower.run())
         await follower.synced()
@@ -81,6 +84,8 @@ def test_a_kind_that_is_installed_later_is_followed_without_a_restart() -> None:
         assert world.snapshot(0.0).workloads[0].missing_pods == 0  # the JobSet is known by name alone
         await until(lambda: follower.absent == [])
         await until(lambda: world.snapshot(0.0).workloads[0].missing_pods == 2)
+        await asyncio.sleep(0.1)
+        assert [one.has("jobset.x-k8s.io", "jobsets") for one in told] == [True], "told once, when it differs"
         work.cancel()
 
     live(story)

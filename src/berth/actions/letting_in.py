@@ -6,6 +6,7 @@ decided when they are there, by the queue's quota and limit as for everybody els
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections import Counter
 from collections.abc import Callable, Collection
@@ -19,7 +20,7 @@ from berth.dialects.conditions import let_in
 from berth.dialects.groups import VOLCANO
 from berth.dialects.objects import controlling, owner_refs
 from berth.kube.client import Client
-from berth.kube.discover import Served
+from berth.kube.discover import Resource, Served
 from berth.kube.errors import ApiError
 from berth.kube.reflect import Change, Reflector
 
@@ -42,20 +43,28 @@ class LettingIn:
         self.counts: Counter[str] = Counter()
         self._client = Fenced(client, may_write)
         self._schedulers = frozenset(schedulers)
-        self._resource = served.preferred(VOLCANO, "podgroups")
+        self._follows = client
+        self._is_there = asyncio.Event()
+        self._resource: Resource | None = None
         self._groups: dict[tuple[str, str], dict[str, Any]] = {}
         self._outbox = Outbox(
             [Lane(_GROUP, self._let_in, _GROUP, patience_s=0.0)],
             may_write=may_write, busy=lambda: False, clock=clock, counts=self.counts, in_flight=8,
         )  # fmt: skip
-        self._reflector: Reflector[Any] | None = None
+        self.install(served)
+
+    def install(self, served: Served) -> None:
+        """What the cluster serves now: where it has such groups, they are followed from now on."""
+        if self._resource is None:
+            self._resource = served.preferred(VOLCANO, "podgroups")
         if self._resource is not None:
-            self._reflector = Reflector(client, self._resource.path(), dict, self.take)
+            self._is_there.set()
 
     async def run(self) -> None:
-        """Until cancelled; at once where the cluster has no such groups."""
-        if self._reflector is not None:
-            await self._reflector.run()
+        """Until cancelled. Where the cluster has no such groups, from when they are installed."""
+        await self._is_there.wait()
+        if self._resource is not None:
+            await Reflector(self._follows, self._resource.path(), dict, self.take).run()
 
     async def close(self, drain_s: float = 0.0) -> None:
         await self._outbox.close(drain_s)

@@ -82,7 +82,7 @@ class Scheduler:
         self.foreign = Foreign(client, value.scheduler_names, self._serve)
         mapping = read_mapping(value.gpu_classes, "gpuClasses") if value.gpu_classes else None
         self.world = World(self.foreign.served, mapping=mapping, levels=levels)
-        self.follower = Follower(client, self.world, kinds)
+        self.follower = Follower(client, self.world, kinds, changed=self._installed)
         self.leadership = Leadership(client, _terms(configured, access)) if election.enabled else None
         self.tenure = Tenure(self.leadership, self.follower, self._begin)
         self.binder = Binder(
@@ -148,6 +148,10 @@ class Scheduler:
     def _serve(self, names: frozenset[str]) -> None:
         self.world.serve(names)
         self.letting_in.serve(names)
+
+    def _installed(self, kinds: Served) -> None:
+        self.teller.serve(kinds)
+        self.letting_in.install(kinds)
 
     def _heard(self, outcome: Outcome) -> None:
         self.driver.heard(outcome)

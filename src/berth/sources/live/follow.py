@@ -27,11 +27,18 @@ class Follower:
     """Keeps a world up to date until it is cancelled. Kinds that the cluster does not serve are no error.
 
     Discovery is read again every `look_s`: a kind that is installed later is followed from then on, and one whose
-    version went is followed in the version that is served now.
+    version went is followed in the version that is served now. `changed` is told what is served when that differs.
     """
 
     def __init__(
-        self, client: Client, world: World, served: Served, kinds: Sequence[Kind] = FOLLOWED, look_s: float = LOOK_S
+        self,
+        client: Client,
+        world: World,
+        served: Served,
+        kinds: Sequence[Kind] = FOLLOWED,
+        *,
+        look_s: float = LOOK_S,
+        changed: Callable[[Served], None] = lambda served: None,
     ) -> None:
         self.absent: list[Kind] = []
         self.on_served: Callable[[Served], None] = lambda served: None  # at each look
@@ -40,6 +47,8 @@ class Follower:
         self._world = world
         self._kinds = kinds
         self._look_s = look_s
+        self._changed = changed
+        self._served = served
         self._versions: dict[Kind, str] = {}
         self._again: dict[Kind, asyncio.Event] = {}
         self._work: dict[Kind, asyncio.Task[None]] = {}
@@ -111,6 +120,9 @@ class Follower:
             log.info("what is served cannot be read now", extra={"error": str(error)})
             return []
         self.on_served(found)
+        if found.resources != self._served.resources:
+            self._served = found
+            self._changed(found)
         begun: list[Kind] = []
         for kind in self._kinds:
             there = found.resources.get((kind.group, kind.resource), ())
