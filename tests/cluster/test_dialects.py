@@ -1,7 +1,7 @@
 """Manifests as users of each project write them, on the real API server: scenarios in dialects/scenarios.
 
 One control plane for all, each scenario in a namespace and on nodes of its own, several at a time. Berth starts
-before most of the kinds are there: that they come later makes no difference is a part of each scenario.
+before the kinds are there: that they come later makes no difference is a part of each scenario.
 """
 
 from __future__ import annotations
@@ -32,7 +32,6 @@ from berth.sources.live.kinds import FOLLOWED
 ROOT = Path(__file__).parents[2]
 ALIVE = "koord-scheduler"  # of all names the one whose scheduler lives for a while
 NAMES = ("berth", ALIVE, "volcano", "kai-scheduler", "scheduler-plugins-scheduler", "default-scheduler")
-EARLY = ".volcano.sh"  # kinds that are there when Berth starts
 AT_ONCE = 6
 UPSTREAM, SINCE = "scheduling.k8s.io/v1beta1", 37  # the minor version of Kubernetes that has it
 SCENARIOS = [s for s in scenarios() if UPSTREAM not in s.api_versions or Options().minor >= SINCE]
@@ -64,9 +63,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     gangs: dict[str, dict[str, int]] = {}
     try:
         own = [yaml.safe_load(file.read_text()) for file in sorted((ROOT / "deploy/crds").glob("berth.dev_*.yaml"))]
-        early = [crd for crd in crds if definitions.named(crd).endswith(EARLY)]
-        late = [crd for crd in crds if crd not in early]
-        _install(cluster, [*own, *early])
+        _install(cluster, own)
         berth = _start(cluster, tmp_path_factory.mktemp("berth") / "berth.log")
         with (
             InvariantWatcher(
@@ -78,13 +75,13 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
             ) as watcher,
             ThreadPoolExecutor(AT_ONCE) as pool,
         ):
-            groups = {crd["spec"]["group"] for crd in late}
+            groups = {crd["spec"]["group"] for crd in crds}
             waits = {s.file: any(v.partition("/")[0] in groups for v in s.api_versions) for s in SCENARIOS}
             plays = {s.file: pool.submit(_play, cluster, s, gangs) for s in SCENARIOS if not waits[s.file]}
             plays[ALIVE] = pool.submit(_beside_a_scheduler, cluster, berth)
-            _install(cluster, late)
+            _install(cluster, crds)
             followed = {kind.called for kind in FOLLOWED}
-            names = tuple(name for crd in late if (name := definitions.named(crd)) in followed)
+            names = tuple(name for crd in crds if (name := definitions.named(crd)) in followed)
             _until(lambda: all(f'"{name}"' in berth.log.read_text(errors="replace") for name in names), 60, berth)
             plays |= {s.file: pool.submit(_play, cluster, s, gangs) for s in SCENARIOS if waits[s.file]}
             yield Stage(cluster, berth, plays, watcher, names)
