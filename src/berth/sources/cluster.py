@@ -62,12 +62,17 @@ def lacking(missing: Sequence[Missing]) -> str:
     for one in missing:
         places.setdefault(one.namespace, {})[one.kind.called] = None
     seen = ", nor ".join(
-        f"{' and '.join(kinds)} in {f'namespace {place}' if place else 'the whole cluster'}"
+        f"{_listed_in_words(list(kinds))} in {f'namespace {place}' if place else 'the whole cluster'}"
         for place, kinds in places.items()
     )
     needed = ", ".join(dict.fromkeys(one.kind.called for one in missing))
     asked = f"; asked as {missing[0].who}" if missing[0].who else ""
     return f"cannot list {seen}: needs get, list on {needed}{asked}"
+
+
+def _listed_in_words(names: Sequence[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    return " and ".join(part for part in (", ".join(names[:-1]), names[-1]) if part)
 
 
 def missing(kind: Kind, namespace: str, refused: ApiError) -> Missing:
@@ -93,7 +98,7 @@ class Reading:
     @property
     def notes(self) -> tuple[str, ...]:
         """What is doubtful because something could not be seen, a sentence each."""
-        told = [f"{one.sentence}; what they say did not count" for one in self.missing]
+        told = [f"{lacking(self.missing)}; what they say did not count"] if self.missing else []
         told += self.troubles[:MOST_TROUBLES]
         if len(self.troubles) > MOST_TROUBLES:
             told.append(f"{len(self.troubles) - MOST_TROUBLES:,} more objects that cannot be read were left out")
