@@ -37,7 +37,7 @@ def control_plane() -> Iterator[Cluster]:
     try:
         cluster = Cluster(Options()).start()
     except MissingBinaries as absent:
-        _leave_out_unless_required(str(absent))
+        leave_out_unless_required(str(absent))
     yield cluster
     cluster.stop()
 
@@ -105,7 +105,7 @@ def kubelet(run_kubelet: Callable[..., FakeKubelet]) -> FakeKubelet:
 @pytest.fixture
 def real_node(cluster: Cluster) -> Iterator[RealNode]:
     """A node with a real kubelet and containers, until the test ends. It needs root and a few packages."""
-    _leave_out_unless_required(missing())
+    leave_out_unless_required(missing())
     with RealNode(cluster) as node:
         yield node
 
@@ -148,7 +148,7 @@ def kube_scheduler(cluster: Cluster) -> Cluster:
     return cluster
 
 
-def _leave_out_unless_required(reason: str) -> None:
+def leave_out_unless_required(reason: str) -> None:
     """Skip with the reason, or fail where it is said that nothing may be skipped. Nothing happens without a reason."""
     if not reason:
         return

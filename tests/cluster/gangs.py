@@ -39,7 +39,7 @@ def gang(form: str, name: str, namespace: str, size: int, gpus: int = 1, **pod: 
 
 def single(name: str, namespace: str, gpus: int = 1, **pod: Any) -> Gang:
     """One pod that stands alone."""
-    return Gang(name, namespace, 1, gpus, (gpu_pod(name, namespace, gpus, **pod),))
+    return Gang(name, namespace, 1, gpus, (_pod(name, name, namespace, 1, gpus, pod),))
 
 
 def replicas(name: str, namespace: str, count: int, gpus: int = 1, minimum: int = 0, **pod: Any) -> Gang:

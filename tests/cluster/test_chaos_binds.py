@@ -50,13 +50,8 @@ def fall_silent(admin: Admin, node: str) -> None:
     admin.patch(f"/api/v1/nodes/{node}", {"spec": {"taints": [taint]}})
 
 
-STILL_SENT = pytest.mark.xfail(strict=True, reason="a bind that waits its turn is sent to a node that is off by then")
-
-
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize(
-    "dies", [delete, pytest.param(cordon, marks=STILL_SENT), pytest.param(fall_silent, marks=STILL_SENT)]
-)
+@pytest.mark.parametrize("dies", [delete, cordon, fall_silent])
 def test_a_node_that_goes_before_its_binds_are_sent_gets_none(
     set_stage: SetStage, proxy: Proxy, dies: Callable[[Admin, str], None], form: str
 ) -> None:
@@ -203,7 +198,6 @@ def test_a_bind_that_is_refused_for_good_is_left_alone_for_a_while_and_told(
     stage.until(lambda: stage.verdict("denied") is None, 10, "what was said is taken back")
 
 
-@pytest.mark.xfail(strict=True, reason="a bind that a node is refused is tried on the same node for ever")
 @pytest.mark.parametrize("form", FORMS)
 def test_a_gang_of_which_one_bind_fails_is_completed_on_another_node(
     set_stage: SetStage, deny_binds: Callable[[str], Callable[[], None]], form: str
