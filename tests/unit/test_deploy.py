@@ -254,6 +254,7 @@ WRITES = {
     ("authorization.k8s.io", "subjectaccessreviews", "create"): r"SubjectAccessReview",
     ("", "pods/eviction", "create"): r"/eviction\b",
     ("", "pods", "delete"): r"DeleteOptions",
+    (VOLCANO, "podgroups", "patch"): r"\blet_in\b",
     **{(group, "podgroups/status", "patch"): r"podgroups" for group in (UPSTREAM, PLUGINS, VOLCANO, KAI)},
 }
 
