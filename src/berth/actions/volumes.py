@@ -57,13 +57,13 @@ class Selections(Protocol):
 
 
 class _Wait:
-    """A claim that is being waited for. `is_seen`: what was written has been seen on it."""
+    """A claim that is waited for. `is_seen`: what was written has been seen on it. `news` is set when it changes."""
 
-    __slots__ = ("is_seen", "pod", "step", "written_s")
+    __slots__ = ("is_seen", "news", "step", "written_s")
 
-    def __init__(self, step: Step, pod: tuple[str, str]) -> None:
+    def __init__(self, step: Step, news: asyncio.Event) -> None:
         self.step = step
-        self.pod = pod
+        self.news = news
         self.is_seen = step.is_written
         self.written_s = 0.0
 
@@ -93,7 +93,7 @@ class Volumes:
         self._now = now
         self._sleep = sleep
         self._under_way: dict[str, asyncio.Task[None]] = {}
-        self._changed: dict[ClaimKey, dict[str, asyncio.Event]] = {}
+        self._waits: dict[ClaimKey, list[_Wait]] = {}
 
     @property
     def pending(self) -> int:
@@ -120,8 +120,9 @@ class Volumes:
 
     def heard(self, claim: ClaimKey) -> None:
         """Something is new about a claim, or about its volume."""
-        for event in self._changed.get(claim, {}).values():
-            event.set()
+        for wait in self._waits.get(claim, ()):
+            self._stands(wait)
+            wait.news.set()
 
     async def close(self) -> None:
         """Stop. What was written stays: whoever leads next goes on."""
@@ -131,9 +132,12 @@ class Volumes:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def _over(self, identity: str, task: asyncio.Task[None]) -> None:
-        if self._under_way.get(identity) is task:
-            del self._under_way[identity]
-        if not task.cancelled() and (error := task.exception()) is not None:
+        if self._under_way.get(identity) is not task:
+            return  # another one has begun
+        del self._under_way[identity]
+        if task.cancelled():
+            self._selections.end(identity)
+        elif (error := task.exception()) is not None:
             log.error("volumes", exc_info=error)
             self._selections.end(identity)
 
@@ -141,25 +145,24 @@ class Volumes:
 
     async def _carry_out(self, workload: Workload, steps: Sequence[Step]) -> None:
         identity = workload.identity
-        waits = [_Wait(step, step.pod) for step in steps]
-        event = asyncio.Event()
+        news = asyncio.Event()
+        waits = [_Wait(step, news) for step in steps]
         for wait in waits:
-            self._changed.setdefault(wait.step.claim, {})[identity] = event
+            self._waits.setdefault(wait.step.claim, []).append(wait)
         try:
             said = await asyncio.gather(*(self._tell(wait) for wait in waits))
             unmade = [one for one in said if one is not None]
             if not unmade:
-                unmade = await self._until_bound(identity, waits, event)
+                unmade = await self._until_bound(identity, waits, news)
         except Withdrawn:
             self._selections.end(identity)
             return
         finally:
             for wait in waits:
-                events = self._changed.get(wait.step.claim, {})
-                if events.get(identity) is event:
-                    del events[identity]
-                if not events:
-                    self._changed.pop(wait.step.claim, None)
+                others = self._waits[wait.step.claim]
+                others.remove(wait)
+                if not others:
+                    del self._waits[wait.step.claim]
         if unmade:
             self._give_back(identity, unmade)
         elif identity in self._selections:
@@ -170,11 +173,11 @@ class Volumes:
         log.info("volumes not made", extra={"workload": identity, "said": unmade[0].why, "claims": len(unmade)})
         self._selections.unmade(identity, unmade, self._now())
 
-    async def _until_bound(self, identity: str, waits: Sequence[_Wait], event: asyncio.Event) -> list[Unmade]:
+    async def _until_bound(self, identity: str, waits: Sequence[_Wait], news: asyncio.Event) -> list[Unmade]:
         """What of it was not made. Returns as soon as all is, as something cannot be, or as nobody waits any more."""
         ends_s = self._clock() + self._patience_s
         while identity in self._selections:
-            event.clear()
+            news.clear()
             if not self._may_write():
                 raise Withdrawn(identity)
             looked = [(wait, self._look(wait)) for wait in waits]
@@ -188,7 +191,7 @@ class Volumes:
                 return await self._give_up(open_)
             with suppress(TimeoutError):
                 async with asyncio.timeout(min(_LOOK_S, left_s)):
-                    await event.wait()
+                    await news.wait()
         return []
 
     def _look(self, wait: _Wait) -> Unmade | bool | None:
@@ -199,17 +202,23 @@ class Volumes:
             return self._unmade(wait, f"claim {step.claim[1]} is gone", of_node=False)
         if claim.is_bound:
             return True
-        if step.volume:
-            volume = self._selections.volume(step.volume)
-            stands = volume is not None and volume.claim == step.claim
-        else:
-            stands = claim.selected_node == step.node
-        wait.is_seen |= stands
-        if stands or (not wait.is_seen and self._clock() - wait.written_s < _UNSEEN_S):
+        if self._stands(wait) or (not wait.is_seen and self._clock() - wait.written_s < _UNSEEN_S):
             return None
         if step.volume:
             return self._unmade(wait, f"volume {step.volume} went to another claim than {claim.name}", of_node=False)
         return self._unmade(wait, f"the provisioner of claim {claim.name} could not make its volume for {step.node}")
+
+    def _stands(self, wait: _Wait) -> bool:
+        """What was written is on the claim, or on its volume, as they are known."""
+        step = wait.step
+        if step.volume:
+            volume = self._selections.volume(step.volume)
+            stands = volume is not None and volume.claim == step.claim
+        else:
+            claim = self._selections.claim(step.claim)
+            stands = claim is not None and claim.selected_node == step.node
+        wait.is_seen |= stands
+        return stands
 
     async def _give_up(self, open_: Sequence[_Wait]) -> list[Unmade]:
         """Nobody has done anything for too long: the claims are told no node any more."""
@@ -249,7 +258,7 @@ class Volumes:
 
     @staticmethod
     def _unmade(wait: _Wait, why: str, of_node: bool = True) -> Unmade:
-        return Unmade(wait.step.claim, wait.step.node, why, wait.pod, of_node)
+        return Unmade(wait.step.claim, wait.step.node, why, wait.step.pod, of_node)
 
 
 def _claim_path(claim: ClaimKey) -> str:

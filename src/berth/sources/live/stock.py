@@ -119,8 +119,9 @@ class Stock:
         if not record.claims or record.has_ended:
             self.lose(record.key)
             return
+        before = self.storage.mounts.claims(record.key)
         if self.storage.mounts.put(Mount(record.key, record.claims, bool(record.node), record.created_s)):
-            self._others(record.key, record.claims)
+            self._others(record.key, {*before, *record.claims})
 
     def lose(self, key: Key) -> None:
         """The pod uses nothing any more."""
@@ -151,6 +152,13 @@ class Stock:
         for name in before - names:
             if not self._asked[name]:
                 del self._asked[name]
+
+    def stand_on(self, nodes: tuple[Node, ...]) -> None:
+        """The nodes as they are now, before anybody is asked what is wished for."""
+        if self.offers.stand_on(nodes):
+            # A volume that was to be made for a node that is gone has to be made for another.
+            for claim in self.storage.selected:
+                self.again(self.storage.mounts.pods(claim))
 
     def put_on(self, nodes: tuple[Node, ...]) -> tuple[Node, ...]:
         """The nodes with what is left of what is asked for."""

@@ -93,8 +93,6 @@ class World:
 
     def drop_node(self, name: str) -> None:
         if self._ground.drop(name):
-            # A volume that is being made for it has to be made for another.
-            self._roster.volumes_changed(self._inventory.storage.mounts.all_pods())
             self.on_change()
 
     def put_slice(self, resource_slice: wire_devices.ResourceSlice) -> None:
@@ -313,7 +311,7 @@ class World:
         self._let_pass(now_s)
         self._ground.survey(self._levels or levels_of(self._inventory), now_s)
         self._made.domains = self._ground.domains
-        self.stock.offers.stand_on(self._ground.nodes)
+        self.stock.stand_on(self._ground.nodes)
         self._roster.rebuild(self._finished, self._ended)
         self._roster.charge_anew()
         waiting = self._roster.waiting.values()

@@ -44,6 +44,11 @@ class Mounts:
                 self._by_claim.pop((pod[0], name), None)
         return mount
 
+    def claims(self, pod: PodKey) -> tuple[str, ...]:
+        """What a pod uses."""
+        mount = self._by_pod.get(pod)
+        return mount.claims if mount is not None else ()
+
     def pods(self, claim: ClaimKey) -> list[PodKey]:
         """Who uses a claim."""
         return list(self._by_claim.get(claim, ()))

@@ -134,10 +134,12 @@ class Offers:
     def known(self) -> Collection[str]:
         return self._known.keys()
 
-    def stand_on(self, nodes: tuple[Node, ...]) -> None:
-        """The nodes as they are now. Before pods are asked what they wish."""
-        if not _same_places(nodes, self.shelves.places.nodes):
+    def stand_on(self, nodes: tuple[Node, ...]) -> bool:
+        """The nodes as they are now; whether others came or went. Before pods are asked what they wish."""
+        before = self.shelves.places
+        if not _same_places(nodes, before.nodes):
             self.shelves.stand_on(Places(nodes))
+        return self.shelves.places.index.keys() != before.index.keys()
 
     def put_on(self, nodes: tuple[Node, ...], asked: Collection[str]) -> tuple[Node, ...]:
         """The nodes with the amounts of what is asked for. A node of which nothing has changed is the same object."""

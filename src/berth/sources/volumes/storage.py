@@ -18,6 +18,7 @@ Refused = tuple[ClaimKey, str]  # a claim, and a node for which it got no volume
 class Storage:
     """Claims, volumes, classes and what drivers say, by name. Each `put` and `drop` says whether it decides anything.
 
+    `selected`: claims whose volume is to be made for a node.
     `chosen`: volumes that were chosen for a claim, until the cluster says whose they are.
     `refused`: nodes that a claim is not tried on for a while.
     `mounts`: which pods use which claims.
@@ -29,6 +30,7 @@ class Storage:
         self.volumes: dict[str, Volume] = {}
         self.classes: dict[str, StorageClass] = {}
         self.chosen: dict[str, ClaimKey] = {}
+        self.selected: set[ClaimKey] = set()
         self.refused: set[Refused] = set()
         self.mounts = Mounts()
         self.knows_classes = False
@@ -60,10 +62,12 @@ class Storage:
         if made.volume:
             self._claim_of[made.volume] = made.key
         self.claims[made.key] = made
+        (self.selected.add if made.selected_node and not made.volume else self.selected.discard)(made.key)
         return made
 
     def drop_claim(self, key: ClaimKey) -> bool:
         before = self.claims.pop(key, None)
+        self.selected.discard(key)
         if before is not None and self._claim_of.get(before.volume) == key:
             del self._claim_of[before.volume]
         self.refused = {one for one in self.refused if one[0] != key}
