@@ -6,7 +6,9 @@ import msgspec
 
 from berth.app.scheduler.shadow import Opinion, compare
 from berth.kube import wire
+from berth.scheduling.cycle import cycle
 from berth.sources.live.decisions import KEY, written
+from berth.sources.live.ground import standing_of
 from berth.sources.live.promises import WHOLE_WITHIN_S
 from berth.sources.live.refusals import Refusals
 from berth.sources.live.world import World
@@ -175,3 +177,25 @@ def test_a_shadow_tells_agreement_from_difference():
     for words in ("nothing was written", "a/theirs is on n2", "WaitingForGang: 3 of 4", "3 pods of lower priority",
                   "1 gang was partly bound"):  # fmt: skip
         assert words in report
+
+
+def test_the_next_try_after_a_refusal_is_on_another_node():
+    here = world(pod("p"), nodes=2)
+    here.hold_off(("a", "p"), "a policy says no", NOW)
+    here.promises.avoid(("a", "p"), "n0")
+    plan = cycle(here.snapshot(NOW + 1.1))
+    assert [one.node.name for one in plan.binds()] == ["n1"]
+    assert here.changes_by_itself_s == NOW + 2.0
+    assert [one.node.name for one in cycle(here.snapshot(NOW + 2.1)).binds()] == ["n0"]
+    assert [one.node.name for one in cycle(world(pod("p"), nodes=2).snapshot(NOW)).binds()] == ["n0"]
+
+
+def test_a_node_that_is_cordoned_after_it_was_chosen_has_another_standing():
+    here = world(nodes=1)
+    (chosen,) = here.snapshot(NOW).nodes
+    assert here.standing("n0") == standing_of(chosen)
+    cordoned = {"metadata": {"name": "n0"}, "spec": {"unschedulable": True}, "status": {"allocatable": {"cpu": "1"}}}
+    here.put_node(msgspec.convert(cordoned, wire.Node))
+    assert here.standing("n0") != standing_of(chosen)
+    here.drop_node("n0")
+    assert here.standing("n0") is None

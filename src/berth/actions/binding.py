@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
 from enum import Enum
 from typing import Protocol
@@ -31,15 +31,19 @@ class Result(Enum):
     Taken = "bound by somebody else"
     Gone = "the pod is gone, or is another one"
     Refused = "refused for good"
-    Withdrawn = "not sent: no longer the leader, its node has gone, or the gang's first bind failed"
+    Withdrawn = "not sent: no longer the leader, its node is not what it was, or the gang's first bind failed"
 
 
 class Order(Struct, frozen=True, gc=False):
-    """One pod to one node. `uid` is the precondition: another pod of that name is left alone."""
+    """One pod to one node. `uid` is the precondition: another pod of that name is left alone.
+
+    `standing` is the node's when it was chosen, for whoever asks whether the order makes sense still.
+    """
 
     key: Key
     uid: str
     node: str
+    standing: Hashable = None
 
 
 class Outcome(Struct, frozen=True, gc=False):
@@ -76,7 +80,7 @@ class Binder:
     """Sends binds with `in_flight` at a time. `told` gets each outcome, on the event loop.
 
     `may_write` is asked before each send: a leader that is not sure to be one any more sends nothing. So is `still`,
-    whether the order makes sense still: its node may have gone while it waited.
+    whether the order makes sense still: its node may have gone, or take nothing new, since it was chosen.
     """
 
     def __init__(

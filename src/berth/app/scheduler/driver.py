@@ -17,6 +17,7 @@ from berth.scheduling.plan import Plan, Rule
 from berth.scheduling.policy import Policy
 from berth.scheduling.tables import Tables
 from berth.sources.live.decisions import written
+from berth.sources.live.ground import standing_of
 from berth.sources.live.promises import WHOLE_WITHIN_S
 from berth.sources.live.world import World
 
@@ -159,6 +160,7 @@ class Driver:
     def _send(self, plan: Plan) -> int:
         """Hand the binds over, workload by workload, as far as their pods are still there to be bound."""
         sent = 0
+        standing = {node.name: standing_of(node) for node in (plan.nodes[n] for n in set(plan.node.tolist()))}
         for workload, places in by_workload(plan):
             if self._volumes is not None and self._volumes.take(workload, places):
                 continue  # its places are held until its volumes are there
@@ -167,7 +169,7 @@ class Driver:
                 key = (workload.namespace, name)
                 record = self._world.assume(key, node)
                 if record is not None:
-                    orders.append(Order(key, record.uid, node))
+                    orders.append(Order(key, record.uid, node, standing[node]))
             if len(orders) < len(places) and len(orders) < sum(s.min_count for s in workload.pod_sets):
                 for order in orders:  # some of its pods went while it was decided: whole or not at all
                     self._world.forget(order.key)
@@ -176,6 +178,13 @@ class Driver:
             self._binder.submit(orders, decision)
             sent += len(orders)
         return sent
+
+    def stands(self, order: Order) -> bool:
+        """Whether a decided bind makes sense still: its node is as it was, its pod's scheduler is one that we serve."""
+        record = self._world.record(order.key)
+        if record is None or record.scheduler not in self._world.schedulers:
+            return False
+        return self._world.standing(order.node) == order.standing
 
     def heard(self, outcome: Outcome) -> None:
         """What became of a bind. A refused one makes its pod wait again."""
@@ -191,6 +200,8 @@ class Driver:
             self.wake()
             return
         # Whoever bound or deleted it, the watch will tell; until then it is not asked for again.
+        if outcome.result is Result.Refused:
+            self._world.promises.avoid(order.key, order.node)
         why = f"the bind of {order.key[1]} to {order.node} was refused: {outcome.message or outcome.result.value}"
         self._world.hold_off(order.key, why, self._now())
         self.wake()

@@ -11,6 +11,7 @@ import socket
 import time
 import uuid
 from contextlib import suppress
+from typing import Any
 
 from berth.actions.binding import TIMEOUT_S, Binder, Outcome
 from berth.actions.evicting import Evictor, Left
@@ -55,6 +56,7 @@ def main(configured: Configured, access: Access, shadow: bool = False) -> int:
 
 
 async def _run(configured: Configured, access: Access, shadow: bool) -> int:
+    asyncio.get_running_loop().set_exception_handler(_unexpected)
     ended = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, ended.set)
@@ -72,6 +74,12 @@ async def _run(configured: Configured, access: Access, shadow: bool) -> int:
     return 0
 
 
+def _unexpected(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """What a transport could not tell anybody, as one line: connections break, and whoever uses them tries again."""
+    said, error = context.get("message"), repr(context.get("exception"))
+    log.warning("beside any request", extra={"said": said, "error": error})
+
+
 class Scheduler:
     """All parts of one replica."""
 
@@ -87,7 +95,7 @@ class Scheduler:
         self.tenure = Tenure(self.leadership, self.follower, self._begin)
         self.binder = Binder(
             client, self._heard, in_flight=value.clients.in_flight, may_write=self.tenure.may_write,
-            timeout_s=_bind_timeout_s(election), still=lambda order: self.world.has_node(order.node),
+            timeout_s=_bind_timeout_s(election), still=lambda order: self.driver.stands(order),
         )  # fmt: skip
         self.evictor = Evictor(client, self._left, may_write=self.tenure.may_write)
         self.volumes = Volumes(client, self.world.selections, may_write=self.tenure.may_write)

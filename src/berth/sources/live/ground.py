@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 
 from msgspec.structs import replace
 
@@ -20,6 +20,12 @@ _NOT_ADMITTED = frozenset(
     ("UnexpectedAdmissionError", "TopologyAffinityError", "NodeAffinity", "PreemptContainerFailed")
 )
 FIRST_S, MOST_S = 2.0, 300.0  # for which a node gets nothing new
+
+
+def standing_of(node: Node) -> Hashable:
+    """What says whether a node takes new pods; who may go there is decided by it, and may be decided otherwise by
+    another."""
+    return node.cordoned, node.ready, node.taints, node.health
 
 
 class Ground:
@@ -47,6 +53,13 @@ class Ground:
 
     def __contains__(self, name: str) -> bool:
         return name in self._readings
+
+    def standing(self, name: str) -> Hashable:
+        """Whether the node takes new pods, as far as that can change; None where it is not there."""
+        reading = self._readings.get(name)
+        if reading is None:
+            return None
+        return standing_of(replace(reading.node, health=Health.Unfit) if name in self._off else reading.node)
 
     def put(self, node: wire.Node) -> bool:
         """Whether anything changed that decides."""

@@ -23,6 +23,7 @@ class Promises:
         self._holds: dict[str, Hold] = {}
         self._refused: Refusals[Key] = Refusals(FIRST_S, MOST_S)
         self._off: set[Key] = set()
+        self._refused_on: dict[Key, set[str]] = {}
 
     # ---- holds
 
@@ -72,9 +73,24 @@ class Promises:
         self._refused.add(key, why, now_s)
         self._off.add(key)
 
+    def avoid(self, key: Key, node: str) -> None:
+        """The pod was refused on this node: the next try is on another."""
+        self._refused_on.setdefault(key, set()).add(node)
+
+    def avoided(self, waiting: Iterable[PodRecord]) -> tuple[str, ...]:
+        """Nodes on which any of these pods was refused lately."""
+        if not self._refused_on:
+            return ()
+        nodes: set[str] = set()
+        for record in waiting:
+            if record.key in self._refused_on and record.waits:
+                nodes |= self._refused_on[record.key]
+        return tuple(sorted(nodes))
+
     def forget(self, key: Key) -> None:
         """The pod is gone."""
         self._off.discard(key)
+        self._refused_on.pop(key, None)
 
     def why_off(self, waiting: Iterable[PodRecord], now_s: float) -> str:
         """Why these pods are left alone for now; "" where they are not."""
@@ -85,10 +101,14 @@ class Promises:
         return ""
 
     def over(self, now_s: float) -> list[Key]:
-        """Pods that need not be left alone any more."""
+        """Pods that need not be left alone any more, or may go where they were refused."""
         ended = [key for key in self._refused.over(now_s) if key in self._off]
         self._off.difference_update(ended)
-        return ended
+        # A node that refused is tried again once the refusal is long past.
+        past = [key for key in self._refused_on if self._refused.remembered_s(key) <= now_s]
+        for key in past:
+            del self._refused_on[key]
+        return ended + past
 
     @property
     def next_s(self) -> float:
@@ -97,4 +117,5 @@ class Promises:
         times += [since_s + WHOLE_WITHIN_S for since_s in self.unfinished.values()]
         if self._off:
             times.append(self._refused.next_s)
+        times += [self._refused.remembered_s(key) for key in self._refused_on]
         return min(times, default=float("inf"))

@@ -43,6 +43,11 @@ class Refusals(Generic[K]):
         found = self._by_key.get(key)
         return found if found is not None and now_s < found.until_s else None
 
+    def remembered_s(self, key: K) -> float:
+        """Until when it counts as one of a row of refusals; minus infinity where it does not."""
+        found = self._by_key.get(key)
+        return found.until_s + found.pause_s if found is not None else float("-inf")
+
     def __contains__(self, key: K) -> bool:
         """It was refused, and that is not long past."""
         return key in self._by_key

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -293,8 +293,9 @@ class World:
         """When a snapshot will differ although nothing was told; infinity where it will not."""
         return min(self.promises.next_s, self._ground.next_s, self.stock.next_s, self.selections.next_s)
 
-    def has_node(self, name: str) -> bool:
-        return name in self._ground
+    def standing(self, node: str) -> Hashable:
+        """Whether a node takes new pods; None where it is not there."""
+        return self._ground.standing(node)
 
     def record(self, key: Key) -> PodRecord | None:
         return self._roster.record(key)
@@ -343,6 +344,8 @@ class World:
         """A workload with what is known of it beside its pods."""
         if why := self.promises.why_off(records, self._at_s):
             workload = replace(workload, held_off=why)
+        if nodes := self.promises.avoided(records):
+            workload = self._made.kept_off(workload, nodes)
         workload = self.selections.awaiting(workload)
         self.stock.asks(key, workload)
         if workload.has_begun:
