@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from devcluster import Cluster
 from devcluster.process import Process, Usage
+from programs import install_kinds
 
 # A Lease that is over soon: a test does not wait fifteen seconds for each new leader.
 LEASE_S, RENEW_S, RETRY_S = 3.0, 2.0, 0.4
@@ -181,14 +181,10 @@ def holder(cluster: Cluster, namespace: str, lease: str = "berth-scheduler") -> 
     return ""
 
 
-@pytest.fixture(scope="session")
-def berth_kinds(control_plane: Cluster) -> None:
-    """GPUQueue, Verdict and the others are served; they stay until the control plane ends."""
-    admin = control_plane.admin
-    for file in sorted(_KINDS.glob("berth.dev_*.yaml")):
-        kind = yaml.safe_load(file.read_text())
-        path = admin.path_of(admin.apply(kind))
-        admin.until(lambda path=path: _is_served(admin.get(path)), 20, f"{file.stem} is served")
+@pytest.fixture
+def berth_kinds(cluster: Cluster) -> None:
+    """GPUQueue, Verdict and the others are served; they stay."""
+    install_kinds(cluster.admin)
 
 
 @pytest.fixture
@@ -230,12 +226,6 @@ _QUICK: dict[str, object] = {
 
 # What uvloop says of a connection that breaks while something is written to it.
 _UVLOOP = "Fatal error on SSL protocol"
-_KINDS = Path(__file__).parents[2] / "deploy" / "crds"
-
-
-def _is_served(kind: dict[str, Any]) -> bool:
-    conditions = kind.get("status", {}).get("conditions") or []
-    return any(each["type"] == "Established" and each["status"] == "True" for each in conditions)
 
 
 def _line(raw: str) -> Line:
