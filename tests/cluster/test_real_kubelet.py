@@ -5,11 +5,14 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 from devcluster.options import SCHEDULER
 from devcluster.protobuf import decode, encode, encode_map, messages, texts
+from gangs import FORMS, create_all, gang, pods_of, replicas, wait_whole
+from proxy import BINDS
 
 REPOSITORY = Path(__file__).parent.parent.parent
 GPU = "nvidia.com/gpu"
@@ -169,3 +172,89 @@ def test_messages_of_the_protocol_go_both_ways():
     for broken in (b"\x0a\x05abc", b"\xff", b"\x0b"):
         with pytest.raises(ValueError):
             decode(broken)
+
+
+# ---- placed by Berth
+
+
+def runs_here(real_node, namespace, gpus, command="sleep 600"):
+    """What a pod's spec has to be on this node, for the makers of gangs."""
+    spec = real_node.pod("any", namespace, command, gpus=gpus)["spec"]
+    return {key: value for key, value in spec.items() if key not in ("nodeName", "restartPolicy")}
+
+
+def reasons_of(admin, namespace):
+    """Why pods have failed, by name."""
+    pods = admin.items(f"/api/v1/namespaces/{namespace}/pods")
+    return {p["metadata"]["name"]: p["status"].get("reason") for p in pods if p["status"].get("phase") == "Failed"}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_gang_that_berth_placed_runs_and_sees_devices_of_its_own(
+    admin, namespace, real_node, device_plugin, run_scheduler, invariants, form
+):
+    run_scheduler()
+    command = "echo $NVIDIA_VISIBLE_DEVICES; sleep 600"
+    placed = gang(form, "train", namespace, 2, 2, **runs_here(real_node, namespace, 2, command))
+    create_all(admin, [placed])
+    wait_whole(admin, [placed], 15)
+    names = [pod["metadata"]["name"] for pod in pods_of(admin, namespace)]
+    for name in names:
+        wait_phase(admin, namespace, name, "Running")
+    admin.until(lambda: all(real_node.output(namespace, name) for name in names), 15, "both have written")
+    seen = [real_node.output(namespace, name).split(",") for name in names]
+    assert sorted(len(devices) for devices in seen) == [2, 2]
+    assert len({device for devices in seen for device in devices}) == 4
+
+
+def test_a_node_whose_plugin_refuses_is_left_alone_for_a_while(
+    admin, namespace, real_node, device_plugin, run_scheduler, make_nodes, kubelet
+):
+    """UnexpectedAdmissionError: the owner makes the pod again at once; the node is not filled with failed pods."""
+    run_scheduler()
+    device_plugin.refusal = "the driver does not answer"
+    wanted = replicas("serve", namespace, 1, 2, **runs_here(real_node, namespace, 2))
+    create_all(admin, [wanted])
+    admin.until(lambda: "UnexpectedAdmissionError" in reasons_of(admin, namespace).values(), 30, "it is refused")
+    time.sleep(15)
+    assert len(reasons_of(admin, namespace)) <= 4, "each time the pause is twice as long"
+    make_nodes(1)
+    wait_whole(admin, [wanted], 15)
+    (pod,) = [pod for pod in pods_of(admin, namespace) if pod["status"].get("phase") != "Failed"]
+    assert pod["spec"]["nodeName"] == "n00000"
+
+
+def test_a_node_that_admits_again_is_used_again(admin, namespace, real_node, device_plugin, run_scheduler):
+    run_scheduler()
+    device_plugin.refusal = "the driver does not answer"
+    wanted = replicas("serve", namespace, 1, 2, **runs_here(real_node, namespace, 2))
+    create_all(admin, [wanted])
+    admin.until(lambda: "UnexpectedAdmissionError" in reasons_of(admin, namespace).values(), 30, "it is refused")
+    device_plugin.refusal = ""
+
+    def runs():
+        return any(pod["status"].get("phase") == "Running" for pod in pods_of(admin, namespace))
+
+    admin.until(runs, 40, "it runs")
+
+
+def test_a_pod_that_came_second_is_refused_by_the_sum_and_goes_elsewhere(
+    admin, namespace, real_node, run_scheduler, make_nodes, kubelet, proxy
+):
+    """OutOfnvidia.com/gpu: another scheduler was there between Berth's decision and its bind."""
+    admin.patch(
+        f"/api/v1/nodes/{real_node.name}/status", {"status": {"capacity": {GPU: "2"}, "allocatable": {GPU: "2"}}}
+    )
+    real_node.wait_allocatable(GPU, 2)
+    run_scheduler(kubeconfig=proxy.kubeconfig())
+    wanted = replicas("serve", namespace, 1, 2, **runs_here(real_node, namespace, 2))
+    with proxy.hold(BINDS) as held:
+        create_all(admin, [wanted])
+        admin.until(lambda: held.met, 15, "the bind is on its way")
+        admin.create(real_node.pod("foreign", namespace, "sleep 600", gpus=2))
+        wait_phase(admin, namespace, "foreign", "Running")
+        make_nodes(1)
+    admin.until(lambda: "OutOfnvidia.com/gpu" in reasons_of(admin, namespace).values(), 30, "it is refused")
+    wait_whole(admin, [wanted], 15)
+    (pod,) = [p for p in pods_of(admin, namespace, "serve") if p["status"].get("phase") != "Failed"]
+    assert pod["spec"]["nodeName"] == "n00000"
