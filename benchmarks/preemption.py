@@ -2,7 +2,7 @@
 
     python benchmarks/preemption.py [--rounds 5] [--nodes 500 5000]
 
-CPU milliseconds of a whole cycle with warm tables, medians. Each case is checked: so many pods leave, from so many nodes.
+CPU milliseconds of a whole cycle with warm tables, medians. Each case is checked: so many pods leave so many nodes.
 """
 
 from __future__ import annotations

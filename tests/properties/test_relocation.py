@@ -98,7 +98,7 @@ def opened(snapshot):
     tables = Tables()
     tables.sync(snapshot, [*CLASSES, *(a.pod_class for a in snapshot.allocations),
                            *(s.pod_class for w in snapshot.workloads for s in w.pod_sets)])  # fmt: skip
-    draft = Draft.of(tables, Neighbours.of(snapshot, tables.columns))
+    draft = Draft.of(tables, Neighbours.of(snapshot.workloads, tables.residents))
     return tables, draft, standing_of(snapshot, draft, is_frozen)
 
 
@@ -288,7 +288,8 @@ def test_counts_of_neighbours_follow_a_move_and_its_undoing():
 
 def standing_on(draft, labelled=False):
     """The nodes of the pods that are counted, one entry a pod."""
-    nodes = Counter()
+    crowd = draft.neighbours.residents.crowd
+    nodes = Counter(n for n, a in zip(crowd.node.tolist(), crowd.allocations, strict=True) if a.labels or not labelled)
     for node, who, count in draft.neighbours.pods:
         nodes[node] += count if who.labels or not labelled else 0
     return sorted(nodes.elements())

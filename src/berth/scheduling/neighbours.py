@@ -7,15 +7,16 @@ InterPodAffinity, PodTopologySpread and NodePorts filters of kube-scheduler.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from berth.model.snapshot import Snapshot
-from berth.model.workload import LabelSelector, PodClass, PodTerm, Requirement, Spread
+from berth.model.cluster import Allocation
+from berth.model.workload import LabelSelector, PodClass, PodTerm, Requirement, Spread, Workload
 from berth.scheduling.columns import Columns
+from berth.scheduling.crowd import Crowd
 from berth.scheduling.feasibility import selected
 
 I64 = NDArray[np.int64]
@@ -23,6 +24,7 @@ Mask = NDArray[np.bool_]
 Labels = tuple[tuple[str, str], ...]
 Scope = tuple[str, ...] | None  # namespaces, None for all
 ANY_IP = "0.0.0.0"
+MOST_SELECTORS = 256  # that are followed
 
 
 @dataclass(frozen=True)
@@ -34,33 +36,113 @@ class Who:
     pod_class: PodClass
 
 
+Selected = tuple[LabelSelector, Scope]
+Port = tuple[str, str, int]
+
+
+class Residents:
+    """What the pods of the snapshot are to their neighbours, kept in step with it: counts per node, (N,) each.
+
+    matching by selector, holding by anti-affinity term and the namespace of who has it, ports that are taken.
+    Selectors are counted when somebody asks, and followed from then on.
+    """
+
+    def __init__(self, columns: Columns, crowd: Crowd) -> None:
+        self.columns = columns
+        self.crowd = crowd
+        self.matching: dict[Selected, I64] = {}
+        self.holding: dict[tuple[PodTerm, str], I64] = {}
+        self.ports: dict[Port, I64] = {}
+        depends = self._depends()
+        for p in np.flatnonzero(depends[crowd.kind] & (crowd.node >= 0)).tolist() if depends.any() else ():
+            self._rules(crowd.allocations[p], int(crowd.node[p]), 1)
+
+    def follow(self) -> None:
+        """Pods have come and gone."""
+        crowd = self.crowd
+        if len(self.matching) > MOST_SELECTORS:
+            self.matching.clear()
+        for p, n in zip(crowd.gone.tolist(), crowd.left.tolist(), strict=True):
+            self._change(crowd.before[p], n, -1)
+        for p in crowd.came.tolist():
+            self._change(crowd.allocations[p], int(crowd.node[p]), 1)
+        if len(crowd.gone):  # what nobody holds any more is no rule
+            self.holding = {term: count for term, count in self.holding.items() if count.any()}
+            self.ports = {port: count for port, count in self.ports.items() if count.any()}
+
+    def _change(self, a: Allocation, node: int, count: int) -> None:
+        if node < 0:
+            return
+        if self.matching:
+            labels = dict(a.labels)
+            for (selector, scope), counts in self.matching.items():
+                if (scope is None or a.namespace in scope) and matches(selector, labels):
+                    counts[node] += count
+        if a.pod_class.depends_on_pods:
+            self._rules(a, node, count)
+
+    def _rules(self, a: Allocation, node: int, count: int) -> None:
+        size = self.columns.size
+        for term in a.pod_class.apart:
+            self.holding.setdefault((term, a.namespace), np.zeros(size, np.int64))[node] += count
+        for port in a.pod_class.host_ports:
+            self.ports.setdefault(port, np.zeros(size, np.int64))[node] += count
+
+    def count(self, key: Selected) -> I64:
+        """Matching pods by node."""
+        if key not in self.matching:
+            selector, scope = key
+            counts = np.zeros(self.columns.size, np.int64)
+            answers: dict[Labels, bool] = {}
+            for a, node in zip(self.crowd.allocations, self.crowd.node.tolist(), strict=True):
+                if node >= 0 and (scope is None or a.namespace in scope):
+                    if a.labels not in answers:
+                        answers[a.labels] = matches(selector, dict(a.labels))
+                    counts[node] += answers[a.labels]
+            self.matching[key] = counts
+        return self.matching[key]
+
+    def _depends(self) -> Mask:
+        """(classes,) their pods have rules on other pods."""
+        return np.array([c.depends_on_pods for c in self.crowd.classes] or [False], bool)
+
+    @property
+    def have_rules(self) -> bool:
+        """Some pod that runs has a rule on other pods, whether its node is there or not."""
+        depends = self._depends()
+        return bool(depends.any()) and bool(depends[self.crowd.kind].any())
+
+
 @dataclass
 class Neighbours:
-    """Counts per node, (N,) int64 each: pods by selector, holders of anti-affinity terms, taken host ports."""
+    """The residents with what a draft puts beside them and takes away; counts per node, (N,) int64 each.
 
-    columns: Columns
-    pods: list[tuple[int, Who, int]] = field(default_factory=list)  # who came (1) and who went (-1), on which node
+    `pods` are who came (1) and who went (-1) in the draft, on which node.
+    """
+
+    residents: Residents
+    pods: list[tuple[int, Who, int]] = field(default_factory=list)
     expected: dict[tuple[PodTerm, str], None] = field(default_factory=dict)  # terms of pods that wait
-    _matching: dict[tuple[LabelSelector, Scope], I64] = field(default_factory=dict)
+    _matching: dict[Selected, I64] = field(default_factory=dict)
     _holding: dict[tuple[PodTerm, str], I64] = field(default_factory=dict)
-    _ports: dict[tuple[str, str, int], I64] = field(default_factory=dict)
+    _ports: dict[Port, I64] = field(default_factory=dict)
+    _own: set[object] = field(default_factory=set)  # terms and ports whose counts are no longer the residents'
 
     @classmethod
-    def of(cls, snapshot: Snapshot, columns: Columns) -> Neighbours | None:
+    def of(cls, workloads: Sequence[Workload], residents: Residents) -> Neighbours | None:
         """None where no pod, running or waiting, has a constraint on other pods."""
-        sets = (s.pod_class for w in snapshot.workloads for s in w.pod_sets)
-        held = (a.pod_class for a in snapshot.allocations)
-        if not any(c.depends_on_pods for c in {id(c): c for c in (*sets, *held)}.values()):
+        classes = {id(s.pod_class): s.pod_class for w in workloads for s in w.pod_sets}
+        if not residents.have_rules and not any(c.depends_on_pods for c in classes.values()):
             return None
-        neighbours = cls(columns)
-        for w in snapshot.workloads:
+        neighbours = cls(residents, _holding=dict(residents.holding), _ports=dict(residents.ports))
+        for w in workloads:
             for pod_set in w.pod_sets:
                 neighbours.expected.update(((term, w.namespace), None) for term in pod_set.pod_class.apart)
-        for a in snapshot.allocations:
-            n = columns.index.get(a.node)
-            if n is not None:
-                neighbours.add(n, Who(a.namespace, a.labels, a.pod_class), 1)
         return neighbours
+
+    @property
+    def columns(self) -> Columns:
+        return self.residents.columns
 
     def add(self, node: int, who: Who, count: int) -> None:
         """`count` such pods are on a node from now on (negative: are gone)."""
@@ -68,22 +150,31 @@ class Neighbours:
             self.pods.pop()  # what a draft takes back was mostly put last
         else:
             self.pods.append((node, who, count))
-        labels = dict(who.labels)
-        for (selector, scope), counts in self._matching.items():
-            if (scope is None or who.namespace in scope) and matches(selector, labels):
-                counts[node] += count
+        if self._matching:
+            labels = dict(who.labels)
+            for (selector, scope), counts in self._matching.items():
+                if (scope is None or who.namespace in scope) and matches(selector, labels):
+                    counts[node] += count
         for term in who.pod_class.apart:
             key = (term, who.namespace)
-            self._holding.setdefault(key, np.zeros(self.columns.size, np.int64))[node] += count
+            if key not in self._own:
+                self._own.add(key)
+                known = self._holding.get(key)
+                self._holding[key] = np.zeros(self.columns.size, np.int64) if known is None else known.copy()
+            self._holding[key][node] += count
         for port in who.pod_class.host_ports:
-            self._ports.setdefault(port, np.zeros(self.columns.size, np.int64))[node] += count
+            if port not in self._own:
+                self._own.add(port)
+                taken = self._ports.get(port)
+                self._ports[port] = np.zeros(self.columns.size, np.int64) if taken is None else taken.copy()
+            self._ports[port][node] += count
 
     def copy(self) -> Neighbours:
         """The same, to be changed on its own."""
         return Neighbours(
-            self.columns, list(self.pods), self.expected,
+            self.residents, list(self.pods), self.expected,
             {k: v.copy() for k, v in self._matching.items()}, {k: v.copy() for k, v in self._holding.items()},
-            {k: v.copy() for k, v in self._ports.items()},
+            {k: v.copy() for k, v in self._ports.items()}, {*self._holding, *self._ports},
         )  # fmt: skip
 
     def concern(self, who: Who) -> bool:
@@ -124,13 +215,10 @@ class Neighbours:
         """Matching pods by node; counted once, then kept in step."""
         key = (selector, scope)
         if key not in self._matching:
-            counts = np.zeros(self.columns.size, np.int64)
-            answers: dict[Labels, bool] = {}
+            counts = self.residents.count(key).copy()
             for node, who, count in self.pods:
-                if scope is None or who.namespace in scope:
-                    if who.labels not in answers:
-                        answers[who.labels] = matches(selector, dict(who.labels))
-                    counts[node] += count * answers[who.labels]
+                if (scope is None or who.namespace in scope) and matches(selector, dict(who.labels)):
+                    counts[node] += count
             self._matching[key] = counts
         return self._matching[key]
 

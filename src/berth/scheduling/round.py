@@ -72,10 +72,10 @@ class Round:
     def of(cls, snapshot: Snapshot, policy: Policy, tables: Tables) -> Round:
         demand = snapshot.demand
         if not demand.classes and not policy.learn_arrivals:
-            demand = demand_seen(snapshot)
+            demand = demand_seen(snapshot, tables.meet(snapshot))
         classes = list(classes_of(snapshot.workloads, demand))
-        columns = tables.sync(snapshot, classes)
-        draft = Draft.of(tables, Neighbours.of(snapshot, columns))
+        tables.sync(snapshot, classes)
+        draft = Draft.of(tables, Neighbours.of(snapshot.workloads, tables.residents))
         workloads = snapshot.workloads
         # Workloads that are alike share their pod sets, so what depends on those alone is worked out once.
         alike: dict[int, tuple[tuple[int, ...], int]] = {}
@@ -88,7 +88,7 @@ class Round:
                 known = alike[id(w.pod_sets)] = (of_sets, milli_of(w))
             rows.append(known[0])
             milli[i] = known[1]
-        ledger = _ledger(snapshot)
+        ledger = _ledger(snapshot, tables)
         queue = np.fromiter((ledger.queue_of(w.queue, w.namespace) for w in workloads), np.int32, len(workloads))
         demand_rows, shares = _demand(demand, policy, tables, rows)
         losses = Losses.of(demand_rows, shares, policy, bool(snapshot.demand.classes))
@@ -435,7 +435,7 @@ class _Growth:
         self.room[self.gpu_class[node]] -= milli
 
 
-def _ledger(snapshot: Snapshot) -> Ledger:
+def _ledger(snapshot: Snapshot, tables: Tables) -> Ledger:
     """The queues with what their allocations hold."""
     classes = [c.name for c in snapshot.gpu_classes]
     namespaces = dict.fromkeys(w.namespace for w in snapshot.workloads if not w.queue)
@@ -443,22 +443,16 @@ def _ledger(snapshot: Snapshot) -> Ledger:
     ledger = ledger_of(snapshot.queues, classes, [*namespaces, *named])
     if len(ledger.names) < 2 and not ledger.has_limits and not ledger.has_quotas:
         return ledger
-    class_of = {n.name: classes.index(n.gpu_class) if n.gpu_class in classes else -1 for n in snapshot.nodes}
-    payers: dict[tuple[str, str], int | None] = {}
-    held: dict[tuple[int, int], int] = {}
-    for a in snapshot.allocations:
-        milli = gpu_milli(a.pod_class.requests, a.pod_class.gpu_milli)
-        if milli:
-            who = (a.queue, a.namespace)
-            if who not in payers:
-                known = a.queue in ledger.index or a.namespace in ledger.index or a.namespace in ledger.of_namespace
-                payers[who] = ledger.queue_of(*who) if known else None
-            q = payers[who]
-            if q is not None:
-                key = (q, class_of.get(a.node, -1))
-                held[key] = held.get(key, 0) + milli
-    for (q, c), milli in held.items():
-        ledger.take(q, c, milli)
+    crowd, columns = tables.crowd, tables.columns
+    assert columns is not None
+    gpu_class = np.append(columns.gpu_class, -1)[crowd.node]  # of a node that is not there it is not known
+    width = len(classes) + 1
+    milli = crowd.milli[crowd.kind] if len(crowd.kind) else crowd.kind
+    held = np.bincount(crowd.payer * width + gpu_class + 1, weights=milli, minlength=len(crowd.payers) * width)
+    for code in np.flatnonzero(held).tolist():
+        queue, namespace = crowd.payers[code // width]
+        if queue in ledger.index or namespace in ledger.index or namespace in ledger.of_namespace:
+            ledger.take(ledger.queue_of(queue, namespace), code % width - 1, int(held[code]))
     return ledger
 
 

@@ -18,7 +18,9 @@ from berth.model.snapshot import Snapshot
 from berth.model.workload import WHOLE, PodClass, Workload
 from berth.scheduling import kernels
 from berth.scheduling.columns import Columns, by_node, columns_of, refill
+from berth.scheduling.crowd import Crowd
 from berth.scheduling.feasibility import blocks_of, is_held, preference_of
+from berth.scheduling.neighbours import Residents
 
 I64 = NDArray[np.int64]
 
@@ -29,6 +31,8 @@ I16 = NDArray[np.int16]
 F64 = NDArray[np.float64]
 
 PRICES_KEPT = 8
+MOST_ROWS = 1024
+FEW = 16  # nodes whose pods are looked for one by one
 
 
 class Tables:
@@ -46,6 +50,8 @@ class Tables:
         self.rows: dict[PodClass, int] = {}
         self._by_identity: dict[int, int] = {}
         self.classes: list[PodClass] = []
+        self.crowd = Crowd()
+        self.residents: Residents
         self._held_on: dict[int, list[Allocation]] = {}
         self._moved = 0
         self.alike: I32 = np.zeros(0, np.int32)
@@ -54,25 +60,40 @@ class Tables:
 
     def sync(self, snapshot: Snapshot, pod_classes: Sequence[PodClass]) -> Columns:
         """Bring the tables up to the snapshot, with a row for each of `pod_classes`."""
-        named = {name for c in pod_classes for name, _ in c.requests}
+        if self.crowd.allocations is not snapshot.allocations:
+            self.meet(snapshot)
+        unknown = [c for c in pod_classes if id(c) not in self._by_identity]
+        named = {name for c in unknown for name, _ in c.requests}
         columns = self.columns
         fresh = (
             columns is None
             or columns.topology != snapshot.topology
             or columns.gpu_classes != snapshot.gpu_classes
             or not named <= set(columns.resources)
-            or not _same(columns.nodes, snapshot.nodes)
+            or columns.nodes != snapshot.nodes
         )
         if columns is None or fresh:
             columns = self.columns = columns_of(snapshot, pod_classes)
-            self._held_on, _ = by_node(snapshot.allocations, columns.index)
             self._reset()
+            self.crowd.settle(columns.index, True)
+            self.residents = Residents(columns, self.crowd)
+            unknown = list(pod_classes)
         else:
-            self._follow(columns, snapshot)
-        self._add([c for c in dict.fromkeys(pod_classes) if c not in self.rows])
+            self._follow(columns)
+        self._add([c for c in dict.fromkeys(unknown) if c not in self.rows])
+        for pod_class in unknown:
+            self.row(pod_class)
         if not len(self.alike) or self._moved > columns.size // 2:
             self._group()
         return columns
+
+    def meet(self, snapshot: Snapshot) -> Crowd:
+        """Take in the pods of a snapshot that the tables are to be brought up to."""
+        if len(self.rows) > MOST_ROWS:
+            self.columns = None  # forget the classes that nobody has any more
+        self.crowd.follow(snapshot.allocations)
+        self._held_on.clear()
+        return self.crowd
 
     def apart(self, nodes: I64) -> None:
         """Nodes have changed: each is like no other until the groups are made anew."""
@@ -107,7 +128,13 @@ class Tables:
 
     def held_on(self, node: int) -> Sequence[Allocation]:
         """The allocations of a node, as the snapshot had them."""
-        return self._held_on.get(node, ())
+        assert self.columns is not None
+        if node not in self._held_on:
+            if len(self._held_on) < FEW:
+                self._held_on |= self.crowd.on(np.array([node]), self.columns.size)
+            else:
+                self._held_on = self.crowd.on(np.arange(self.columns.size), self.columns.size)
+        return self._held_on[node]
 
     def copies_when_empty(self, row: int) -> I32:
         """(N,) pods of a class that fit where only DaemonSets run, held-back nodes included."""
@@ -149,21 +176,26 @@ class Tables:
         self.copies: I32 = np.zeros((0, size), np.int32)
         self.block: U8 = np.zeros((0, size), np.uint8)
 
-    def _follow(self, columns: Columns, snapshot: Snapshot) -> None:
+    def _follow(self, columns: Columns) -> None:
         """Refill the nodes whose allocations changed."""
-        held_on, columns.lost = by_node(snapshot.allocations, columns.index)
-        changed = [
-            n for n in held_on.keys() | self._held_on.keys() if not _same(held_on.get(n, ()), self._held_on.get(n, ()))
-        ]
-        self._held_on = held_on
-        if not changed:
+        nodes = self.crowd.settle(columns.index, False)
+        if self.crowd.is_restarted:
+            self.residents = Residents(columns, self.crowd)
+        else:
+            self.residents.follow()
+        lost = np.flatnonzero(self.crowd.node < 0).tolist()
+        if lost or columns.lost:
+            _, columns.lost = by_node((self.crowd.allocations[p] for p in lost), columns.index)
+        if not len(nodes):
             return
-        for n in changed:
+        held_on = self.crowd.on(nodes, columns.size)
+        refused_again = False
+        for n in nodes.tolist():
             before = columns.empty[n].copy()
-            refill(columns, n, held_on.get(n, ()))
-            if (before != columns.empty[n]).any():
-                self._refuse_again(columns)
-        nodes = np.array(sorted(changed), np.int64)
+            refill(columns, n, held_on[n])
+            refused_again |= bool((before != columns.empty[n]).any())
+        if refused_again:
+            self._refuse_again(columns)
         self.refresh(nodes)
         self.apart(nodes)
 
@@ -220,10 +252,6 @@ def numbers(pod_class: PodClass, columns: Columns) -> tuple[I64, I32]:
                 continue
         need[column] = amount
     return need, ask
-
-
-def _same(some: Sequence[object], others: Sequence[object]) -> bool:
-    return len(some) == len(others) and all(a is b for a, b in zip(some, others, strict=True))
 
 
 def classes_of(workloads: Sequence[Workload], demand: Demand) -> Iterable[PodClass]:
