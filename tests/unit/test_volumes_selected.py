@@ -6,7 +6,6 @@ import asyncio
 import json
 
 import msgspec
-import pytest
 from storage_objects import EBS, LOCAL, NODES, claim, csi_node, local, node, pod, storage_class, volume
 
 from berth.actions.binding import Binder, Outcome, Result

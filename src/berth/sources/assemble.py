@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from berth.base.errors import UNREADABLE, BadInput
@@ -19,13 +20,21 @@ from berth.sources.nodes import read_node
 from berth.sources.pods import Pods
 from berth.sources.slices import devices_by_node, held_devices
 
+Asked = Callable[[Inventory], None]
+
 
 def read_snapshot(
-    path: str, *, now_s: float, gpu_mapping: str | None = None, levels: tuple[Level, ...] = ()
+    path: str,
+    *,
+    now_s: float,
+    gpu_mapping: str | None = None,
+    levels: tuple[Level, ...] = (),
+    asked: Asked = lambda inventory: None,
 ) -> Snapshot:
     """The cluster that a dump shows. `path` is a file, a folder or `-`; `gpu_mapping` a mapping file.
 
-    `levels` of topology, from wide to narrow, go before those that the cluster names or is known to carry.
+    `levels` of topology, from wide to narrow, go before those that the cluster names or is known to carry. `asked` gets
+    what was read before the nodes are told: whoever asks for what is not there says there what it is.
 
     Raises BadInput, with exit code 3 where the dump cannot be read. What could not be seen is in `notes`.
     """
@@ -39,7 +48,7 @@ def read_snapshot(
     if inventory.state is not None:
         mapping, levels = _as_configured(inventory.state, mapping, levels)
         notes.append(f"given by a scheduler at {inventory.state.at}, Berth {inventory.state.version}")
-    return snapshot_of(inventory, now_s=now_s, mapping=mapping, notes=tuple(notes), levels=levels)
+    return snapshot_of(inventory, now_s=now_s, mapping=mapping, notes=tuple(notes), levels=levels, asked=asked)
 
 
 def _as_configured(
@@ -59,8 +68,9 @@ def snapshot_of(
     mapping: GpuMapping | None = None,
     notes: tuple[str, ...] = (),
     levels: tuple[Level, ...] = (),
+    asked: Asked = lambda inventory: None,
 ) -> Snapshot:
-    """The snapshot of what an inventory holds."""
+    """The snapshot of what an inventory holds. `asked` as in `read_snapshot`."""
     told = [*notes, *inventory.notes()]
     if inventory.gpu_classes:
         mapping, troubles = joined(mapping, inventory.gpu_classes)
@@ -81,6 +91,7 @@ def snapshot_of(
     offers, all_nodes = inventory.offers, inventory.device_classes.told(nodes)
     offers.stand_on(all_nodes)
     allocations, workloads = pods.held(), pods.waiting()
+    asked(inventory)
     return Snapshot(
         nodes=offers.put_on(all_nodes, frozenset(offers.known)),
         allocations=allocations,

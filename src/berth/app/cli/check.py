@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
 from berth.app.cli.compiled import plain_unless_kept
 from berth.app.cli.options import Where, job, namespace, of_cluster, output
+
+if TYPE_CHECKING:
+    from berth.model.workload import Workload
+    from berth.sources.inventory import Inventory
 
 DEFAULT = "default"  # the namespace of what names none
 
@@ -33,26 +36,32 @@ def check(filename: str, where: Where, namespace: str | None, output: str) -> No
     from berth.base.errors import BadInput
     from berth.model.reasons import Answer
     from berth.scheduling.answer import what_if
+    from berth.sources.claims_asked import ClaimsAsked
     from berth.sources.manifests import read_jobs, workloads_of
     from berth.views import verdicts
 
     if filename == "-" and where.dump == "-":
         raise BadInput("check", "both the job and the dump are to come from standard input.", "Name a file for one.")
     shapes = read_jobs(filename)
-    workloads = workloads_of(shapes)
-    for workload in workloads:
+    for workload in workloads_of(shapes):
         for pod_set in workload.pod_sets:
             for problem in pod_set.pod_class.problems:
                 raise BadInput(filename, f"{workload.key}: {problem}")
-    if namespace:
-        workloads = [replace(w, namespace=namespace) for w in workloads]
-    elif where.dump is None and (own := _own_namespace(where)) != DEFAULT:
-        # What names no namespace is made in that of the context, as kubectl does it.
-        workloads = [replace(w, namespace=own) if w.namespace == DEFAULT else w for w in workloads]
-    snapshot = look(where)
+    own = namespace or (DEFAULT if where.dump is not None else _own_namespace(where))
+    workloads: list[Workload] = []
+    unseen: list[str] = []
+
+    def ask(inventory: Inventory) -> None:
+        for shape in shapes:
+            # What names no namespace is made in that of the context, as kubectl does it.
+            here = namespace or (own if shape.namespace == DEFAULT else shape.namespace)
+            claims = ClaimsAsked(inventory, here)
+            workloads.extend(replace(w, namespace=here) for w in workloads_of([shape], claims.pod_class))
+            if claims.unseen:
+                unseen.append(f"{shape.name} mounts volume claims: where their volumes are was not considered")
+
+    snapshot = look(where, ask)
     answers = what_if(snapshot, workloads)
-    claims = [s.name for s in shapes if any(_mounts_claims(one.template) for one in s.sets)]
-    unseen = [f"{name} mounts volume claims: where their volumes are was not considered" for name in claims]
     notes = tuple(
         dict.fromkeys((*unseen, *(n for s in shapes for n in (*s.notes, *s.contradictions)), *snapshot.notes))
     )
@@ -70,8 +79,3 @@ def _own_namespace(where: Where) -> str:
     from berth.app.cli.live import access_of
 
     return access_of(where).namespace or DEFAULT
-
-
-def _mounts_claims(template: Mapping[str, Any]) -> bool:
-    volumes = (template.get("spec") or {}).get("volumes") or ()
-    return any("persistentVolumeClaim" in v or "ephemeral" in v for v in volumes if isinstance(v, dict))

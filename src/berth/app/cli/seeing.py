@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from berth.app.cli.options import Where, now_s
@@ -13,21 +13,27 @@ if TYPE_CHECKING:
     from berth.app.cli.live import Connection
     from berth.model.snapshot import Snapshot
     from berth.sources.cluster import Missing, Reading
+    from berth.sources.inventory import Inventory
 
 
-def look(where: Where) -> Snapshot:
-    """Raises BadInput, with exit code 3 where the truth cannot be seen: nodes and pods of the whole cluster."""
+def look(where: Where, asked: Callable[[Inventory], None] = lambda inventory: None) -> Snapshot:
+    """`asked` gets what was read before the snapshot is made of it: who asks for something says there what it is.
+
+    Raises BadInput, with exit code 3 where the truth cannot be seen: nodes and pods of the whole cluster.
+    """
     if where.dump is not None:
         from berth.sources.assemble import read_snapshot
 
-        return read_snapshot(where.dump, now_s=now_s(), gpu_mapping=where.gpu_mapping, levels=where.levels)
+        return read_snapshot(
+            where.dump, now_s=now_s(), gpu_mapping=where.gpu_mapping, levels=where.levels, asked=asked
+        )
     from berth.app.cli.live import ask
     from berth.sources.cluster import NODES, PODS
 
     reading = ask(where, read_all)
     if unseen := reading.lacks(NODES, PODS):
         raise blind(unseen)
-    return snapshot(reading, where)
+    return snapshot(reading, where, asked)
 
 
 async def read_all(connection: Connection, namespace: str = "") -> Reading:
@@ -38,7 +44,9 @@ async def read_all(connection: Connection, namespace: str = "") -> Reading:
     return await read(connection.client, connection.served, namespace)
 
 
-def snapshot(reading: Reading, where: Where) -> Snapshot:
+def snapshot(
+    reading: Reading, where: Where, asked: Callable[[Inventory], None] = lambda inventory: None
+) -> Snapshot:
     """What was read as the core takes it, with notes on what could not be seen."""
     from berth.sources.assemble import mapping_in, snapshot_of
 
@@ -48,6 +56,7 @@ def snapshot(reading: Reading, where: Where) -> Snapshot:
         mapping=mapping_in(where.gpu_mapping),
         notes=reading.notes,
         levels=where.levels,
+        asked=asked,
     )
     gc.freeze()
     return made

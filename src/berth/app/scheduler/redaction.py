@@ -18,7 +18,8 @@ ANNOTATIONS = (
     "berth.dev/", "kai.scheduler/", "runai/", "scheduling.k8s.io/", "scheduling.volcano.sh/", "scheduling.x-k8s.io/",
     "pod-group", "volcano.sh/", "kueue.x-k8s.io/", "jobset.sigs.k8s.io/", "alpha.jobset.sigs.k8s.io/",
     "leaderworkerset.sigs.k8s.io/", "ray.io/", "training.kubeflow.org/", "trainer.kubeflow.org/",
-    "volume.kubernetes.io/selected-node", "batch.kubernetes.io/", "gpu-", "priorityClassName",
+    "volume.kubernetes.io/selected-node", "volume.beta.kubernetes.io/storage-class", "pv.kubernetes.io/bind-completed",
+    "storageclass.kubernetes.io/is-default-class", "batch.kubernetes.io/", "gpu-", "priorityClassName",
 )  # fmt: skip
 
 # Keys of plain objects whose text is read, or says what the object is.
