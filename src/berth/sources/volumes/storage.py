@@ -43,6 +43,7 @@ class Storage:
         self._of_claim: dict[ClaimKey, dict[str, None]] = {}  # volumes that name a claim
         self._of_class: dict[str, dict[str, None]] = {}
         self._claim_of: dict[str, ClaimKey] = {}  # by volume, the claim that names it
+        self._chosen_for: dict[ClaimKey, str] = {}
         self._limited: frozenset[str] = frozenset()
 
     @property
@@ -88,8 +89,7 @@ class Storage:
         self._of_class.setdefault(made.shape.storage_class, {})[made.name] = None
         if made.claim is not None:
             self._of_claim.setdefault(made.claim, {})[made.name] = None
-            if self.chosen.get(made.name) is not None:
-                del self.chosen[made.name]  # whoever has it now, the cluster says so
+            self._not_chosen(made.name)  # whoever has it now, the cluster says so
         self._changed(f"volumes {made.shape.storage_class}")
         return made
 
@@ -97,7 +97,7 @@ class Storage:
         before = self.volumes.pop(name, None)
         if before is not None:
             self._forget(before)
-            self.chosen.pop(name, None)
+            self._not_chosen(name)
         return before
 
     def _forget(self, volume: Volume) -> None:
@@ -130,21 +130,23 @@ class Storage:
         named = (self.volumes[name] for name in self._of_claim.get(claim.key, ()))
         if own := [volume for volume in named if volume.is_for(claim) and not volume.is_ending]:
             return min(own, key=lambda v: (v.shape.bytes, v.name))
-        for name, key in self.chosen.items():
-            if key == claim.key:
-                return self.volumes.get(name)
-        return None
+        return self.volumes.get(self._chosen_for.get(claim.key, ""))
 
     def choose(self, volume: str, claim: ClaimKey) -> None:
         self.chosen[volume] = claim
+        self._chosen_for[claim] = volume
         self._changed("chosen")
+
+    def _not_chosen(self, volume: str) -> None:
+        if (claim := self.chosen.pop(volume, None)) is not None:
+            self._chosen_for.pop(claim, None)
+            self._changed("chosen")
 
     def unchoose(self, claims: Iterable[ClaimKey]) -> None:
         """These claims are to have other volumes than those that were chosen."""
-        given_up = set(claims)
-        for name in [name for name, key in self.chosen.items() if key in given_up]:
-            del self.chosen[name]
-            self._changed("chosen")
+        for claim in claims:
+            if (volume := self._chosen_for.get(claim)) is not None:
+                self._not_chosen(volume)
 
     # ---- classes, and what drivers say
 
