@@ -14,6 +14,7 @@ from berth.app.scheduler.driver import Driver
 from berth.kube import wire, wire_volumes
 from berth.kube.errors import ApiError, Unreachable
 from berth.model.reasons import Reason
+from berth.sources.live.refusals import Refusals
 from berth.sources.live.world import World
 
 SELECTED = "volume.kubernetes.io/selected-node"
@@ -480,3 +481,14 @@ def test_existing_volumes_of_a_class_that_makes_them_go_first():
     c = Cluster(*NODES, MADE, volume("old", "s", "5Gi", on="n1"), pod("p", "c"), claim("c", "s", "1Gi"))
     c.tell(lambda: c.bound)
     assert c.writes == [("persistentvolumes", "old")] and c.bound == {"p": "n1"}
+
+
+def test_a_refusal_that_is_over_and_remembered_wakes_nobody():
+    """It is kept so that the next pause is longer; what is told as the next end is one that is still waited for."""
+    refused: Refusals[str] = Refusals(1.0, 8.0)
+    refused.add("short", "why", 0.0)
+    refused.add("long", "why", 0.0)
+    refused.add("long", "why", 1.0)
+    assert refused.next_s == 1.0 and refused.over(1.0) == ["short"]
+    assert refused.next_s == 3.0 and refused.over(1.5) == []
+    assert "short" in refused and refused.over(3.0) == ["long"] and refused.next_s == float("inf")
