@@ -14,6 +14,7 @@ from berth.app.scheduler.driver import Driver
 from berth.kube import wire, wire_volumes
 from berth.kube.errors import ApiError, Unreachable
 from berth.model.reasons import Reason
+from berth.model.resources import is_accelerator, is_extended
 from berth.sources.live.refusals import Refusals
 from berth.sources.live.world import World
 
@@ -249,7 +250,7 @@ def test_another_node_is_tried_where_the_provisioner_gives_one_up():
 
 def test_where_every_node_was_given_up_that_is_told_and_the_first_is_tried_again():
     c = Cluster(node("n1"), MADE, pod("p", "c"), claim("c", "s"))
-    tried = []
+    tried: list[str] = []
 
     def provision(name, on):
         tried.append(on)
@@ -260,7 +261,8 @@ def test_where_every_node_was_given_up_that_is_told_and_the_first_is_tried_again
         await c.until(lambda: tried and "p" in c.waiting and c.waiting["p"].reason is Reason.BindRefused)
         c.pass_time(2.0)
         await c.until(lambda: "p" in c.waiting and c.waiting["p"].reason is Reason.NotEnoughResources)
-        assert c.waiting["p"].where == "room for the volume of claim a/c"
+        assert c.waiting["p"].where == "room for the volume of claim c in a"
+        assert not any(is_accelerator(name) or is_extended(name) for name in c.world.stock.offers.known)
         assert tried == ["n1"] and not c.bound
         c.pass_time(4.0)
         await c.until(lambda: c.bound)

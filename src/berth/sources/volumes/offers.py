@@ -101,7 +101,8 @@ class RoomOfClaim(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        return f"{ROOM}the volume of claim {'/'.join(self.claim)}"
+        # Without a slash: what has one is read as a device plugin's.
+        return f"{ROOM}the volume of claim {self.claim[1]} in {self.claim[0]}"
 
     @property
     def depends_on(self) -> tuple[str, ...]:
