@@ -133,7 +133,10 @@ def namespace_limit(namespace: str, gpus: int) -> Limit:
 
 
 def _upstream(name: str, namespace: str, size: int, gpus: int, pod: Object) -> Iterable[Object]:
-    yield pod_group(name, namespace, size)
+    group = pod_group(name, namespace, size)
+    if pod.get("priority_class"):  # upstream the group's own priority counts, not that of its pods
+        group["spec"]["priorityClassName"] = pod["priority_class"]
+    yield group
     for number in range(size):
         yield _pod(f"{name}-{number}", name, namespace, size, gpus, {"group": name, **pod})
 
