@@ -407,6 +407,25 @@ def test_a_pod_that_goes_while_its_volume_is_made_leaves_nothing_behind():
     assert "Pod a/p" not in c.world.selections and not c.world.snapshot(c.now).holds
 
 
+def test_workloads_that_share_a_claim_select_one_node():
+    """The second is placed where the first one's volume is being made, and not told a node of its own."""
+    shared = claim("shared", "s", modes=("ReadWriteMany",))
+    c = Cluster(node("n1", gpus=1), node("n2", gpus=1), MADE, shared, pod("p", "shared"), pod("q", "shared"))
+    told = []
+    c.provision = lambda name, on: told.append(on)
+
+    async def story():
+        await c.until(lambda: len(c.waiting) == 2 and c.writes)
+        await asyncio.sleep(0.1)
+        assert set(told) == {"n1"} and [x.reason for x in c.waiting.values()] == [Reason.WaitingForVolume] * 2
+        c.put(volume("pv", "s", of="shared", modes=("ReadWriteMany",)))
+        c.bind_claim("pv", "shared")
+        await c.until(lambda: len(c.bound) == 2)
+        assert set(told) == {"n1"}
+
+    c.tell(story)
+
+
 # ---- volumes that are there
 
 

@@ -18,7 +18,8 @@ from berth.sources.live.world import World
 log = logging.getLogger("berth.follow")
 
 LOOK_S = 15.0  # between two looks at what is served
-_BOOKED = ("Node", "Pod", "PersistentVolumeClaim", "PersistentVolume")  # what another leader's last writes may have changed
+# What another leader's last writes may have changed.
+_BOOKED = ("Node", "Pod", "PersistentVolumeClaim", "PersistentVolume")
 
 Sink = Callable[[list[Change[Any]]], None]
 
@@ -73,7 +74,7 @@ class Follower:
                     self._work[kind] = tasks.create_task(self._keep(kind))
 
     async def refresh(self) -> None:
-        """List pods, nodes, claims and volumes anew, and return once they are known. For whoever takes over from another."""
+        """List pods, nodes, claims and volumes anew; return once they are known. For whoever takes over from another."""
         for kind, reflector in self.reflectors.items():
             if kind.kind in _BOOKED:
                 reflector.synced.clear()

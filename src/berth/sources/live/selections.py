@@ -63,6 +63,8 @@ class Selections:
         With the former, and none of the latter, the places are held until `until_s`, and the pods go on waiting.
         """
         storage, shelves = self._stock.storage, self._stock.offers.shelves
+        if not storage.claims:
+            return [], []
         steps: list[Step] = []
         unmade: list[Unmade] = []
         seen: set[ClaimKey] = set()
@@ -89,6 +91,7 @@ class Selections:
                 workload.identity, workload.namespace, nodes, tuple(step.claim for step in steps), until_s
             )
             self._kept[workload.identity] = kept
+            storage.selecting.update({step.claim: step.node for step in steps if not step.volume})
             self._look_again(kept)
         return steps, []
 
@@ -96,6 +99,7 @@ class Selections:
         """All volumes are there: the place is held until the workload is on it, but not for long."""
         if (kept := self._kept.get(workload)) is not None:
             self._kept[workload] = replace(kept, claims=(), until_s=now_s + HELD_S)
+            self._selected(kept)
             self._look_again(kept)
 
     def unmade(self, workload: str, claims: Iterable[Unmade], now_s: float) -> None:
@@ -111,7 +115,13 @@ class Selections:
         """The place is not held any more; volumes that were chosen and not given are anybody's again."""
         if (kept := self._kept.pop(workload, None)) is not None:
             self._stock.storage.unchoose(kept.claims)
+            self._selected(kept)
             self._look_again(kept)
+
+    def _selected(self, kept: Selection) -> None:
+        """What the claims say themselves counts from now on."""
+        for claim in kept.claims:
+            self._stock.storage.selecting.pop(claim, None)
 
     def _look_again(self, kept: Selection) -> None:
         self._stock.again((kept.namespace, pod) for pod in kept.nodes)

@@ -81,7 +81,7 @@ def steps_on(claims: Sequence[Claim], node: int, shelves: Shelves, storage: Stor
     for claim in sorted(claims, key=lambda c: (c.shape.bytes, c.key)):
         storage_class = storage.classes.get(claim.shape.storage_class)
         volume = storage.volume_for(claim)
-        selected = claim.selected_node if claim.selected_node in index else ""
+        selected = node_for if (node_for := storage.node_for(claim)) in index else ""
         if volume is None and not selected:
             volume = shelves.smallest(claim.shape, node)
         if volume is not None:
@@ -90,7 +90,8 @@ def steps_on(claims: Sequence[Claim], node: int, shelves: Shelves, storage: Stor
             is_written = volume.claim == claim.key and volume.claim_uid == claim.uid
             steps.append(Step(claim.key, claim.uid, name, volume.name, volume.uid, volume.version, is_written))
         elif storage_class is not None and storage_class.makes_volumes:
-            steps.append(Step(claim.key, claim.uid, selected or name, is_written=bool(selected)))
+            is_written = bool(selected) and claim.selected_node == selected
+            steps.append(Step(claim.key, claim.uid, selected or name, is_written=is_written))
         else:
             why = f"no volume of class {claim.shape.storage_class} is left on {name} for claim {claim.name}"
             unmade.append(Unmade(claim.key, name, why))

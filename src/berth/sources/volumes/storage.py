@@ -18,7 +18,7 @@ Refused = tuple[ClaimKey, str]  # a claim, and a node for which it got no volume
 class Storage:
     """Claims, volumes, classes and what drivers say, by name. Each `put` and `drop` says whether it decides anything.
 
-    `selected`: claims whose volume is to be made for a node.
+    `selected`: claims whose volume is to be made for a node. `selecting`: those that are being told which, with it.
     `chosen`: volumes that were chosen for a claim, until the cluster says whose they are.
     `refused`: nodes that a claim is not tried on for a while.
     `mounts`: which pods use which claims.
@@ -31,6 +31,7 @@ class Storage:
         self.classes: dict[str, StorageClass] = {}
         self.chosen: dict[str, ClaimKey] = {}
         self.selected: set[ClaimKey] = set()
+        self.selecting: dict[ClaimKey, str] = {}
         self.refused: set[Refused] = set()
         self.mounts = Mounts()
         self.knows_classes = False
@@ -131,6 +132,10 @@ class Storage:
         if own := [volume for volume in named if volume.is_for(claim) and not volume.is_ending]:
             return min(own, key=lambda v: (v.shape.bytes, v.name))
         return self.volumes.get(self._chosen_for.get(claim.key, ""))
+
+    def node_for(self, claim: Claim) -> str:
+        """The node that the volume of an unbound claim is to be made for; "" where none was selected."""
+        return claim.selected_node or self.selecting.get(claim.key, "")
 
     def choose(self, volume: str, claim: ClaimKey) -> None:
         self.chosen[volume] = claim

@@ -107,8 +107,8 @@ def _allowed(claim: Claim, storage: Storage, offers: Offers) -> tuple[tuple[Node
         return (volume.reach, ()) if volume is not None else ((), ())
     if (chosen := storage.volume_for(claim)) is not None:
         return chosen.reach, ()
-    if claim.selected_node in offers.shelves.places.index:
-        return (NodeTerm(fields=(Requirement("metadata.name", "In", (claim.selected_node,)),)),), ()
+    if (selected := storage.node_for(claim)) in offers.shelves.places.index:
+        return (NodeTerm(fields=(Requirement("metadata.name", "In", (selected,)),)),), ()
     terms, asked = _first_consumer(claim.shape, storage.classes[claim.shape.storage_class], storage, offers)
     if any(refused == claim.key for refused, _ in storage.refused):
         asked = (*asked, (offers.know(RoomOfClaim(claim.key)), 1))
