@@ -74,7 +74,7 @@ class Follower:
                     self._work[kind] = tasks.create_task(self._keep(kind))
 
     async def refresh(self) -> None:
-        """List pods, nodes, claims and volumes anew; return once they are known. For whoever takes over from another."""
+        """List pods, nodes, claims and volumes anew; return once they are known. For whoever takes over."""
         for kind, reflector in self.reflectors.items():
             if kind.kind in _BOOKED:
                 reflector.synced.clear()

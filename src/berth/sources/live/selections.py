@@ -90,6 +90,8 @@ class Selections:
             kept = Selection(
                 workload.identity, workload.namespace, nodes, tuple(step.claim for step in steps), until_s
             )
+            if (before := self._kept.get(workload.identity)) is not None:
+                self._selected(before)
             self._kept[workload.identity] = kept
             storage.selecting.update({step.claim: step.node for step in steps if not step.volume})
             self._look_again(kept)

@@ -70,6 +70,7 @@ class Storage:
     def drop_claim(self, key: ClaimKey) -> bool:
         before = self.claims.pop(key, None)
         self.selected.discard(key)
+        self.selecting.pop(key, None)
         if before is not None and self._claim_of.get(before.volume) == key:
             del self._claim_of[before.volume]
         self.refused = {one for one in self.refused if one[0] != key}
