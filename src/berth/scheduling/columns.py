@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from berth.model.cluster import Allocation, GpuClass, Health, Node
-from berth.model.resources import CPU, MEMORY, PODS
+from berth.model.resources import CPU, MEMORY, PODS, is_accelerator
 from berth.model.snapshot import Snapshot
 from berth.model.topology import Topology
 from berth.model.volumes import NO_LIMIT, is_offered
@@ -25,6 +25,7 @@ Codes = NDArray[np.int32]
 
 NO_DEVICE = -1  # milli of a device that is not there or must not be given out
 FIRST_RESOURCES = (CPU, MEMORY, PODS)
+MOST = 2**31 - 1  # devices of one pod that a row can say; more are on no node
 MOST_PODS = 2**31  # where a node does not say how many pods it takes
 
 
@@ -85,7 +86,6 @@ class Columns:
         if key not in self._labels:
             self._labels[key] = _codes([n.labels.get(key) for n in self.nodes])
         return self._labels[key]
-
 
     def is_dynamic(self, resource: str) -> NDArray[np.bool_]:
         """(N,) nodes on which the resource is given by dynamic allocation alone."""
@@ -238,6 +238,24 @@ def _hold(left: list[int], devices: Iterable[int], milli: int) -> int:
                 mask |= 1 << g
             left[g] = max(0, left[g] - milli)
     return mask
+
+
+def numbers(pod_class: PodClass, columns: Columns) -> tuple[I64, I32]:
+    """A row of `need` and of `ask`."""
+    need = np.zeros(len(columns.resources), np.int64)
+    ask = np.array([-1, 0, WHOLE, 0], np.int32)
+    need[columns.column("pods")] = 1
+    pools = set(columns.pool.tolist())
+    for name, amount in pod_class.requests:
+        column = columns.column(name)
+        if column < 0:
+            continue  # of a pod that runs: nobody advertises it
+        if is_accelerator(name) and (column in pools or pod_class.gpu_milli < WHOLE):
+            ask[:] = (column, min(amount, MOST), pod_class.gpu_milli, pod_class.least.link.lower() == "nvlink")
+            if pod_class.gpu_milli < WHOLE:
+                continue
+        need[column] = amount
+    return need, ask
 
 
 def predict(left: Sequence[int] | I32, count: int, milli: int) -> tuple[int, ...]:

@@ -19,7 +19,7 @@ T = TypeVar("T", bound=np.generic)
 I64 = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
-CHUNK = 1024  # pods compared at a time
+CHUNK = 256  # pods compared at a time
 WINDOW = 64  # how far a pod is looked for after one that is not where it was
 MOST_MISSES = 512  # then all are looked up
 
@@ -29,6 +29,7 @@ class Crowd:
 
     kind    (P,) code of the class, into `classes`; payer (P,) code of (queue, namespace), into `payers`
     daemon  (P,) bool
+    priority (P,); may_leave (P,) whatever its priority: no DaemonSet's, not ending, nobody says no; ending (P,)
     node    (P,) index of the node, -1 where it is not there
     """
 
@@ -45,6 +46,9 @@ class Crowd:
         self.payer: I64 = np.zeros(0, np.int64)
         self.node: I64 = np.zeros(0, np.int64)
         self.daemon: Mask = np.zeros(0, bool)
+        self.priority: I64 = np.zeros(0, np.int64)
+        self.may_leave: Mask = np.zeros(0, bool)
+        self.ending: Mask = np.zeros(0, bool)
         self.came: I64 = np.zeros(0, np.int64)  # positions of pods that are new since the last time
         self.gone: I64 = np.zeros(0, np.int64)  # positions that pods had which are gone
         self.left: I64 = np.zeros(0, np.int64)  # the nodes of those that are gone
@@ -74,6 +78,12 @@ class Crowd:
         self.kind = self._carried(self.kind, [self._code(a.pod_class) for a in new])
         self.payer = self._carried(self.payer, [self._payer(a) for a in new])
         self.daemon = self._carried(self.daemon, [a.is_daemon for a in new])
+        self.priority = self._carried(self.priority, [a.priority for a in new])
+        # A DaemonSet's pod that ends comes back on the same node.
+        self.ending = self._carried(self.ending, [a.is_ending and not a.is_daemon for a in new])
+        self.may_leave = self._carried(
+            self.may_leave, [not (a.is_ending or a.is_daemon or a.preemptible is False) for a in new]
+        )
 
     def settle(self, index: Mapping[str, int], is_fresh: bool) -> I64:
         """Find the nodes of the new pods, or of all where nodes are numbered anew; the nodes whose pods changed."""
@@ -97,6 +107,10 @@ class Crowd:
         for n, p in zip(self.node[positions].tolist(), positions.tolist(), strict=True):
             found[n].append(self.allocations[p])
         return found
+
+    def codes(self) -> int:
+        """Classes and payers that have been met, those among them that are no more."""
+        return len(self._objects) + len(self.payers)
 
     @property
     def milli(self) -> I64:
@@ -122,10 +136,8 @@ class Crowd:
 
     def _carried(self, old: NDArray[T], new: Sequence[int]) -> NDArray[T]:
         """A column with the values of pods that are new."""
-        made = np.zeros(len(self.source), old.dtype)
-        stays = self.source >= 0
-        made[stays] = old[self.source[stays]]
-        made[self.came] = new
+        made = old[self.source] if len(old) else np.zeros(len(self.source), old.dtype)
+        made[self.came] = new  # their source is -1, the last one's value until here
         return made
 
     def _code(self, pod_class: PodClass) -> int:

@@ -78,6 +78,7 @@ class Draft:
     def imagined(self, empty: bool) -> Draft:
         """The same cluster with held-back nodes in service; and, if `empty`, with nothing but DaemonSets on it."""
         columns, tables = self.columns, copy(self.tables)
+        tables.layouts = {}
         held = is_held(tables.static)
         tables.static = np.where(held, 0, tables.static).astype(np.uint8)
         mended = columns.mended_devices(self.device_free)

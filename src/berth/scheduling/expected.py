@@ -43,6 +43,16 @@ def kinds_of(rows: I64, tables: Tables) -> tuple[I64, I64]:
     return kind, np.array(first, np.int64)
 
 
+def on_devices(first: I64, tables: Tables) -> Mask:
+    """(J,) kinds, each told by a row, that some node has devices for."""
+    columns = tables.columns
+    assert columns is not None
+    ask = tables.ask[first]
+    allowed = (tables.static[first] == Block.Nothing) & (columns.pool == ask[:, :1]) & (ask[:, 1:2] > 0)
+    found: Mask = allowed.any(axis=1)
+    return found
+
+
 def shares_of(kind: I64, demand: F64, kinds: int) -> F64:
     """(J,) share of each kind in the demand that can be placed; zeros where there is none."""
     shares = np.zeros(kinds)
@@ -53,19 +63,31 @@ def shares_of(kind: I64, demand: F64, kinds: int) -> F64:
     return shares / total if total > 0 else shares
 
 
-def mix_of(first: I64, shares: F64, imagined: float, tables: Tables, columns: Columns) -> tuple[Mix, I64]:
-    """The mix, and (N,) the group of each node. `imagined` is the part of pods that nobody has asked for yet."""
+class Layout(NamedTuple):
+    """All of the mix but the shares, for some rows; it stays as long as the tables' nodes do.
+
+    mix with shares of nought; group (N,) of each node; shapes of the empty cluster; imagined, the shares of kinds that
+    nobody has asked for.
+    """
+
+    mix: Mix
+    group: I64
+    shapes: Nodes
+    imagined: F64
+
+
+def layout_of(first: I64, has_imagined: bool, tables: Tables, columns: Columns) -> Layout:
+    """The layout for kinds, each told by a row; with pods that nobody has asked for yet, or without."""
     ask = tables.ask[first].astype(np.int64)
     cpu = tables.need[first, 0].astype(np.float64)
     would_do: Mask = tables.static[first] == Block.Nothing
     allowed: Mask = would_do & (columns.pool == ask[:, :1]) & (ask[:, 1:2] > 0)
-    if not (shares[allowed.any(axis=1)] > 0).any():
-        imagined = 1.0 if not shares.any() else max(imagined, LEAST_IMAGINED)
-    if imagined > 0:
+    imagined = np.zeros(0)
+    if has_imagined:
         more = _imagined(columns)
         ask, cpu = np.concatenate([ask, more.ask]), np.concatenate([cpu, more.cpu])
         allowed = np.concatenate([allowed, more.allowed])
-        shares = np.concatenate([shares * (1.0 - imagined), more.share * imagined])
+        imagined = more.share
     devices, milli = ask[:, 1], ask[:, 2]
     on_devices = allowed.any(axis=1)
     group, patterns = _groups(allowed)
@@ -77,7 +99,7 @@ def mix_of(first: I64, shares: F64, imagined: float, tables: Tables, columns: Co
     channel[one_by_one] = np.searchsorted(sizes, size[one_by_one])
     channel[several] = len(sizes) + np.searchsorted(counts, devices[several])
     mix = Mix(
-        share=shares,
+        share=np.zeros(len(ask)),
         cpu=cpu,
         milli=np.where(on_devices, devices * milli, 0).astype(np.float64),
         channel=channel,
@@ -86,7 +108,21 @@ def mix_of(first: I64, shares: F64, imagined: float, tables: Tables, columns: Co
         sizes=sizes,
         counts=counts,
     )
-    return mix, group
+    return Layout(mix, group, shapes_of(group, columns), imagined)
+
+
+def part_imagined(shares: F64, on_devices: Mask, imagined: float) -> float:
+    """The part of pods that nobody has asked for yet: more where nobody asks for a device."""
+    if (shares[on_devices] > 0).any():
+        return imagined
+    return max(imagined, LEAST_IMAGINED) if shares.any() else 1.0
+
+
+def mix_of(layout: Layout, shares: F64, imagined: float) -> Mix:
+    """The layout's mix with these shares, (J,), of kinds that were asked for."""
+    if len(layout.imagined) or imagined > 0:
+        shares = np.concatenate([shares * (1.0 - imagined), layout.imagined * imagined])
+    return layout.mix._replace(share=shares)
 
 
 class _More(NamedTuple):

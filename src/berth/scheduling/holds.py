@@ -18,8 +18,8 @@ from berth.model.hold import Hold
 from berth.model.snapshot import Snapshot
 from berth.model.workload import WHOLE, Workload
 from berth.scheduling import kernels
+from berth.scheduling.columns import numbers
 from berth.scheduling.draft import Draft
-from berth.scheduling.tables import numbers
 
 I64 = NDArray[np.int64]
 I32 = NDArray[np.int32]

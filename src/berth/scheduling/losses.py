@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +15,13 @@ from berth.scheduling.headroom import Book, Knobs, Mix, Nodes, Scratch, Worth
 from berth.scheduling.policy import Policy
 from berth.scheduling.scoring import NO_ROOM, Classes, Cluster, rank_row
 from berth.scheduling.singles import Following, Learning, Queues
+from berth.scheduling.tables import Tables
 
+T = TypeVar("T")
 I32 = NDArray[np.int32]
 I64 = NDArray[np.int64]
 F64 = NDArray[np.float64]
+LAYOUTS_KEPT = 32
 
 
 @dataclass
@@ -88,9 +93,14 @@ class Market:
         A function of the snapshot alone, so that a plan does not depend on what was decided before.
         """
         tables, columns = draft.tables, draft.columns
-        kind, first = expected.kinds_of(rows, tables)
-        mix, group = expected.mix_of(first, expected.shares_of(kind, demand, len(first)), imagined, tables, columns)
-        shapes = expected.shapes_of(group, columns)
+        kind, first, on_devices = _kept(tables, ("kinds", rows.tobytes()), lambda: _kinds(rows, tables))
+        shares = expected.shares_of(kind, demand, len(first))
+        imagined = expected.part_imagined(shares, on_devices, imagined)
+        layout = _kept(
+            tables, ("layout", first.tobytes(), imagined > 0),
+            lambda: expected.layout_of(first, imagined > 0, tables, columns),
+        )  # fmt: skip
+        mix, group, shapes = expected.mix_of(layout, shares, imagined), layout.group, layout.shapes
         knobs = Knobs(policy.quantum, policy.tau, policy.tau_classes, policy.eta, policy.average)
         most = draft.device_free.shape[1]
         worth, scratch = headroom.worth_for(mix, most), headroom.scratch_for(mix, most)
@@ -131,6 +141,22 @@ class Market:
         headroom.appraise_all(some, self.worth, book)
         for all_nodes, part in zip(self.book, book, strict=True):
             all_nodes[nodes] = part
+
+
+def _kinds(rows: I64, tables: Tables) -> tuple[I64, I64, NDArray[np.bool_]]:
+    """Kinds of rows, a row for each kind, and which kinds are placed on devices."""
+    kind, first = expected.kinds_of(rows, tables)
+    return kind, first, expected.on_devices(first, tables)
+
+
+def _kept(tables: Tables, key: Hashable, make: Callable[[], T]) -> T:
+    """What depends on the nodes and the rows alone is made once."""
+    found: T | None = tables.layouts.get(key)
+    if found is None:
+        if len(tables.layouts) >= LAYOUTS_KEPT:
+            tables.layouts.clear()
+        found = tables.layouts[key] = make()
+    return found
 
 
 def _classes(draft: Draft) -> Classes:

@@ -19,7 +19,7 @@ from berth.scheduling.future import Future
 from berth.scheduling.holds import Kept
 from berth.scheduling.plan import Eviction, Rule
 from berth.scheduling.preemption import Hunt, Sacrifice
-from berth.scheduling.roster import Roster, roster_of
+from berth.scheduling.roster import Roster
 
 if TYPE_CHECKING:
     from berth.scheduling.round import Round
@@ -42,12 +42,13 @@ def make_room(now: Round) -> None:
     hopefuls = [w for w in now.waiting if _may_ask(w, now)]
     if not hopefuls and not now.holds:
         return
-    roster = roster_of(now.snapshot.allocations, now.draft.tables)
-    lowest = int(roster.priority[roster.may_leave].min(initial=2**31))
-    if not now.holds and not roster.ending.any():
+    crowd = now.draft.tables.crowd
+    lowest = int(crowd.priority[crowd.may_leave].min(initial=2**31))
+    if not now.holds and not crowd.ending.any():
         hopefuls = [w for w in hopefuls if now.workloads[w].priority > lowest]
         if not hopefuls:
             return
+    roster = now.draft.tables.roster()
     future = _future(now, roster)
     hunt = Hunt(future, Allowances(roster, now.snapshot.budgets, future.gone), now.policy, now.snapshot.now_s)
     expired = {hold.workload for hold in now.snapshot.holds}

@@ -127,6 +127,7 @@ class Neighbours:
     _holding: dict[tuple[PodTerm, str], I64] = field(default_factory=dict)
     _ports: dict[Port, I64] = field(default_factory=dict)
     _own: set[object] = field(default_factory=set)  # terms and ports whose counts are no longer the residents'
+    _about: dict[str, tuple[LabelSelector, ...]] = field(default_factory=dict)  # by namespace, selectors of terms
 
     @classmethod
     def of(cls, workloads: Sequence[Workload], residents: Residents) -> Neighbours | None:
@@ -159,6 +160,7 @@ class Neighbours:
             key = (term, who.namespace)
             if key not in self._own:
                 self._own.add(key)
+                self._about.clear()
                 known = self._holding.get(key)
                 self._holding[key] = np.zeros(self.columns.size, np.int64) if known is None else known.copy()
             self._holding[key][node] += count
@@ -181,11 +183,12 @@ class Neighbours:
         """Whether other pods could keep this one off a node."""
         if who.pod_class.depends_on_pods:
             return True
+        if who.namespace not in self._about:
+            terms = (*self._holding, *self.expected)
+            speak = {term.selector: None for term, of in terms if _in_scope(term, of, who.namespace)}
+            self._about[who.namespace] = tuple(speak)
         labels = dict(who.labels)
-        return any(
-            _in_scope(term, of, who.namespace) and matches(term.selector, labels)
-            for term, of in (*self._holding, *self.expected)
-        )
+        return any(matches(selector, labels) for selector in self._about[who.namespace])
 
     def leave_open(self, who: Who) -> Mask:
         """(N,) nodes that the pods which are there, and those of the draft, leave open to one more pod."""

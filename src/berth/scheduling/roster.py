@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,9 +12,8 @@ from numpy.typing import NDArray
 from berth.model.cluster import Allocation
 from berth.model.resources import CPU, get
 from berth.model.workload import PodClass
-from berth.scheduling.columns import Columns
-from berth.scheduling.quota import gpu_milli
-from berth.scheduling.tables import Tables, numbers
+from berth.scheduling.columns import Columns, numbers
+from berth.scheduling.crowd import Crowd
 
 I64 = NDArray[np.int64]
 I32 = NDArray[np.int32]
@@ -73,86 +73,164 @@ class Roster:
         return lost
 
 
-def roster_of(allocations: Sequence[Allocation], tables: Tables) -> Roster:
-    """The roster of the snapshot that the tables were brought up to."""
-    columns = tables.columns
-    assert columns is not None
-    count = len(allocations)
-    index = columns.index
-    node = np.fromiter([index.get(a.node, -1) for a in allocations], np.int64, count)
-    classes, kind, need, ask, gpus, cpus = _kinds(allocations, columns)
-    order = np.argsort(node, kind="stable")
-    first = np.searchsorted(node[order], np.arange(columns.size + 1))
-    by_node = order[first[0] :] if count else order
-    mask = np.zeros(count, np.int64)
-    mask[by_node] = np.fromiter((m for masks in columns.masks for m in masks), np.int64, len(by_node))
-    started = np.fromiter([a.started_s for a in allocations], np.float64, count)
-    checkpoint = np.fromiter([a.last_checkpoint_s for a in allocations], np.float64, count)
-    every = np.fromiter([a.checkpoint_every_s for a in allocations], np.float64, count)
-    # A DaemonSet's pod that ends comes back on the same node.
-    ending = np.fromiter([a.is_ending and not a.is_daemon for a in allocations], bool, count)
-    stays = np.fromiter([a.is_daemon or a.preemptible is False for a in allocations], bool, count)
-    gang, team, least, least_of_team = _gangs(allocations)
-    return Roster(
-        allocations=allocations,
-        classes=classes,
-        node=node,
-        kind=kind,
-        need=need,
-        ask=ask,
-        mask=mask,
-        milli=gpus[kind],
-        cpu_milli=cpus[kind],
-        priority=np.fromiter([a.priority for a in allocations], np.int64, count),
-        started_s=started,
-        safe_s=np.maximum(started, checkpoint),
-        min_runtime_s=np.fromiter([a.min_runtime_s for a in allocations], np.float64, count),
-        most_lost_s=np.where(every > 0, every, np.inf),
-        may_leave=(node >= 0) & ~ending & ~stays,
-        ending=ending & (node >= 0),
-        is_kept=np.fromiter([a.is_controlled for a in allocations], bool, count),
-        gang=gang,
-        team=team,
-        least=least,
-        least_of_team=least_of_team,
-        first=first - first[0] if count else first,
-        by_node=by_node,
-    )
+class Roll:
+    """Rosters of one snapshot after another: what is known of pods that stay is not asked again."""
+
+    def __init__(self) -> None:
+        self._columns: dict[str, NDArray[np.generic]] = {}
+        self._source: I64 | None = None  # where pods were when the columns were made; None: all are new
+        self._gangs: dict[tuple[str, str], int] = {}
+        self._teams: dict[tuple[int, str], int] = {}
+        self._need: I64 = np.zeros((0, 0), np.int64)
+        self._ask: I32 = np.zeros((0, 4), np.int32)
+        self._is_whole = True  # all pods were new at the last roster
+        self._changed: set[int] = set()  # nodes on which who holds what may differ
+        self._roster: Roster | None = None
+
+    def follow(self, crowd: Crowd) -> None:
+        """The crowd has changed."""
+        if not len(crowd.came) and not len(crowd.gone) and bool((np.diff(crowd.source) > 0).all()):
+            return
+        self._roster = None
+        if self._source is not None and not len(self._source):
+            self._source = None
+        if self._source is not None:
+            self._source = np.where(crowd.source >= 0, self._source[crowd.source], -1)
+
+    def recount(self, nodes: I64) -> None:
+        """Pods of these nodes may hold other devices."""
+        self._roster = None
+        self._changed.update(nodes.tolist())
+
+    def forget(self) -> None:
+        """Nodes are numbered anew."""
+        self._roster, self._source = None, None
+        self._need, self._ask = np.zeros((0, 0), np.int64), np.zeros((0, 4), np.int32)
+
+    def codes(self) -> int:
+        """Gangs that have been met, those among them that are no more."""
+        return len(self._gangs)
+
+    def roster(self, crowd: Crowd, columns: Columns) -> Roster:
+        """The roster of the snapshot of which the crowd is."""
+        if self._roster is None:
+            self._roster = self._made(crowd, columns)
+        return self._roster
+
+    def _made(self, crowd: Crowd, columns: Columns) -> Roster:
+        known = self._carried(crowd)
+        node = crowd.node
+        # Few nodes: then sorting looks at two bytes of each number.
+        order = np.argsort(node.astype(np.int16) if columns.size < 2**15 else node, kind="stable")
+        first = np.searchsorted(node[order], np.arange(columns.size + 1))
+        by_node = order[int(first[0]) :]
+        mask = self._masks(known["mask"], crowd, columns)
+        self._columns["mask"] = mask
+        classes = crowd.classes
+        self._number(classes, columns)
+        cpus = np.fromiter((get(c.requests, CPU) for c in classes), np.int64, len(classes))
+        started, every = known["started_s"], known["every_s"]
+        return Roster(
+            allocations=crowd.allocations,
+            classes=classes,
+            node=node,
+            kind=crowd.kind,
+            need=self._need,
+            ask=self._ask,
+            mask=mask,
+            milli=crowd.milli[crowd.kind] if len(classes) else node,
+            cpu_milli=cpus[crowd.kind] if len(classes) else node,
+            priority=crowd.priority,
+            started_s=started,
+            safe_s=np.maximum(started, known["saved_s"]),
+            min_runtime_s=known["min_runtime_s"],
+            most_lost_s=np.where(every > 0, every, np.inf),
+            may_leave=(node >= 0) & crowd.may_leave,
+            ending=crowd.ending & (node >= 0),
+            is_kept=known["is_kept"],
+            gang=known["gang"],
+            team=known["team"],
+            least=_most(known["least"], known["gang"], len(self._gangs)),
+            least_of_team=_most(known["least_of_team"], known["team"], len(self._teams)),
+            first=first - first[0],
+            by_node=by_node,
+        )
+
+    def _carried(self, crowd: Crowd) -> dict[str, Any]:
+        """The columns, asked of new pods alone."""
+        count = len(crowd.allocations)
+        source = self._source if self._source is not None else np.full(count, -1, np.int64)
+        fresh = np.flatnonzero(source < 0)
+        new = [crowd.allocations[p] for p in fresh.tolist()] if len(fresh) < count else crowd.allocations
+        gangs = self._gangs_of(new)
+        asked: dict[str, tuple[Any, Sequence[Any]]] = {
+            "started_s": (np.float64, [a.started_s for a in new]),
+            "saved_s": (np.float64, [a.last_checkpoint_s for a in new]),
+            "every_s": (np.float64, [a.checkpoint_every_s for a in new]),
+            "min_runtime_s": (np.float64, [a.min_runtime_s for a in new]),
+            "is_kept": (bool, [a.is_controlled for a in new]),
+            "gang": (np.int64, [g for g, _ in gangs]),
+            "team": (np.int64, [t for _, t in gangs]),
+            "least": (np.int64, [a.gang_minimum for a in new]),
+            "least_of_team": (np.int64, [a.set_minimum for a in new]),
+            "mask": (np.int64, [0] * len(new)),
+        }
+        if self._source is None:
+            self._changed.clear()
+        for name, (kind, values) in asked.items():
+            old = self._columns.get(name)
+            made = old[source] if old is not None and len(old) and len(fresh) < count else np.zeros(count, kind)
+            made[fresh] = values
+            self._columns[name] = made
+        self._is_whole = len(fresh) == count
+        self._source = np.arange(count)
+        return self._columns
+
+    def _masks(self, mask: I64, crowd: Crowd, columns: Columns) -> I64:
+        """Devices by pod, of nodes that have changed; of all of them at first."""
+        if self._is_whole or len(self._changed) > columns.size // 4:
+            there = crowd.node >= 0
+            order = np.argsort(crowd.node[there], kind="stable")
+            mask[np.flatnonzero(there)[order]] = np.fromiter(
+                (m for masks in columns.masks for m in masks), np.int64, int(there.sum())
+            )
+        else:
+            wanted = np.zeros(columns.size + 1, bool)
+            wanted[list(self._changed)] = True
+            positions = np.flatnonzero(wanted[crowd.node])
+            so_far: dict[int, int] = {}
+            for p, n in zip(positions.tolist(), crowd.node[positions].tolist(), strict=True):
+                at = so_far.get(n, 0)
+                mask[p] = columns.masks[n][at]
+                so_far[n] = at + 1
+        self._changed.clear()
+        return mask
+
+    def _gangs_of(self, pods: Sequence[Allocation]) -> list[tuple[int, int]]:
+        """Codes of the gang that a pod leaves with, and of its set there; -1 for one that leaves alone."""
+        found = []
+        for a in pods:
+            if a.disruption == "single" or not a.workload:
+                found.append((-1, -1))
+                continue
+            g = self._gangs.setdefault((a.workload_kind, a.workload), len(self._gangs))
+            found.append((g, self._teams.setdefault((g, a.pod_set), len(self._teams))))
+        return found
+
+    def _number(self, classes: Sequence[PodClass], columns: Columns) -> None:
+        """What pods of the classes that are new take."""
+        known = len(self._ask)
+        if known == len(classes):
+            return
+        made = [numbers(c, columns) for c in classes[known:]]
+        width = len(columns.resources)
+        self._need = np.concatenate([self._need.reshape(known, width), *(need[None] for need, _ in made)])
+        self._ask = np.concatenate([self._ask, *(ask[None] for _, ask in made)])
 
 
-def _kinds(
-    allocations: Sequence[Allocation], columns: Columns
-) -> tuple[list[PodClass], I64, I64, I32, I64, I64]:
-    """The classes, their codes by pod, and by class what one pod takes, its GPU milli and its CPU milli."""
-    codes: dict[int, int] = {}
-    classes = {id(a.pod_class): a.pod_class for a in allocations}
-    for code, key in enumerate(classes):
-        codes[key] = code
-    kind = np.fromiter([codes[id(a.pod_class)] for a in allocations], np.int64, len(allocations))
-    need = np.zeros((len(classes), len(columns.resources)), np.int64)
-    ask = np.zeros((len(classes), 4), np.int32)
-    for code, pod_class in enumerate(classes.values()):
-        need[code], ask[code] = numbers(pod_class, columns)
-    gpus = np.fromiter((gpu_milli(c.requests, c.gpu_milli) for c in classes.values()), np.int64, len(classes))
-    cpus = np.fromiter((get(c.requests, CPU) for c in classes.values()), np.int64, len(classes))
-    return list(classes.values()), kind, need, ask, gpus, cpus
-
-
-def _gangs(allocations: Sequence[Allocation]) -> tuple[I64, I64, I64, I64]:
-    """Codes of gangs that leave together, and of the sets within them; how many of each must stay."""
-    gang, team = np.full(len(allocations), -1, np.int64), np.full(len(allocations), -1, np.int64)
-    gangs: dict[tuple[str, str], int] = {}
-    teams: dict[tuple[int, str], int] = {}
-    least: list[int] = []
-    least_of_team: list[int] = []
-    for p, a in enumerate(allocations):
-        if a.disruption == "single" or not a.workload:
-            continue
-        g = gangs.setdefault((a.workload_kind, a.workload), len(gangs))
-        if g == len(least):
-            least.append(a.gang_minimum)
-        t = teams.setdefault((g, a.pod_set), len(teams))
-        if t == len(least_of_team):
-            least_of_team.append(a.set_minimum)
-        gang[p], team[p] = g, t
-    return gang, team, np.array(least, np.int64), np.array(least_of_team, np.int64)
+def _most(values: I64, codes: I64, count: int) -> I64:
+    """(count,) the largest value of each code; members of a gang agree, if all has been read."""
+    most = np.zeros(count, np.int64)
+    mine = codes >= 0
+    np.maximum.at(most, codes[mine], values[mine])
+    return most

@@ -71,7 +71,7 @@ class Round:
     @classmethod
     def of(cls, snapshot: Snapshot, policy: Policy, tables: Tables) -> Round:
         demand = snapshot.demand
-        if not demand.classes and not policy.learn_arrivals:
+        if snapshot.workloads and not demand.classes and not policy.learn_arrivals:
             demand = demand_seen(snapshot, tables.meet(snapshot))
         classes = list(classes_of(snapshot.workloads, demand))
         tables.sync(snapshot, classes)
@@ -363,8 +363,13 @@ class Round:
             (row, s.count, s.min_count, s.topology) for row, s in zip(self.rows[w], workload.pod_sets, strict=True)
         )
         limits = int(self.queue[w]) if self.ledger.has_limits else -1
-        # Pods that look at each other's labels are alike only where their labels are.
-        labels = self.draft.neighbours and (workload.namespace, tuple(s.labels for s in workload.pod_sets))
+        # Pods that look at each other's labels, or are looked at, are alike only where their labels are.
+        neighbours = self.draft.neighbours
+        labels = None
+        if neighbours is not None and any(
+            neighbours.concern(Who(workload.namespace, s.labels, s.pod_class)) for s in workload.pod_sets
+        ):
+            labels = (workload.namespace, tuple(s.labels for s in workload.pod_sets))
         held = (workload.priority, w in self.holds) if self.holds else None
         return (sets, workload.topology, limits, labels, w in self.unproven, held)
 

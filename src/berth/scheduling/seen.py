@@ -7,6 +7,7 @@ from berth.model.snapshot import Snapshot
 from berth.model.workload import PodClass
 from berth.scheduling.crowd import Crowd
 
+DIGITS = 4  # of a count, binary
 MOST = 64  # pod classes that stand for what is likely to be asked for next
 
 
@@ -14,8 +15,8 @@ def demand_seen(snapshot: Snapshot, crowd: Crowd | None = None) -> Demand:
     """The most common pod classes among the pods that run, DaemonSets left out, and those that wait.
 
     Counting what runs weighs a class by its pod time (Little's law), which is how often it is met when room is
-    needed; what waits is asked for now. Classes of equal count come in the order in which they are met. `crowd` are
-    the snapshot's pods, where they are at hand.
+    needed; what waits is asked for now. Counts are rough, and classes of equal count come in the order in which they
+    are met. `crowd` are the snapshot's pods, where they are at hand.
     """
     if crowd is None:
         crowd = Crowd()
@@ -24,5 +25,12 @@ def demand_seen(snapshot: Snapshot, crowd: Crowd | None = None) -> Demand:
     for workload in snapshot.workloads:
         for pod_set in workload.pod_sets:
             counts[pod_set.pod_class] = counts.get(pod_set.pod_class, 0) + pod_set.count
-    common = sorted((c for c in counts if counts[c]), key=lambda c: -counts[c])[:MOST]
-    return Demand(tuple(common), tuple(float(counts[c]) for c in common))
+    rounded = {c: rough(count) for c, count in counts.items() if count}
+    common = sorted(rounded, key=lambda c: -rounded[c])[:MOST]
+    return Demand(tuple(common), tuple(float(rounded[c]) for c in common))
+
+
+def rough(count: int) -> int:
+    """A count to four binary digits: what is expected stays the same while pods come and go one by one."""
+    unit = 1 << max(count.bit_length() - DIGITS, 0)
+    return (count + unit // 2) // unit * unit

@@ -7,24 +7,24 @@ change to one node recomputes that node's column.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from berth.model.cluster import Allocation, Node
 from berth.model.demand import Demand
-from berth.model.resources import is_accelerator
 from berth.model.snapshot import Snapshot
 from berth.model.workload import WHOLE, PodClass, Workload
 from berth.scheduling import kernels
-from berth.scheduling.columns import Columns, by_node, columns_of, refill
+from berth.scheduling.columns import Columns, by_node, columns_of, numbers, refill
 from berth.scheduling.crowd import Crowd
 from berth.scheduling.feasibility import blocks_of, is_held, preference_of
 from berth.scheduling.neighbours import Residents
+from berth.scheduling.roster import Roll, Roster
 
 I64 = NDArray[np.int64]
 
-MOST = 2**31 - 1  # devices of one pod that a row can say; more are on no node
 I32 = NDArray[np.int32]
 U8 = NDArray[np.uint8]
 I16 = NDArray[np.int16]
@@ -32,6 +32,7 @@ F64 = NDArray[np.float64]
 
 PRICES_KEPT = 8
 MOST_ROWS = 1024
+MOST_CODES = 20_000
 FEW = 16  # nodes whose pods are looked for one by one
 
 
@@ -52,10 +53,12 @@ class Tables:
         self.classes: list[PodClass] = []
         self.crowd = Crowd()
         self.residents: Residents
+        self._roll = Roll()
         self._held_on: dict[int, list[Allocation]] = {}
         self._moved = 0
         self.alike: I32 = np.zeros(0, np.int32)
         self._nodes: tuple[Node, ...] = ()
+        self.layouts: dict[Hashable, Any] = {}  # what prices look at, as long as the nodes stay what they are
         self.warm_prices: dict[Hashable, tuple[F64, F64]] = {}
 
     def sync(self, snapshot: Snapshot, pod_classes: Sequence[PodClass]) -> Columns:
@@ -77,6 +80,7 @@ class Tables:
             self._reset()
             self.crowd.settle(columns.index, True)
             self.residents = Residents(columns, self.crowd)
+            self._roll.forget()
             unknown = list(pod_classes)
         else:
             self._follow(columns)
@@ -89,9 +93,12 @@ class Tables:
 
     def meet(self, snapshot: Snapshot) -> Crowd:
         """Take in the pods of a snapshot that the tables are to be brought up to."""
-        if len(self.rows) > MOST_ROWS:
-            self.columns = None  # forget the classes that nobody has any more
+        codes = self.crowd.codes() + self._roll.codes()
+        if len(self.rows) > MOST_ROWS or codes > MOST_CODES + len(snapshot.allocations):
+            # What nobody has any more is forgotten by beginning anew.
+            self.columns, self.crowd, self._roll = None, Crowd(), Roll()
         self.crowd.follow(snapshot.allocations)
+        self._roll.follow(self.crowd)
         self._held_on.clear()
         return self.crowd
 
@@ -136,6 +143,11 @@ class Tables:
                 self._held_on = self.crowd.on(np.arange(self.columns.size), self.columns.size)
         return self._held_on[node]
 
+    def roster(self) -> Roster:
+        """The pods that run, with what each would lose. Worked out when it is asked for."""
+        assert self.columns is not None
+        return self._roll.roster(self.crowd, self.columns)
+
     def copies_when_empty(self, row: int) -> I32:
         """(N,) pods of a class that fit where only DaemonSets run, held-back nodes included."""
         known = self._when_empty.get(row)
@@ -167,6 +179,7 @@ class Tables:
         size, width = self.columns.size, len(self.columns.resources)
         self.rows, self._by_identity, self.classes = {}, {}, []
         self._when_empty: dict[int, I32] = {}
+        self.layouts.clear()
         self.fits_empty: dict[object, bool] = {}  # gangs by shape: would it fit, or might it, if all were idle
         self.alike = np.zeros(0, np.int32)
         self.need: I64 = np.zeros((0, width), np.int64)
@@ -188,6 +201,7 @@ class Tables:
             _, columns.lost = by_node((self.crowd.allocations[p] for p in lost), columns.index)
         if not len(nodes):
             return
+        self._roll.recount(nodes)
         held_on = self.crowd.on(nodes, columns.size)
         refused_again = False
         for n in nodes.tolist():
@@ -202,6 +216,7 @@ class Tables:
     def _refuse_again(self, columns: Columns) -> None:
         """A DaemonSet came or went: what is too small even when empty may differ."""
         self._when_empty.clear()
+        self.layouts.clear()
         self.fits_empty.clear()
         for pod_class, row in self.rows.items():
             self.static[row] = blocks_of(pod_class, columns)
@@ -234,24 +249,6 @@ class Tables:
             np.arange(size), np.arange(first, len(self.rows)), self.need, self.ask, self.static,
             columns.free, columns.device_free, columns.island, columns.pool, self.copies, self.block,
         )  # fmt: skip
-
-
-def numbers(pod_class: PodClass, columns: Columns) -> tuple[I64, I32]:
-    """A row of `need` and of `ask`."""
-    need = np.zeros(len(columns.resources), np.int64)
-    ask = np.array([-1, 0, WHOLE, 0], np.int32)
-    need[columns.column("pods")] = 1
-    pools = set(columns.pool.tolist())
-    for name, amount in pod_class.requests:
-        column = columns.column(name)
-        if column < 0:
-            continue  # of a pod that runs: nobody advertises it
-        if is_accelerator(name) and (column in pools or pod_class.gpu_milli < WHOLE):
-            ask[:] = (column, min(amount, MOST), pod_class.gpu_milli, pod_class.least.link.lower() == "nvlink")
-            if pod_class.gpu_milli < WHOLE:
-                continue
-        need[column] = amount
-    return need, ask
 
 
 def classes_of(workloads: Sequence[Workload], demand: Demand) -> Iterable[PodClass]:
