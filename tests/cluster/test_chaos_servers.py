@@ -8,7 +8,7 @@ from contextlib import ExitStack
 
 import pytest
 from devcluster.options import API_SERVER, ETCD
-from gangs import Gang
+from gangs import UPSTREAM, Gang
 from proxy import BINDS, Proxy
 from stage import SetStage, Stage
 
@@ -52,6 +52,26 @@ def test_a_server_that_stands_still_for_longer_than_the_lease(stage: Stage, serv
     stage.create(*second)
     stage.wait_whole(*first, *second, timeout_s=40)
     assert len(stage.pods()) == 2 * BURST
+
+
+def test_while_the_server_is_away_it_waits_quietly(stage: Stage) -> None:
+    """And ends when it is told to, although nothing can be written any more."""
+    replica = stage.run()
+    waits = [stage.gang(UPSTREAM, f"waits-{number}", 20, 8) for number in range(5)]
+    stage.create(*waits)
+    stage.until(lambda: _all_told(stage), 20, "all are told")
+    stage.cluster.kill(API_SERVER)
+    before, cpu_s = len(replica.lines()), replica.usage().cpu_s
+    time.sleep(6)
+    assert len(replica.lines()) - before < 60
+    assert replica.usage().cpu_s - cpu_s < 1.5
+    replica.stop(patience_s=20)
+
+
+def _all_told(stage: Stage) -> bool:
+    """Every pod that waits says why."""
+    pods = [pod for pod in stage.pods() if not pod["spec"].get("nodeName")]
+    return bool(pods) and all(pod["status"].get("conditions") for pod in pods)
 
 
 # ---- the way to them
@@ -128,13 +148,31 @@ def test_a_server_that_is_too_busy_is_asked_again(stage: Stage, proxy: Proxy, st
     assert len(proxy.requests("POST", BINDS)) == BURST + 25, "each is asked again once it was refused, and no more"
 
 
-def test_binds_that_meet_a_conflict_are_decided_again(stage: Stage, proxy: Proxy) -> None:
-    """A 409 says that the pod changed in between; where it still waits, it is bound after a while."""
+@pytest.mark.parametrize(("status", "reason"), [(409, "Conflict"), (403, "Forbidden"), (404, "NotFound")])
+def test_binds_that_are_refused_for_a_while_are_decided_again(
+    stage: Stage, proxy: Proxy, status: int, reason: str
+) -> None:
+    """The pod changed in between, a right was missing for a moment, a server was behind: the pod waits and is bound."""
     stage.run(kubeconfig=proxy.kubeconfig())
-    gangs = stage.mixed("conflict")
-    with proxy.answer(409, BINDS, "POST", times=10, reason="Conflict"):
+    gangs = stage.mixed("refused")
+    with proxy.answer(status, BINDS, "POST", times=10, reason=reason):
         stage.create(*gangs)
         stage.wait_whole(*gangs, timeout_s=30)
+
+
+def test_a_new_leader_whose_lists_break_off_does_not_decide_on_a_part(stage: Stage, proxy: Proxy) -> None:
+    first = stage.run("a", values={"clients.inFlight": 1})
+    second = stage.run("b", kubeconfig=proxy.kubeconfig(), wait=False)
+    second.wait_said("synced")
+    load = stage.mixed("load") + stage.mixed("more")
+    stage.create(*load)
+    stage.wait_binds(10)
+    with (
+        proxy.answer(503, "/api/v1/(pods|nodes)", "GET", times=4),
+        proxy.lose_answers("/api/v1/(pods|nodes)", "GET", times=4),
+    ):
+        first.kill()
+        stage.wait_whole(*load, timeout_s=40)
 
 
 def test_everything_at_once(stage: Stage, proxy: Proxy) -> None:

@@ -216,6 +216,25 @@ def test_who_may_not_evict_binds_all_the_same(
     assert len(replica.said("eviction refused")) < 20
 
 
+def test_a_shadow_writes_nothing(
+    set_stage: SetStage, run_scheduler: Callable[..., Replica], kube_scheduler: Cluster
+) -> None:
+    """Beside the real kube-scheduler, whose pods it would have placed too."""
+    stage = set_stage(2, own=("default-scheduler",))
+    shadow = run_scheduler("a", "--shadow", values={"schedulerNames": "default-scheduler"}, wait=False)
+    shadow.wait_said("looks on")
+    pods = [stage.single(f"theirs-{number}", 2, scheduler="default-scheduler") for number in range(6)]
+    stage.create(*pods, stage.gang(UPSTREAM, "waits", 4, 8, scheduler="default-scheduler"))
+    stage.wait_whole(*pods)
+    for verb in ("POST", "PUT", "PATCH", "DELETE"):
+        assert shadow.metrics().of("berth_api_requests_total", verb=verb) == 0, verb
+    assert shadow.metrics().of("berth_api_requests_total", verb="WATCH") > 0
+    assert stage.verdict("waits") is None
+    shadow.stop()
+    report = "\n".join(str(line["message"]) for line in shadow.lines())
+    assert "Shadow of 10 pods" in report and "4  waiting by both" in report, report
+
+
 def test_what_it_may_not_do_is_refused_to_its_token_too(cluster: Cluster, installed: dict[str, Any]) -> None:
     """A few requests that would do harm in the hands of others, for real."""
     token = cluster.admin.service_account_token(NAMESPACE, "berth")
