@@ -221,11 +221,14 @@ def test_a_shadow_writes_nothing(
 ) -> None:
     """Beside the real kube-scheduler, whose pods it would have placed too."""
     stage = set_stage(2, own=("default-scheduler",))
-    shadow = run_scheduler("a", "--shadow", values={"schedulerNames": "default-scheduler"}, wait=False)
+    shadow = run_scheduler(
+        "a", "--shadow", values={"schedulerNames": "default-scheduler", "logLevel": "debug"}, wait=False
+    )
     shadow.wait_said("looks on")
     pods = [stage.single(f"theirs-{number}", 2, scheduler="default-scheduler") for number in range(6)]
     stage.create(*pods, stage.gang(UPSTREAM, "waits", 4, 8, scheduler="default-scheduler"))
     stage.wait_whole(*pods)
+    shadow.wait_said("decided", waiting=1)
     for verb in ("POST", "PUT", "PATCH", "DELETE"):
         assert shadow.metrics().of("berth_api_requests_total", verb=verb) == 0, verb
     assert shadow.metrics().of("berth_api_requests_total", verb="WATCH") > 0
