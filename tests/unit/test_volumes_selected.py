@@ -36,6 +36,7 @@ class Cluster:
         self.bound = {}
         self.plans = []
         self.leads = True
+        self.asked_to_leave = []
         self.refuse = lambda verb, path: None
         self.provision = self.make_volume
         self.complete = self.bind_claim
@@ -130,7 +131,7 @@ class Cluster:
                                    now=lambda: self.now)  # fmt: skip
             self.world.stock.on_claim = self.volumes.heard
             binder = Binder(self, self.heard)
-            self.driver = Driver(self.world, binder, None, self.volumes, told=self.told, now=lambda: self.now)
+            self.driver = Driver(self.world, binder, self, self.volumes, told=self.told, now=lambda: self.now)
             deciding = asyncio.create_task(self.driver.run())
             try:
                 self.driver.wake()
@@ -151,6 +152,10 @@ class Cluster:
     def pass_time(self, seconds):
         self.now += seconds
         self.driver.wake()
+
+    def submit(self, leaving):
+        """As the evictor."""
+        self.asked_to_leave += leaving
 
     def told(self, plan, snapshot, seconds):
         self.plans.append((plan, snapshot))
@@ -354,6 +359,34 @@ def test_a_place_that_cannot_be_taken_is_not_held_for_long_once_the_volume_is_th
         await c.until(lambda: [h.until_s - c.now for h in c.plans[-1][1].holds] == [60.0])
         c.pass_time(61.0)
         await c.until(lambda: not c.plans[-1][1].holds)
+
+    c.tell(story)
+
+
+def test_a_gang_that_waits_for_the_volumes_of_its_rest_keeps_what_it_has():
+    """A pod of it was made again, and its volume takes longer than a gang may be partly bound for other reasons."""
+    first, again = gang("w0", "w1")
+    first["spec"]["nodeName"], first["status"]["phase"] = "n1", "Running"
+    first["metadata"]["annotations"]["berth.dev/decision"] = '{"n1":["w0"],"n2":["w1"]}'
+    for each in (first, again):
+        owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "r", "uid": "r", "controller": True}
+        each["metadata"]["ownerReferences"] = [owner]
+    claims = (claim("c-w0", "s", volume="pv-0"), claim("c-w1", "s"))
+    c = Cluster(*NODES, MADE, volume("pv-0", "s", of="c-w0"), *claims, first, again)
+    c.provision = lambda name, on: None
+
+    async def story():
+        await c.until(lambda: any(cause.reason is Reason.WaitingForVolume for cause in c.waiting.values()))
+        assert c.world.promises.unfinished
+        c.pass_time(30.0)
+        before = len(c.plans)
+        await c.until(lambda: len(c.plans) > before)
+        before = len(c.plans)
+        await asyncio.sleep(0.2)
+        assert len(c.plans) <= before + 1, "nothing changes, and nothing is decided"
+        assert c.asked_to_leave == []
+        c.make_volume("c-w1", "n2")
+        await c.until(lambda: c.bound == {"w1": "n2"})
 
     c.tell(story)
 
