@@ -77,13 +77,30 @@ def later(snapshot: Snapshot, draw: random.Random, step: int) -> Snapshot:
     return replace(snapshot, allocations=tuple(stay))
 
 
-def case(name: str, start: Snapshot, options: argparse.Namespace, policy: Policy) -> None:
+def cordoned(snapshot: Snapshot, step: int) -> Snapshot:
+    """One node is cordoned, or put back into service."""
+    nodes = list(snapshot.nodes)
+    nodes[step // 2] = replace(nodes[step // 2], cordoned=step % 2 == 0)
+    return replace(snapshot, nodes=tuple(nodes))
+
+
+def of_a_new_class(snapshot: Snapshot, step: int) -> Snapshot:
+    """The pod that waits asks for something that nobody has asked for before."""
+    new = PodClass(resources({"cpu": 4_001 + step, "memory": 32 * 2**30, "nvidia.com/gpu": 1}))
+    return replace(snapshot, workloads=(Workload("one", (PodSet("pod", new),), namespace="new"),))
+
+
+Change = Callable[[Snapshot, int], Snapshot]
+
+
+def case(name: str, start: Snapshot, options: argparse.Namespace, policy: Policy, also: Change | None = None) -> None:
     tables, draw = Tables(), random.Random(11)
     snapshot, cpu, steps = start, [], []
     cycle(snapshot, policy, tables)
     profile = cProfile.Profile() if options.profile == name else None
     for round_ in range(options.rounds + 3):
         snapshot = later(snapshot, draw, round_)
+        snapshot = also(snapshot, round_) if also else snapshot
         if profile and round_ >= 3:
             profile.enable()
         started = time.process_time()
@@ -95,7 +112,7 @@ def case(name: str, start: Snapshot, options: argparse.Namespace, policy: Policy
             cpu.append(spent)
             steps.append(plan.seconds)
     told = ", ".join(f"{step} {1000 * statistics.median(s[step] for s in steps):.1f}" for step in steps[0])
-    print(f"{name:<52} {statistics.median(cpu):>7.1f} ms, worst {max(cpu):>7.1f}   ({told})")
+    print(f"{name:<86} {statistics.median(cpu):>7.1f} ms, worst {max(cpu):>7.1f}   ({told})")
     if profile:
         pstats.Stats(profile).sort_stats("tottime").print_stats(28)
 
@@ -113,18 +130,20 @@ def main() -> None:
     crowd = tuple(
         Workload(f"w{i}", (PodSet("pod", EIGHT),), namespace=f"team-{i % 50}", created_s=NOW_S - i) for i in range(200)
     )
-    cases: list[tuple[str, Callable[[Snapshot], Snapshot]]] = [
-        ("nothing waits", lambda s: s),
-        ("one pod", lambda s: replace(s, workloads=one)),
-        ("a gang of 1,001 that does not fit now", lambda s: replace(s, workloads=huge)),
-        ("a gang of 6,001 that never fits", lambda s: replace(s, workloads=never)),
-        ("one pod and 200 that wait", lambda s: replace(s, workloads=(*crowd, *one))),
+    cases: list[tuple[str, tuple[Workload, ...], Change | None]] = [
+        ("nothing waits", (), None),
+        ("one pod", one, None),
+        ("one pod of a class that is new", one, of_a_new_class),
+        ("one pod, and a node cordoned or put back", one, cordoned),
+        ("a gang of 1,001 that does not fit in a block", huge, None),
+        ("a gang of 6,001 that never fits", never, None),
+        ("one pod and 200 that wait", (*crowd, *one), None),
     ]
     for with_rules in (False, True):
         start = busy(options.nodes, options.pods, with_rules)
-        rules = "; some pods have ports and anti-affinity" if with_rules else ""
-        for name, waits in cases:
-            case(name + rules, waits(start), options, Policy())
+        rules = "; pods with ports and anti-affinity" if with_rules else ""
+        for name, waits, also in cases:
+            case(name + rules, replace(start, workloads=waits), options, Policy(), also)
 
 
 if __name__ == "__main__":

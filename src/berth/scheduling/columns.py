@@ -7,7 +7,7 @@ their resource (berth.model.resources); a device is 1000 milli.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,6 +76,54 @@ class Columns:
         except ValueError:
             return -1
 
+    def changed_nodes(self, nodes: tuple[Node, ...]) -> I64 | None:
+        """Positions of nodes that are not what they were; None where the columns have to be made anew.
+
+        That is where nodes came, went or changed places, where many changed, or where one changed what columns are
+        laid out by: its resources, its number of devices, its place in the topology.
+        """
+        if len(nodes) != len(self.nodes):
+            return None
+        changed = [n for n, (old, new) in enumerate(zip(self.nodes, nodes, strict=True)) if old is not new]
+        if len(changed) > max(len(nodes) // 8, 1):
+            return None
+        for n in changed:
+            old, new = self.nodes[n], nodes[n]
+            if (old.name, old.device_resource, len(old.devices)) != (new.name, new.device_resource, len(new.devices)):
+                return None
+            if [name for name, _ in old.allocatable] != [name for name, _ in new.allocatable]:
+                return None
+            if any(old.labels.get(level.label) != new.labels.get(level.label) for level in self.topology.levels):
+                return None
+        return np.array(changed, np.int64)
+
+    def replace_nodes(self, nodes: tuple[Node, ...], changed: I64) -> None:
+        """Take in nodes that are not what they were. Their amounts are counted by `refill`."""
+        self.nodes = nodes
+        class_index = {c.name: i for i, c in enumerate(self.gpu_classes)}
+        guarded = set(self.guarded)
+        for n in changed.tolist():
+            self.gpu_class[n] = class_index.get(nodes[n].gpu_class, -1)
+            guarded.discard(n)
+            if is_guarded(nodes[n]):
+                guarded.add(n)
+        self.guarded = tuple(sorted(guarded))
+        self._labels.clear()
+        self._dynamic.clear()
+
+    def part(self, nodes: I64) -> Columns:
+        """The columns of some nodes alone."""
+        place = {int(n): i for i, n in enumerate(nodes)}
+        some = tuple(self.nodes[n] for n in nodes)
+        return replace(
+            self, nodes=some, index={n.name: i for i, n in enumerate(some)},
+            free=self.free[nodes], empty=self.empty[nodes], device_free=self.device_free[nodes],
+            island=self.island[nodes], pool=self.pool[nodes], there=self.there[nodes], broken=self.broken[nodes],
+            gpu_class=self.gpu_class[nodes], domain=self.domain[:, nodes],
+            guarded=tuple(place[n] for n in self.guarded if n in place),
+            masks=[self.masks[n] for n in nodes], _labels={}, _dynamic={},
+        )  # fmt: skip
+
     def mended_devices(self, device_free: I32) -> I32:
         """(N, G) `device_free` with every device that is there fit."""
         mended: I32 = np.where(self.there & (device_free < 0), WHOLE, device_free).astype(np.int32)
@@ -125,9 +173,7 @@ def columns_of(snapshot: Snapshot, pod_classes: Iterable[PodClass] = ()) -> Colu
         gpu_class=np.array([class_index.get(n.gpu_class, -1) for n in nodes], np.int32).reshape(len(nodes)),
         domain=domain,
         domain_names=domain_names,
-        guarded=tuple(
-            i for i, n in enumerate(nodes) if n.taints or n.cordoned or not n.ready or n.health == Health.Unfit
-        ),
+        guarded=tuple(i for i, n in enumerate(nodes) if is_guarded(n)),
         offered=tuple(name for name in names if is_offered(name)),
     )
     held_on, columns.lost = by_node(snapshot.allocations, columns.index)
@@ -135,6 +181,11 @@ def columns_of(snapshot: Snapshot, pod_classes: Iterable[PodClass] = ()) -> Colu
     for n in range(len(nodes)):
         refill(columns, n, held_on.get(n, ()))
     return columns
+
+
+def is_guarded(node: Node) -> bool:
+    """Some pods are kept off the node, whatever they ask for."""
+    return bool(node.taints) or node.cordoned or not node.ready or node.health == Health.Unfit
 
 
 def by_node(

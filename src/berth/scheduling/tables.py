@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from berth.model.cluster import Allocation, Node
+from berth.model.cluster import Allocation
 from berth.model.demand import Demand
 from berth.model.snapshot import Snapshot
 from berth.model.workload import WHOLE, PodClass, Workload
@@ -57,7 +57,7 @@ class Tables:
         self._held_on: dict[int, list[Allocation]] = {}
         self._moved = 0
         self.alike: I32 = np.zeros(0, np.int32)
-        self._nodes: tuple[Node, ...] = ()
+        self._replaced: set[int] = set()  # nodes that are not what they were and have not been counted again
         self.layouts: dict[Hashable, Any] = {}  # what prices look at, as long as the nodes stay what they are
         self.warm_prices: dict[Hashable, tuple[F64, F64]] = {}
 
@@ -73,7 +73,7 @@ class Tables:
             or columns.topology != snapshot.topology
             or columns.gpu_classes != snapshot.gpu_classes
             or not named <= set(columns.resources)
-            or columns.nodes != snapshot.nodes
+            or not self._take_nodes(columns, snapshot)
         )
         if columns is None or fresh:
             columns = self.columns = columns_of(snapshot, pod_classes)
@@ -87,9 +87,20 @@ class Tables:
         self._add([c for c in dict.fromkeys(unknown) if c not in self.rows])
         for pod_class in unknown:
             self.row(pod_class)
-        if not len(self.alike) or self._moved > columns.size // 2:
+        if (not len(self.alike) and columns.size) or self._moved > columns.size // 2:
             self._group()
         return columns
+
+    def _take_nodes(self, columns: Columns, snapshot: Snapshot) -> bool:
+        """Take in nodes that have changed, if they are few and still what they were in size and place."""
+        if columns.nodes is snapshot.nodes or columns.nodes == snapshot.nodes:
+            return True
+        changed = columns.changed_nodes(snapshot.nodes)
+        if changed is None:
+            return False
+        columns.replace_nodes(snapshot.nodes, changed)
+        self._replaced.update(changed.tolist())
+        return True
 
     def meet(self, snapshot: Snapshot) -> Crowd:
         """Take in the pods of a snapshot that the tables are to be brought up to."""
@@ -107,6 +118,17 @@ class Tables:
         if len(self.alike):
             self.alike[nodes] = len(self.alike) + nodes
             self._moved += len(nodes)
+
+    def _tell_apart(self, static: U8, preference: I16) -> None:
+        """Nodes that were alike may differ for new classes."""
+        if not len(self.alike):
+            return
+        for blocks, wishes in zip(static, preference, strict=True):
+            if (blocks != blocks[0]).any() or (wishes != wishes[0]).any():
+                # The leaders of groups are distinct nodes, and so are the groups.
+                key = (self.alike.astype(np.int64) << 24) + (blocks.astype(np.int64) << 16) + wishes.astype(np.uint16)
+                _, leader, group = np.unique(key, return_index=True, return_inverse=True)
+                self.alike = leader[group].astype(np.int32)
 
     def _group(self) -> None:
         """alike (N,): the same number for nodes that are equal in everything that a decision looks at."""
@@ -199,6 +221,8 @@ class Tables:
         lost = np.flatnonzero(self.crowd.node < 0).tolist()
         if lost or columns.lost:
             _, columns.lost = by_node((self.crowd.allocations[p] for p in lost), columns.index)
+        if self._replaced:
+            nodes = np.union1d(nodes, list(self._replaced)).astype(np.int64)
         if not len(nodes):
             return
         self._roll.recount(nodes)
@@ -207,9 +231,12 @@ class Tables:
         for n in nodes.tolist():
             before = columns.empty[n].copy()
             refill(columns, n, held_on[n])
-            refused_again |= bool((before != columns.empty[n]).any())
+            refused_again |= bool((before != columns.empty[n]).any()) and n not in self._replaced
         if refused_again:
             self._refuse_again(columns)
+        if self._replaced:
+            self._refuse_on(columns, np.array(sorted(self._replaced), np.int64))
+        self._replaced.clear()
         self.refresh(nodes)
         self.apart(nodes)
 
@@ -220,6 +247,17 @@ class Tables:
         self.fits_empty.clear()
         for pod_class, row in self.rows.items():
             self.static[row] = blocks_of(pod_class, columns)
+
+    def _refuse_on(self, columns: Columns, nodes: I64) -> None:
+        """Some nodes are not what they were: what keeps pods off them by itself may differ."""
+        self._when_empty.clear()
+        self.layouts.clear()
+        self.fits_empty.clear()
+        part = columns.part(nodes)
+        for pod_class, row in self.rows.items():
+            self.static[row, nodes] = blocks_of(pod_class, part)
+            if pod_class.preferred_nodes:
+                self.preference[row, nodes] = preference_of(pod_class, part)
 
     def _add(self, pod_classes: Sequence[PodClass]) -> None:
         if not pod_classes:
@@ -241,7 +279,7 @@ class Tables:
         self.ask = np.concatenate([self.ask, ask])
         self.static = np.concatenate([self.static, static])
         self.preference = np.concatenate([self.preference, preference])
-        self.alike = np.zeros(0, np.int32)  # nodes that were alike may differ for a new class
+        self._tell_apart(static, preference)
         grown = (len(pod_classes), size)
         self.copies = np.concatenate([self.copies, np.zeros(grown, np.int32)])
         self.block = np.concatenate([self.block, np.zeros(grown, np.uint8)])
