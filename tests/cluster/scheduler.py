@@ -19,10 +19,10 @@ from devcluster.process import Process, Usage
 from programs import install_kinds
 
 # A Lease that is over soon: a test does not wait fifteen seconds for each new leader.
-LEASE_S, RENEW_S, RETRY_S = 3.0, 2.0, 0.4
+LEASE_S, RENEW_S, RETRY_S = 2.0, 1.2, 0.3
 # From the death of a leader to the first decision of the next one: the Lease, the time in which what was sent may
-# still arrive, lists; and half as much again for a machine that has other things to do.
-TAKEOVER_S = 1.5 * (LEASE_S + RETRY_S + 2.0)
+# still arrive, lists; twice that for a machine that has other things to do.
+TAKEOVER_S = 2.0 * (LEASE_S + RETRY_S + 2.0)
 _SAMPLE = re.compile(r"^(?P<name>[a-zA-Z_:][\w:]*)(?:\{(?P<labels>.*)\})? (?P<value>\S+)$")
 
 Line = dict[str, Any]

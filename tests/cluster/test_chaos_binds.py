@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from devcluster import Admin, Cluster, Refused, gpu_pod
-from gangs import FORMS, JOB, KEYED, UPSTREAM, bound
+from gangs import JOB, KEYED, UPSTREAM, bound
 from proxy import BINDS, Proxy
 from stage import SetStage, Stage
 
@@ -55,15 +55,15 @@ def lose_devices(admin: Admin, node: str) -> None:
     admin.patch(f"/api/v1/nodes/{node}/status", {"status": {"allocatable": {"nvidia.com/gpu": "0"}}})
 
 
-@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize(
-    "dies",
+    ("dies", "form"),
     [
-        delete,
-        cordon,
-        fall_silent,
+        (delete, JOB),
+        (cordon, UPSTREAM),
+        (fall_silent, KEYED),
         pytest.param(
             lose_devices,
+            UPSTREAM,
             marks=pytest.mark.xfail(strict=True, reason="what a node offers is not looked at again before a bind"),
         ),
     ],
@@ -262,7 +262,7 @@ def test_a_bind_that_is_refused_for_good_is_left_alone_for_a_while_and_told(
     stage.until(lambda: stage.verdict("denied") is None, 10, "what was said is taken back")
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", [UPSTREAM, JOB])
 def test_a_gang_of_which_one_bind_fails_is_completed_on_another_node(
     set_stage: SetStage, deny_binds: Callable[[str], Callable[[], None]], form: str
 ) -> None:
