@@ -21,6 +21,7 @@ class Stage:
 
     cluster: Cluster
     namespace: str
+    nodes: list[str]
     kubelet: FakeKubelet
     watcher: InvariantWatcher
     run: Callable[..., Replica]
@@ -123,9 +124,9 @@ def set_stage(
         own: Sequence[str] = ("berth",), limits: Sequence[Limit] = (), kubelet: dict[str, Any] | None = None,
         node: dict[str, Any] | None = None,
     ) -> Stage:  # fmt: skip
-        make_nodes(nodes, profile, **(node or {}))
+        made = make_nodes(nodes, profile, **(node or {}))
         watcher = watch_invariants(gang_of=gangs.gang_of, partial_s=partial_s, foreign=foreign, own=own, limits=limits)
-        return Stage(cluster, namespace, run_kubelet(**(kubelet or {})), watcher, run_scheduler)
+        return Stage(cluster, namespace, made, run_kubelet(**(kubelet or {})), watcher, run_scheduler)
 
     return make
 

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import pytest
-from devcluster import Cluster, InvariantWatcher
-from gangs import FORMS, KEYED, Gang, remove
+from devcluster import Cluster, InvariantWatcher, gpu_pod
+from gangs import FORMS, KEYED, UPSTREAM, Gang, remove
 from scheduler import TAKEOVER_S, holder
 from stage import SetStage, Stage
 
@@ -114,6 +114,22 @@ def test_a_killed_leader_that_is_alone_goes_on_where_it_was(set_stage: SetStage,
     for _ in range(KILLS // 2):
         one_round(dice, stage, record, replica.kill, lambda: replica.start() and None)
     print(record.told(stage.watcher, "The only replica is started again"))
+
+
+def test_the_rest_of_a_gang_goes_elsewhere_when_its_place_was_taken_while_nobody_led(set_stage: SetStage) -> None:
+    """The leader dies after the first bind; another scheduler fills one of the nodes that it had decided on."""
+    stage = set_stage(5, foreign=True, partial_s=TAKEOVER_S + START_S)
+    replica = stage.run("a", values=SLOWLY)
+    gang = stage.gang(UPSTREAM, "train", 4, 8)
+    stage.create(gang)
+    stage.wait_binds(1)
+    replica.kill()
+    taken = next(node for node in stage.nodes if node not in stage.nodes_of("train"))
+    stage.admin.create(gpu_pod("foreign", stage.namespace, 8, scheduler="another"))
+    stage.admin.bind(stage.namespace, "foreign", taken)
+    replica.start()
+    stage.wait_whole(gang, timeout_s=3 * TAKEOVER_S)
+    assert set(stage.nodes_of("train")) == set(stage.nodes) - {taken}
 
 
 # ---- while room is made

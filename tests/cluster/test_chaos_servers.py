@@ -175,6 +175,17 @@ def test_a_new_leader_whose_lists_break_off_does_not_decide_on_a_part(stage: Sta
         stage.wait_whole(*load, timeout_s=40)
 
 
+def test_who_cannot_be_told_is_placed_all_the_same(stage: Stage, proxy: Proxy) -> None:
+    """Verdicts, events and conditions hang; binds do not wait for them."""
+    stage.run(kubeconfig=proxy.kubeconfig())
+    with proxy.hold("/verdicts|/events|/status"):
+        stage.create(*(stage.gang(UPSTREAM, f"waits-{number}", 20, 8) for number in range(3)))
+        time.sleep(2)
+        gangs = stage.mixed("placed")
+        stage.create(*gangs)
+        stage.wait_whole(*gangs, timeout_s=5)
+
+
 def test_everything_at_once(stage: Stage, proxy: Proxy) -> None:
     """Delays, lost answers, refusals and cuts, of any request, for eight seconds."""
     dice = random.Random(11)

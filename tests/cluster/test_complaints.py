@@ -364,6 +364,26 @@ def test_a_node_that_blinks_keeps_what_it_holds(set_stage: SetStage) -> None:
     assert before.items() <= {p["metadata"]["name"]: p["spec"].get("nodeName") for p in stage.pods()}.items()
 
 
+@pytest.mark.xfail(strict=True, reason="a refusal counts against the node alone, whoever was refused")
+def test_a_pod_that_no_kubelet_admits_takes_no_node_away_from_others(set_stage: SetStage) -> None:
+    """[36, live] It is made again each time it is refused, anywhere; whoever else comes is placed at once."""
+
+    def refuse(pod: dict[str, Any]) -> tuple[str, str] | None:
+        is_bad = pod["metadata"]["name"].startswith("bad")
+        return ("TopologyAffinityError", "Resources cannot be allocated with Topology locality") if is_bad else None
+
+    stage = set_stage(3, kubelet={"refuse": refuse})
+    stage.run()
+    stage.create(stage.replicas("bad", 1, 2))
+    stage.until(lambda: len(stage.kubelet.rejections) >= 3, 15, "each node has refused it")
+    for number in range(4):
+        good = stage.single(f"good-{number}", 4)
+        stage.create(good)
+        stage.wait_whole(good, timeout_s=2)
+        time.sleep(2)
+    assert len(stage.kubelet.rejections) < 20, "it is not tried in a loop"
+
+
 def test_a_pod_that_came_second_is_placed_again(set_stage: SetStage, proxy: Proxy) -> None:
     """[37] Another scheduler took the CPUs between decision and bind: OutOfcpu, and the next one goes elsewhere."""
     stage = set_stage(1, foreign=True)
