@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
-from devcluster import Admin
+from devcluster import Admin, Refused
 
 ROOT = Path(__file__).parents[2]
 CRDS = [yaml.safe_load(file.read_text()) for file in sorted((ROOT / "deploy" / "crds").glob("berth.dev_*.yaml"))]
@@ -42,7 +42,10 @@ def served(admin: Admin) -> set[str]:
     """Resources of berth.dev."""
     if not any(group["name"] == "berth.dev" for group in admin.get("/apis")["groups"]):
         return set()
-    return {resource["name"] for resource in admin.get("/apis/berth.dev/v1alpha1")["resources"]}
+    try:
+        return {resource["name"] for resource in admin.get("/apis/berth.dev/v1alpha1")["resources"]}
+    except Refused:  # the group is told of a moment before its version is served
+        return set()
 
 
 class Ran(NamedTuple):
