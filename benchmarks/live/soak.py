@@ -16,7 +16,7 @@ from benchmarks.live.things import gang, pod
 GANG = 5  # pods
 RUNS_S = 5.0
 SAMPLE_S = 5.0
-WARM = 0.3  # part of the time after which memory is to be flat
+WARM = 0.5  # part of the time after which memory is to be flat
 
 
 def soak(seconds: float, pods_per_s: float = 50.0) -> Scenario:
@@ -74,7 +74,7 @@ def soak(seconds: float, pods_per_s: float = 50.0) -> Scenario:
                 samples.append((round(now - began), bench.resident_mib))
                 next_sample += SAMPLE_S
             await asyncio.sleep(max(0.0, began + number * GANG / pods_per_s - time.time()))
-        drained = await bench.until(lambda: not tasks, 60)
+        drained = await bench.until(lambda: not tasks, 180)
         settled = [mib for at, mib in samples if at >= WARM * seconds]
         third = max(1, len(settled) // 3)
         before, after = sum(settled[:third]) / third, sum(settled[-third:]) / third
