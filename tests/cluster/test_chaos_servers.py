@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import random
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
 
 import pytest
+from devcluster import gpu_pod
 from devcluster.options import API_SERVER, ETCD
-from gangs import UPSTREAM, Gang
+from gangs import JOB, UPSTREAM, Gang
 from proxy import BINDS, Proxy
 from stage import SetStage, Stage
 
@@ -121,6 +123,44 @@ def test_a_watch_that_falls_silent_books_nothing_twice(stage: Stage, proxy: Prox
         stage.create(*second)
         time.sleep(2)
     stage.wait_whole(*first, *second, timeout_s=30)
+
+
+TAKEN_FOR_SINGLES = pytest.mark.xfail(strict=True, reason="pods whose Job has not been seen are bound one by one")
+
+
+@pytest.mark.parametrize(
+    ("form", "owners"), [pytest.param(JOB, "/jobs", marks=TAKEN_FOR_SINGLES), (UPSTREAM, "/podgroups")]
+)
+def test_pods_whose_owner_has_not_been_heard_of_yet_are_not_taken_for_singles(
+    set_stage: SetStage, proxy: Proxy, form: str, owners: str
+) -> None:
+    """Each kind has a watch of its own, and one may be late: a pod says whose it is before the owner is seen."""
+    stage = set_stage(1)
+    stage.run(kubeconfig=proxy.kubeconfig())
+    gang = stage.gang(form, "pair", 2, 8)
+    with proxy.silence(owners):
+        stage.create(gang)
+        stage.until(lambda: len(stage.pods()) == 2, 10, "both pods are there")
+        stage.stays(lambda: not stage.nodes_of(), 1.5, "no half of the gang is bound")
+    stage.wait_verdict("pair", "LargerThanCluster")
+
+
+@pytest.mark.xfail(strict=True, reason="what a namespace that ends refuses is taken for a missing right")
+def test_a_namespace_that_is_deleted_in_a_burst_silences_nobody_else(
+    stage: Stage, new_namespace: Callable[..., str]
+) -> None:
+    """Nothing can be created in it any more; what is said elsewhere goes on to be said."""
+    stage.run()
+    doomed = new_namespace("doomed")
+    stage.admin.create_all(gpu_pod(f"waits-{number}", doomed, 16) for number in range(60))
+    stage.admin.delete(f"/api/v1/namespaces/{doomed}")
+    waits = [stage.single(f"waits-{number}", 16) for number in range(3)]
+    stage.create(*waits)
+    for each in waits:
+        stage.wait_verdict(each.name, "LargerThanNode", timeout_s=5)
+    fits = stage.mixed("fits")
+    stage.create(*fits)
+    stage.wait_whole(*fits)
 
 
 def test_a_slow_api(stage: Stage, proxy: Proxy) -> None:
