@@ -89,10 +89,13 @@ class Stage:
             assert claim(), f"no longer: {what}"
             time.sleep(0.1)
 
+    def verdicts(self) -> list[Object]:
+        """What is said of those that wait."""
+        return self.admin.items(f"/apis/berth.dev/v1alpha1/namespaces/{self.namespace}/verdicts")
+
     def verdict(self, name: str) -> Object | None:
         """What is said of the waiting workload of that name."""
-        found = self.admin.items(f"/apis/berth.dev/v1alpha1/namespaces/{self.namespace}/verdicts")
-        return next((each for each in found if each["workload"]["name"] == name), None)
+        return next((each for each in self.verdicts() if each["workload"]["name"] == name), None)
 
     def wait_verdict(self, name: str, reason: str, timeout_s: float = 15.0) -> Object:
         """Until it says this reason."""

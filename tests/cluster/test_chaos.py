@@ -85,6 +85,7 @@ def one_round(
     pods = sum(each.size for each in load)
     record.pods += pods
     assert len(stage.pods()) == pods
+    stage.until(lambda: not stage.verdicts(), 10, "nobody is said to wait any more")
     remove(stage.admin, stage.namespace)
 
 

@@ -183,6 +183,21 @@ def test_a_gang_that_lost_a_pod_during_its_binds_is_completed_with_the_next_of_t
         stage.wait_whole(gang)
 
 
+@pytest.mark.xfail(strict=True, reason="a decision on so many pods is longer than the annotations of a pod may be")
+def test_a_gang_of_very_many_pods_runs_whole(set_stage: SetStage) -> None:
+    """What is written of the decision on one of them must leave it a pod that can be changed: by its kubelet, say.
+
+    Names are long here, so that a thousand pods do for five thousand.
+    """
+    stage = set_stage(12, partial_s=15)
+    stage.run()
+    count, name = 1150, "p" * 230
+    keys: dict[str, Any] = {"labels": {"berth.dev/gang": "many"}, "annotations": {"berth.dev/min-count": str(count)}}
+    stage.admin.create_all(gpu_pod(f"{name}-{number}", stage.namespace, 0, **keys) for number in range(count))
+    stage.until(lambda: len(bound(stage.pods())) == count, 30, "all are bound")
+    stage.until(lambda: all(p["status"]["phase"] == "Running" for p in stage.pods()), 10, "all run")
+
+
 # ---- binds that are refused
 
 

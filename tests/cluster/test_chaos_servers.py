@@ -12,6 +12,7 @@ from devcluster import gpu_pod
 from devcluster.options import API_SERVER, ETCD
 from gangs import JOB, UPSTREAM, Gang
 from proxy import BINDS, Proxy
+from scheduler import RENEW_S
 from stage import SetStage, Stage
 
 BURST = 32  # pods of Stage.mixed
@@ -77,6 +78,19 @@ def _all_told(stage: Stage) -> bool:
 
 
 # ---- the way to them
+
+
+@pytest.mark.xfail(strict=True, reason="who leads again in the same term is not told to go on")
+def test_a_leader_that_could_not_renew_for_a_moment_goes_on_by_itself(stage: Stage, proxy: Proxy) -> None:
+    """Its Lease is its own still, nobody else has led; what it left unsent is sent, without anything new to wake it."""
+    stage.run(kubeconfig=proxy.kubeconfig(), values={"clients.inFlight": 1})
+    gang = stage.gang(UPSTREAM, "train", 12, 2)
+    with proxy.delay(0.25, BINDS):
+        stage.create(gang)
+        stage.wait_binds(2)
+        with proxy.answer(503, "/leases/"):
+            time.sleep(RENEW_S + 0.4)
+        stage.wait_whole(gang, timeout_s=10)
 
 
 def test_connections_that_are_cut_again_and_again(stage: Stage, proxy: Proxy) -> None:

@@ -242,6 +242,21 @@ def test_who_is_evicted_gives_way_once(set_stage: SetStage, high: str) -> None:
     stage.stays(lambda: {pod["metadata"]["uid"] for pod in stage.pods()} == there, 4, "nobody else leaves")
 
 
+def test_two_that_make_room_at_once_do_not_take_the_same_place(set_stage: SetStage, high: str) -> None:
+    """[13, 14, live] Two gangs above six nodes full of others: four of those leave, and each gang is whole."""
+    stage = set_stage(6, kubelet={"stop_s": 0.5})
+    stage.run()
+    low = stage.replicas("low", 6, 8)
+    stage.create(low)
+    stage.wait_whole(low)
+    there = {pod["metadata"]["uid"] for pod in stage.pods("low")}
+    gangs = [stage.gang(form, f"urgent-{form}", 2, 8, priority_class=high) for form in (UPSTREAM, JOB)]
+    stage.create(*gangs)
+    stage.wait_whole(*gangs, timeout_s=15)
+    time.sleep(2)
+    assert len(there & {pod["metadata"]["uid"] for pod in stage.pods("low")}) == 2
+
+
 def test_a_daemon_is_not_asked_to_leave(set_stage: SetStage, high: str) -> None:
     """[19] It would come back to the same node; who can run elsewhere leaves."""
     stage = set_stage(2)
