@@ -159,7 +159,6 @@ def test_pods_whose_owner_has_not_been_heard_of_yet_are_not_taken_for_singles(
     stage.wait_verdict("pair", "LargerThanCluster")
 
 
-@pytest.mark.xfail(strict=True, reason="what a namespace that ends refuses is taken for a missing right")
 def test_a_namespace_that_is_deleted_in_a_burst_silences_nobody_else(
     stage: Stage, new_namespace: Callable[..., str]
 ) -> None:

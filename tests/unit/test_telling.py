@@ -8,6 +8,7 @@ import pytest
 from telling_api import Cluster, refused, run, served, workload
 
 from berth.actions.binding import Result
+from berth.kube.errors import ApiError, StatusCause
 from berth.model.reasons import Reason
 
 VERDICT_PATH = "/apis/berth.dev/v1alpha1/namespaces/team-a/verdicts"
@@ -578,5 +579,31 @@ def test_what_is_pending_is_written_before_the_end() -> None:
         c.plan([(gang, refused(gang, Reason.QuotaExceeded))])
         await asyncio.sleep(5)
         assert c.api.take() == {}
+
+    run(story())
+
+
+def test_a_namespace_that_ends_closes_no_lane() -> None:
+    """It answers 403, too, and says nothing about our rights."""
+
+    def refuse(verb: str, path: str) -> None:
+        if (verb, path) == ("POST", VERDICT_PATH):
+            said = "unable to create new content in namespace team-a because it is being terminated"
+            raise ApiError(403, "Forbidden", said, causes=(StatusCause("NamespaceTerminating"),))
+
+    async def story() -> None:
+        c = Cluster()
+        doomed = [workload(f"doomed-{number}", 1) for number in range(40)]
+        for each in doomed:
+            c.create(each)
+        c.api.refuse = refuse
+        c.plan([(each, refused(each)) for each in doomed])
+        await asyncio.sleep(1)
+        c.api.refuse = lambda verb, path: None
+        other = workload("other", 2)
+        c.create(other)
+        c.plan([(other, refused(other))])
+        await asyncio.sleep(1)
+        assert c.verdict("podgroup-other") is not None
 
     run(story())

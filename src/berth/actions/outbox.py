@@ -278,7 +278,7 @@ class Outbox:
         first, longest = _BUSY_S if is_passing else _REFUSED_S
         pause = max(min(first * 2 ** min(tries - 1, 16), longest), error.retry_after_s or 0.0)
         log.info("a write was refused", extra={"lane": lane.name, "item": str(item), "said": error.sentence})
-        lane.forbidden = lane.forbidden + 1 if error.is_forbidden or error.is_unauthorized else 0
+        lane.forbidden = lane.forbidden + 1 if error.is_no_right or error.is_unauthorized else 0
         if lane.forbidden >= _FORBIDDEN:
             log.warning("no right to write", extra={"lane": lane.name, "said": error.message})
             lane.forbidden, lane.closed_until = 0, now + _REFUSED_S[0]

@@ -101,6 +101,14 @@ class ApiError(Exception):
         return self.status == FORBIDDEN
 
     @property
+    def is_no_right(self) -> bool:
+        """The authorizer said no, whatever the object. A quota, a policy or a namespace that ends answer 403, too.
+
+        It words it `User "x" cannot patch resource ...`: k8s.io/apiserver, responsewriters.ForbiddenMessage.
+        """
+        return self.status == FORBIDDEN and "cannot" in self.message
+
+    @property
     def is_unauthorized(self) -> bool:
         return self.status == UNAUTHORIZED
 
