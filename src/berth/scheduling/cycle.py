@@ -17,6 +17,7 @@ from berth.scheduling.plan import Plan
 from berth.scheduling.policy import Policy
 from berth.scheduling.round import Round
 from berth.scheduling.tables import Tables
+from berth.scheduling.verdicts import verdicts
 
 Mask = NDArray[np.bool_]
 
@@ -31,7 +32,7 @@ def cycle(snapshot: Snapshot, policy: Policy | None = None, cache: Tables | None
     4 make room  for those with priority over pods that run: the cheapest (making_room.py, preemption.py)
                leave, and the room is held for whom they left; holds      (holds.py)
                of earlier cycles are kept throughout
-    5 explain  a verdict for each that waits                              (explain.py)
+    5 explain  a verdict for each that waits                              (verdicts.py, explain.py)
     """
     clock = _Clock()
     now = Round.of(snapshot, policy or Policy(), cache or Tables())
@@ -50,9 +51,9 @@ def cycle(snapshot: Snapshot, policy: Policy | None = None, cache: Tables | None
     make_room(now)
     clock.tick("make room")
 
-    verdicts = now.verdicts()
+    said = verdicts(now)
     clock.tick("explain")
-    return now.plan(verdicts, clock.seconds)
+    return now.plan(said, clock.seconds)
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,24 +12,47 @@ from berth.model.workload import PodSet, Workload
 from berth.scheduling.clearing import NEVER
 from berth.scheduling.draft import Draft
 from berth.scheduling.offer import Offer
+from berth.scheduling.policy import Policy
+from berth.scheduling.proof import Outcome
 from berth.scheduling.wishes import gpu_milli_of, labelled, level_of, set_wishes, whole_level, whole_wishes
 
 I64 = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
+MOST_DOMAINS = 16  # looked at for one set
+
 
 @dataclass(frozen=True)
 class Region:
-    """Nodes (N,), and what clearing room for all sets there costs at least, if each were alone."""
+    """Nodes (N,), and what clearing room for all sets there costs at least, if each were alone.
+
+    `liked_less` by the workload than another: then what it costs counts as more by a part of so many.
+    """
 
     nodes: Mask
     estimate: int
+    liked_less: int = 0
+
+    @property
+    def counts(self) -> int:
+        return self.estimate + (self.estimate // self.liked_less if self.liked_less else 0)
+
+    def judged(self, outcome: Outcome | None) -> Outcome | None:
+        """The outcome with what it counts as in this region."""
+        if outcome is None or not self.liked_less:
+            return outcome
+        return replace(outcome, counts=outcome.price + outcome.price // self.liked_less)
 
 
 def regions(
-    workload: Workload, offers: Mapping[int, Offer], allowed: Mask, draft: Draft, most: int
-) -> list[Region]:  # fmt: skip
-    """At most so many regions, the cheapest first; of equal ones, one GPU class first, then the narrowest domain."""
+    workload: Workload, offers: Mapping[int, Offer], allowed: Mask, draft: Draft, policy: Policy
+) -> list[Region]:
+    """At most `domains_tried` regions, the cheapest first.
+
+    A gang that need not be in one domain goes where it costs least. Of what costs the same it takes one GPU class
+    first, then the narrowest domain. What mixes classes, or is wider than a level that it prefers, counts as dearer.
+    """
+    most = policy.domains_tried
     levels = len(draft.columns.topology.levels)
     required = whole_level(workload, draft)
     if required == -1:
@@ -42,15 +65,18 @@ def regions(
         return []
     if sum(s.count for s in workload.pod_sets) < 2:
         return [everywhere]
-    # A gang that may go anywhere goes where it costs least; what costs the same and keeps it together is better.
+    near = [level_of(w, draft) for w in whole_wishes(workload)]  # all of them are preferences
+    classes = _by_class(workload, allowed, draft)
     found: list[tuple[int, int, int, Region]] = []
-    for mixed, mask in (*((0, m) for m in _by_class(workload, allowed, draft)), (1, allowed)):
-        for level in range(levels, -1, -1):
-            for best in _cheapest(level, workload, offers, mask, draft, 1):
-                found.append((best.estimate, mixed, levels - level, best))
-        estimate = int(_estimate(workload, offers, np.where(mask, 0, -1), 1)[0])
-        if estimate < NEVER:
-            found.append((estimate, mixed, levels + 1, Region(mask, estimate)))
+    for mixed, mask in (*((0, m) for m in classes), (1, allowed)):
+        wide = Region(mask, int(_estimate(workload, offers, np.where(mask, 0, -1), 1)[0]))
+        by_level = [(level, r) for level in range(levels, -1, -1)
+                    for r in _cheapest(level, workload, offers, mask, draft, 1)]  # fmt: skip
+        for level, region in [*by_level, (-1, wide)]:
+            is_worse = bool(mixed and classes) or any(level < wish for wish in near)
+            liked = replace(region, liked_less=policy.liking if is_worse else 0)
+            if liked.estimate < NEVER:
+                found.append((liked.counts, mixed, levels - level, liked))
     found.sort(key=lambda f: f[:3])
     return [region for _, _, _, region in found][:most]
 
@@ -110,7 +136,7 @@ def set_region(
         return dealt if total < NEVER else None
     best: tuple[int, list[tuple[int, int]]] = (NEVER, [])
     alone = Workload(workload.name, (pod_set,), workload.namespace)
-    for region in _cheapest(max(whole), alone, {0: offer}, scope, draft, draft.columns.size):
+    for region in _cheapest(max(whole), alone, {0: offer}, scope, draft, MOST_DOMAINS):
         if region.estimate >= best[0]:
             break
         best = min(best, offer.dealt(pod_set.count, region.nodes), key=lambda dealt: dealt[0])

@@ -11,26 +11,22 @@ from numpy.typing import NDArray
 
 from berth.model.demand import Demand
 from berth.model.hold import Hold
-from berth.model.reasons import Answer, Cause, Reason, Verdict
+from berth.model.reasons import Cause, Verdict
 from berth.model.snapshot import Snapshot
 from berth.model.workload import Workload
 from berth.scheduling import holds
 from berth.scheduling.admission import open_classes, over_limit
 from berth.scheduling.draft import Draft
-from berth.scheduling.explain import verdict_of
-from berth.scheduling.held import behind, making_room, room_is_held, whose_place_went
+from berth.scheduling.holdings import Allotment, ledger_with
 from berth.scheduling.holds import Kept, holds_of
-from berth.scheduling.limits import refused_by_limits
 from berth.scheduling.losses import Losses
 from berth.scheduling.making_room import Making
 from berth.scheduling.neighbours import Neighbours, Who
 from berth.scheduling.placement import place_gang
 from berth.scheduling.plan import Eviction, Plan
 from berth.scheduling.policy import Policy
-from berth.scheduling.preemption import minimum_of
-from berth.scheduling.quota import Ledger, gpu_milli, ledger_of, milli_of
+from berth.scheduling.quota import Ledger, gpu_milli, milli_of
 from berth.scheduling.seen import demand_seen
-from berth.scheduling.sets import AsListed
 from berth.scheduling.singles import Queues
 from berth.scheduling.tables import Tables, classes_of
 
@@ -88,7 +84,7 @@ class Round:
                 known = alike[id(w.pod_sets)] = (of_sets, milli_of(w))
             rows.append(known[0])
             milli[i] = known[1]
-        ledger = _ledger(snapshot, tables)
+        ledger = ledger_with(snapshot, tables)
         queue = np.fromiter((ledger.queue_of(w.queue, w.namespace) for w in workloads), np.int32, len(workloads))
         demand_rows, shares = _demand(demand, policy, tables, rows)
         losses = Losses.of(demand_rows, shares, policy, bool(snapshot.demand.classes))
@@ -248,7 +244,7 @@ class Round:
             # No class may take all of the gang: deal its pods to classes one by one.
             draft.drop()
             everywhere = np.ones(draft.columns.size, bool)
-            room = _Growth.of(self, w, closed, after_minimum=False)
+            room = self._allotment(w, closed, after_minimum=False)
             tried = place_gang(workload, self.rows[w], draft, everywhere, self.losses, room, bounds_minimum=True)
         if not tried.placed:
             draft.drop()
@@ -281,62 +277,6 @@ class Round:
             if gpu_milli(pod_set.pod_class.requests, pod_set.pod_class.gpu_milli):
                 classes[columns.gpu_class[self.draft.tables.static[row] == 0]] = True
         return classes
-
-    def verdicts(self) -> dict[int, Verdict]:
-        """A verdict for each workload that waits; workloads of the same shape share the work."""
-        found: dict[int, Verdict] = {}
-        shared: dict[object, Verdict] = {}
-        everywhere = np.ones(self.draft.columns.size, bool)
-        took = self._took_place()
-        for w in self.waiting:
-            workload = self.workloads[w]
-            if w in self.refused and self.refused[w].reason is not Reason.LimitExceeded:
-                cause = self.refused[w]
-                found[w] = Verdict(workload.key, cause.reason.answer, (cause,))
-                continue
-            shape = self.shape(w)
-            if shape not in shared:
-                said = verdict_of(workload, self.rows[w], self.draft, everywhere, w not in self.unproven)
-                if said.answer is not Answer.Never:
-                    said = self._by_limits(w) or self._behind(w) or said
-                shared[shape] = said
-            verdict = shared[shape]
-            if w in self.making and verdict.answer is not Answer.Never:
-                verdict = Verdict(workload.key, Answer.NotYet, (self._making(w),))
-            if w in self.kept_off and verdict.answer is not Answer.Never:
-                verdict = Verdict(workload.key, Answer.NotYet, (self.kept_off[w],))
-            verdict = Verdict(workload.key, verdict.answer, verdict.causes)
-            found[w] = whose_place_went(verdict, took[workload.identity]) if workload.identity in took else verdict
-        return found
-
-    def _making(self, w: int) -> Cause:
-        """Room is on its way."""
-        making, nodes = self.making[w], self.draft.columns.nodes
-        still = sum(count for _, count in making.waits_for)
-        if still:
-            names = [nodes[n].name for n, _ in making.waits_for]
-            return making_room(names, making.leaving, making.leaving - still, making.until_s)
-        names = [nodes[n].name for n in self.holds[w].nodes] if w in self.holds else []
-        return room_is_held(names, sum(s.min_count for s in self.workloads[w].pod_sets), making.until_s)
-
-    def _behind(self, w: int) -> Verdict | None:
-        """The room that would do is held for another workload."""
-        if not self.holds or w in self.making:
-            return None
-        workload, draft = self.workloads[w], self.without_holds
-        tried = place_gang(
-            minimum_of(workload), self.rows[w], draft, self.allowed(w), AsListed(), steps=self.policy.search_steps
-        )
-        nodes = sorted({put.node for put in draft.puts})
-        draft.drop()
-        if not tried.placed:
-            return None
-        whose = next(k for k in self.holds.values() if set(nodes) & set(k.pods)) if nodes else None
-        if whose is None:
-            return None
-        names = [draft.columns.nodes[n].name for n in nodes]
-        cause = behind(workload, self.workloads[whose.workload].key, names, whose.hold.until_s)
-        return Verdict(workload.key, Answer.NotYet, (cause,))
 
     def plan(self, verdicts: Mapping[int, Verdict], seconds: Mapping[str, float]) -> Plan:
         columns = [np.concatenate(c) for c in zip(*self.binds, strict=True)] if self.binds else None
@@ -373,15 +313,16 @@ class Round:
         held = (workload.priority, w in self.holds) if self.holds else None
         return (sets, workload.topology, limits, labels, w in self.unproven, held)
 
-    def _took_place(self) -> dict[str, str]:
-        """Workloads whose pods have left or leave for another, and the other as people name it."""
-        return {one.workload: self.workloads[w].key for w, kept in self.holds.items() for one in kept.hold.leaving}
+    def _growth(self, w: int, closed: Mask | None) -> Allotment | None:
+        return self._allotment(w, closed, after_minimum=True) if self.ledger.has_limits else None
 
-    def _by_limits(self, w: int) -> Verdict | None:
-        return refused_by_limits(self.workloads[w], self.rows[w], self.draft, self.ledger, int(self.queue[w]))
-
-    def _growth(self, w: int, closed: Mask | None) -> _Growth | None:
-        return _Growth.of(self, w, closed, after_minimum=True) if self.ledger.has_limits else None
+    def _allotment(self, w: int, closed: Mask | None, after_minimum: bool) -> Allotment:
+        """With `after_minimum` the workload's minimum is taken off every class: where it went is not known yet."""
+        room = self.ledger.room(int(self.queue[w])).copy()
+        if closed is not None:
+            room[closed] = 0
+        minimum = milli_of(self.workloads[w], minimum=True) if after_minimum else 0
+        return Allotment(self.draft.columns.gpu_class, room - minimum, int(room[-1]) - minimum)
 
     def allowed(self, w: int, closed: Mask | None = None) -> Mask:
         """(N,) nodes whose GPU class the queue may still take, and that are not kept for others."""
@@ -409,56 +350,6 @@ class Round:
         for pod_class, row in self.draft.tables.rows.items():
             milli[row] = gpu_milli(pod_class.requests, pod_class.gpu_milli)
         return milli
-
-
-@dataclass
-class _Growth:
-    """What the queue of a workload may still take, (C + 1,) milli by GPU class, told pod by pod."""
-
-    gpu_class: I32
-    room: I64
-    left: int
-
-    @classmethod
-    def of(cls, now: Round, w: int, closed: Mask | None, after_minimum: bool) -> _Growth:
-        """With `after_minimum` the workload's minimum is taken off every class: where it went is not known yet."""
-        room = now.ledger.room(int(now.queue[w])).copy()
-        if closed is not None:
-            room[closed] = 0
-        minimum = milli_of(now.workloads[w], minimum=True) if after_minimum else 0
-        return cls(now.draft.columns.gpu_class, room - minimum, int(room[-1]) - minimum)
-
-    def fork(self) -> _Growth:
-        return _Growth(self.gpu_class, self.room.copy(), self.left)
-
-    def open_nodes(self, milli: int) -> Mask:
-        mask: Mask = (self.room >= milli)[self.gpu_class] & (self.left >= milli)
-        return mask
-
-    def take(self, node: int, milli: int) -> None:
-        self.left -= milli
-        self.room[self.gpu_class[node]] -= milli
-
-
-def _ledger(snapshot: Snapshot, tables: Tables) -> Ledger:
-    """The queues with what their allocations hold."""
-    classes = [c.name for c in snapshot.gpu_classes]
-    namespaces = dict.fromkeys(w.namespace for w in snapshot.workloads if not w.queue)
-    named = dict.fromkeys(w.queue for w in snapshot.workloads if w.queue)
-    ledger = ledger_of(snapshot.queues, classes, [*namespaces, *named])
-    if len(ledger.names) < 2 and not ledger.has_limits and not ledger.has_quotas:
-        return ledger
-    crowd, columns = tables.crowd, tables.columns
-    assert columns is not None
-    gpu_class = np.append(columns.gpu_class, -1)[crowd.node]  # of a node that is not there it is not known
-    width = len(classes) + 1
-    milli = crowd.milli[crowd.kind] if len(crowd.kind) else crowd.kind
-    held = np.bincount(crowd.payer * width + gpu_class + 1, weights=milli, minlength=len(crowd.payers) * width)
-    for code in np.flatnonzero(held).tolist():
-        queue, namespace = crowd.payers[code // width]
-        if queue in ledger.index or namespace in ledger.index or namespace in ledger.of_namespace:
-            ledger.take(ledger.queue_of(queue, namespace), code % width - 1, int(held[code]))
-    return ledger
 
 
 def _demand(

@@ -63,7 +63,7 @@ class Tables:
 
     def sync(self, snapshot: Snapshot, pod_classes: Sequence[PodClass]) -> Columns:
         """Bring the tables up to the snapshot, with a row for each of `pod_classes`."""
-        if self.crowd.allocations is not snapshot.allocations:
+        if self.crowd.is_settled or self.crowd.allocations is not snapshot.allocations:
             self.meet(snapshot)
         unknown = [c for c in pod_classes if id(c) not in self._by_identity]
         named = {name for c in unknown for name, _ in c.requests}

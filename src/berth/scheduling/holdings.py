@@ -1,0 +1,57 @@
+"""What queues hold when a cycle begins, and what one of them may still take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from berth.model.snapshot import Snapshot
+from berth.scheduling.quota import Ledger, ledger_of
+from berth.scheduling.tables import Tables
+
+I32 = NDArray[np.int32]
+I64 = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+
+def ledger_with(snapshot: Snapshot, tables: Tables) -> Ledger:
+    """The queues with what their allocations hold."""
+    classes = [c.name for c in snapshot.gpu_classes]
+    namespaces = dict.fromkeys(w.namespace for w in snapshot.workloads if not w.queue)
+    named = dict.fromkeys(w.queue for w in snapshot.workloads if w.queue)
+    ledger = ledger_of(snapshot.queues, classes, [*namespaces, *named])
+    if len(ledger.names) < 2 and not ledger.has_limits and not ledger.has_quotas:
+        return ledger
+    crowd, columns = tables.crowd, tables.columns
+    assert columns is not None
+    gpu_class = np.append(columns.gpu_class, -1)[crowd.node]  # of a node that is not there it is not known
+    width = len(classes) + 1
+    milli = crowd.milli[crowd.kind] if len(crowd.kind) else crowd.kind
+    held = np.bincount(crowd.payer * width + gpu_class + 1, weights=milli, minlength=len(crowd.payers) * width)
+    for code in np.flatnonzero(held).tolist():
+        queue, namespace = crowd.payers[code // width]
+        if queue in ledger.index or namespace in ledger.index or namespace in ledger.of_namespace:
+            ledger.take(ledger.queue_of(queue, namespace), code % width - 1, int(held[code]))
+    return ledger
+
+
+@dataclass
+class Allotment:
+    """What the queue of a workload may still take, (C + 1,) milli by GPU class, told pod by pod."""
+
+    gpu_class: I32
+    room: I64
+    left: int
+
+    def fork(self) -> Allotment:
+        return Allotment(self.gpu_class, self.room.copy(), self.left)
+
+    def open_nodes(self, milli: int) -> Mask:
+        mask: Mask = (self.room >= milli)[self.gpu_class] & (self.left >= milli)
+        return mask
+
+    def take(self, node: int, milli: int) -> None:
+        self.left -= milli
+        self.room[self.gpu_class[node]] -= milli
