@@ -86,7 +86,8 @@ def served(*absent: str, volcano_status: bool = False) -> Served:
 class FakeApi:
     """Objects by path, as the API server would keep them. `writes` counts what came in: ("POST", "verdicts").
 
-    `latency_s` each request takes. `refuse` may raise for a request before it is carried out.
+    `latency_s` each request takes. `refuse` may raise for a request before it is carried out,
+    `lose` after that.
     """
 
     def __init__(self, latency_s: float = 0.001) -> None:
@@ -95,6 +96,7 @@ class FakeApi:
         self.log: list[tuple[str, str, dict[str, Any]]] = []
         self.latency_s = latency_s
         self.refuse: Callable[[str, str], None] = lambda verb, path: None
+        self.lose: Callable[[str, str], None] = lambda verb, path: None
         self.in_flight = self.most_in_flight = 0
         self.gone_on_put: set[str] = set()
         self._numbers = itertools.count(1)
@@ -137,7 +139,9 @@ class FakeApi:
         try:
             await asyncio.sleep(self.latency_s)
             self.refuse(verb, path)
-            return json.dumps(self._answer(verb, path, json.loads(body) if body else {}, content_type, params)).encode()
+            answer = self._answer(verb, path, json.loads(body) if body else {}, content_type, params)
+            self.lose(verb, path)
+            return json.dumps(answer).encode()
         finally:
             self.in_flight -= 1
 

@@ -193,11 +193,11 @@ def test_a_field_that_is_no_longer_said_goes() -> None:
 
 def test_a_patch_of_a_pod_holds_its_uid_and_only_what_changes() -> None:
     said = condition(refused(workload("a")), "2026-11-29T22:00:00Z")
-    both = json.loads(change(PodSaid("u"), PodSaid("u", "NotEnoughGpus", "n1"), said))
+    both = json.loads(change(PodSaid("u", "NotEnoughGpus", "n1"), {"code", "node"}, said))
     assert both["metadata"] == {"uid": "u"}
     assert both["status"]["nominatedNodeName"] == "n1"
     assert both["status"]["conditions"][0]["lastTransitionTime"] == "2026-11-29T22:00:00Z"
-    node = json.loads(change(PodSaid("u", "NotEnoughGpus", "n1"), PodSaid("u", "NotEnoughGpus"), said))
+    node = json.loads(change(PodSaid("u", "NotEnoughGpus"), {"node"}, said))
     assert node["status"] == {"nominatedNodeName": None}
 
 

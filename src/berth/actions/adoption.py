@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import Struct
 
 from berth.actions.conditions import PodSaid, PodThere
-from berth.actions.notice import Notice
+from berth.actions.notice import UNHEARD, Notice
 from berth.actions.subjects import PodKey
 from berth.actions.verdicts import name_of
 from berth.dialects.conditions import State
@@ -17,8 +17,6 @@ from berth.kube import wire_verdict as wire
 from berth.kube.errors import ApiError
 from berth.kube.listing import pages
 from berth.model.workload import Workload
-
-_UNHEARD = (State.Waiting, "")  # its group was told by somebody else, and what is not known
 
 log = logging.getLogger("berth.telling")
 
@@ -51,7 +49,7 @@ def _notice(found: wire.VerdictObject) -> Notice | None:
     if name_of(key) != meta.name:
         return None
     workload = Workload(key[2], (), key[1], key[0], api_version=said.api_version or "", uid=said.uid or "")
-    return Notice(key, workload, State.Gone, has_object=True, there=found, group_told=_UNHEARD)
+    return Notice(key, workload, State.Gone, has_object=True, there=found, group_told=UNHEARD)
 
 
 async def _list(client: Any, path: str, kind: Any, **selectors: str) -> list[Any]:

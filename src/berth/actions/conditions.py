@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import msgspec
 from msgspec import Struct
 
@@ -58,6 +60,9 @@ class PodSaid(Struct, frozen=True, gc=False):
     node: str = ""
 
 
+FIELDS = ("code", "node")  # of PodSaid, those that are written
+
+
 def condition(verdict: Verdict, since: str) -> bytes:
     """The condition of every pod of a workload, encoded once. `since` "": it was False before."""
     said = {
@@ -69,12 +74,15 @@ def condition(verdict: Verdict, since: str) -> bytes:
     return msgspec.json.encode({**said, "lastTransitionTime": since} if since else said)
 
 
-def change(before: PodSaid, after: PodSaid, condition: bytes) -> bytes:
-    """The body of a strategic merge patch of the pod's status, for the pod with this uid and no other."""
+def change(after: PodSaid, changed: Collection[str], condition: bytes) -> bytes:
+    """The body of a strategic merge patch of the pod's status, for the pod with this uid and no other.
+
+    `changed` are those of FIELDS that are written; `condition` is what is written for the code.
+    """
     parts = []
-    if before.code != after.code:
+    if "code" in changed and condition:
         parts.append(b'"conditions":[' + condition + b"]")
-    if before.node != after.node:
+    if "node" in changed:
         parts.append(b'"nominatedNodeName":' + (msgspec.json.encode(after.node) if after.node else b"null"))
     return b'{"metadata":{"uid":"' + after.uid.encode() + b'"},"status":{' + b",".join(parts) + b"}}"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from berth.actions.conditions import node_would_help
-from berth.actions.notice import Notice, Said
+from berth.actions.notice import UNHEARD, Notice, Said
 from berth.actions.placing import Placing
 from berth.actions.subjects import Pods, group_path, stamp
 from berth.actions.writing import Writing
@@ -34,12 +34,16 @@ class GroupNotices:
         return Fate(State.Placed, stamp(self._now()), message=said, has_begun=True, pods=count)
 
     async def write(self, notice: Notice) -> None:
-        """Raises ApiError, Withdrawn. What has changed when the write has come back is written next."""
+        """Raises ApiError, Withdrawn. What has changed when the write has come back is written next.
+
+        A group is told that it waits only once the Verdict names it, uid and all: by that Verdict the next leader
+        knows whose status is still to be taken back.
+        """
         while notice.workload is not None and (path := group_path(notice.workload)):
             placed, told = notice.placed, notice.told
             if placed is not None:
                 fate, after = placed, (State.Placed, placed.message)
-            elif notice.state is State.Waiting and told is not None:
+            elif notice.state is State.Waiting and told is not None and told.uid == notice.workload.uid:
                 fate, after = self._waiting(notice, told), (State.Waiting, told.verdict.message)
                 if after == notice.group_told:
                     break
@@ -48,6 +52,8 @@ class GroupNotices:
             else:
                 break
             uid = notice.workload.uid
+            if fate.state is State.Waiting:
+                notice.group_told = UNHEARD  # before the answer: where none comes, it may say this or what it said
             await self._writing.tell_group(path, uid, fate)
             if notice.workload.uid == uid:
                 notice.group_told = after

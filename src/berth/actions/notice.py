@@ -19,6 +19,9 @@ MOST_UNSETTLED_S = 5.0  # or has gone on for so long
 REFRESH_S = 30.0  # between two writes of a Verdict in which only numbers differ
 
 
+UNHEARD = (State.Waiting, "")  # what a group has been told by somebody else, or in a write without an answer
+
+
 class Said(Struct, frozen=True, gc=False):
     """What one Verdict object says, as far as it is compared. `code` is the reason's."""
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from berth.actions.fence import Withdrawn
+from berth.actions.refused import Refused
 from berth.kube.errors import ApiError
 
 log = logging.getLogger("berth.telling")
@@ -105,6 +106,7 @@ class Outbox:
         self._idle = asyncio.Event()
         self._idle.set()
         self._closed = False
+        self._refused = Refused(clock)
         self.counts = counts
 
     # ---- filling it
@@ -160,6 +162,7 @@ class Outbox:
         for worker in self._workers:
             worker.cancel()
         await asyncio.gather(*self._workers, return_exceptions=True)
+        self._refused.close()
 
     # ---- emptying it
 
@@ -248,6 +251,7 @@ class Outbox:
                 await lane.write(item)
             except Withdrawn:
                 self.counts["withdrawn"] += 1
+                self.add(lane.name, item)  # we may lead on in a moment; another leadership begins with `forget`
             except ApiError as error:
                 self._failed(lane, item, error)
             except Exception:
@@ -277,7 +281,7 @@ class Outbox:
         is_passing = error.is_retriable or error.is_conflict
         first, longest = _BUSY_S if is_passing else _REFUSED_S
         pause = max(min(first * 2 ** min(tries - 1, 16), longest), error.retry_after_s or 0.0)
-        log.info("a write was refused", extra={"lane": lane.name, "item": str(item), "said": error.sentence})
+        self._refused.take(lane.name, item, error)
         lane.forbidden = lane.forbidden + 1 if error.is_no_right or error.is_unauthorized else 0
         if lane.forbidden >= _FORBIDDEN:
             log.warning("no right to write", extra={"lane": lane.name, "said": error.message})

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from berth.actions import conditions
-from berth.actions.conditions import PodSaid
+from berth.actions.conditions import FIELDS, PodSaid
 from berth.actions.subjects import PodKey, Pods, stamp
 from berth.actions.writing import Writing
 from berth.model.hold import Hold
@@ -22,6 +22,7 @@ class _Pod:
     """`said` is what its status says; `why` what it is to say. `kept` the node held for it until `kept_until`."""
 
     said: PodSaid
+    doubts: frozenset[str] = frozenset()  # fields of `said` that a write without an answer may have changed
     why: Verdict | None = None
     kept: str = ""
     kept_until: float = 0.0  # seconds since the epoch; 0.0: until the hold is gone
@@ -115,24 +116,30 @@ class PodNotices:
         record = self.world.record(key) if self.world is not None else None
         if pod is None or record is None or not record.waits:
             return
-        before = pod.said if pod.said.uid == record.uid else PodSaid(record.uid)
+        before = pod.said
+        if before.uid != record.uid:
+            before, pod.doubts = PodSaid(record.uid), frozenset()
         now_s, why = self._now(), pod.why
         code, said = before.code, b""
         # Of a pod with gates the API server itself says SchedulingGated, and others act on that word.
-        if why is not None and why.reason is not None and not record.gates and why.reason.name != code:
+        is_told = why is None or why.reason is None or (why.reason.name == code and "code" not in pod.doubts)
+        if why is not None and why.reason is not None and not is_told and not record.gates:
             code = why.reason.name
             said = conditions.condition(why, "" if before.code else stamp(now_s))
         node = pod.kept if not pod.kept_until or pod.kept_until > now_s else ""
         after = PodSaid(record.uid, code, node)
-        if after == before:
+        changed = pod.doubts | {name for name in FIELDS if getattr(before, name) != getattr(after, name)}
+        if not changed:
             pod.said = after
             return
-        there = await self._writing.write_pod(key, record.uid, conditions.change(before, after, said))
+        # Before the answer: where none comes, it may say the one or the other, and both are written again.
+        pod.said, pod.doubts = before, changed
+        there = await self._writing.write_pod(key, record.uid, conditions.change(after, changed, said))
         if there is None:
             if self._pods.get(key) is pod:
                 del self._pods[key]
             return
-        pod.said = after
+        pod.said, pod.doubts = after, frozenset()
         if there.spec.node_name and code:
             # The bind arrived first, and what it said has just been overwritten.
             body = conditions.bound_after_all(record.uid, stamp(self._now()))

@@ -321,7 +321,7 @@ class Teller:
     def _tell_the_rest(self, notice: Notice) -> None:
         """After the Verdict: the group, the pods, the event."""
         told, workload = notice.told, notice.workload
-        if told is None or workload is None or notice.state is not State.Waiting:
+        if told is None or workload is None or notice.state is not State.Waiting or told.uid != workload.uid:
             return
         if notice.group_told != (State.Waiting, told.verdict.message) and group_path(workload):
             self._outbox.add(GROUP, notice.key)
@@ -366,16 +366,15 @@ class Teller:
             notice.event_code = said.code
             notice.since_s = verdicts.moment(there.since) or notice.since_s
         body = verdicts.said_of(workload, said.verdict, said.place, notice.since_s, self._now(), evicted)
-        is_there = there is not None and not verdicts.news(body, there)
-        if not is_there:
-            # Before the answer: until it has come, and where none comes, it may be there.
-            before, notice.has_object = notice.has_object, True
-            await self._writing.write_verdict(notice.key, body, object_of(workload), before)
-        elif there is not None and verdicts.differs(body, there):
-            said = Said.of(workload, said.verdict, _UNKNOWN)
         if evicted is not None:
             self._evicted.setdefault(notice.key, evicted)
         notice.there = None
+        if there is None or verdicts.news(body, there):
+            # Before the answer: until it has come, and where none comes, it may be there and say this or that.
+            before, notice.has_object, notice.told = notice.has_object, True, None
+            await self._writing.write_verdict(notice.key, body, object_of(workload), before)
+        elif verdicts.differs(body, there):
+            said = Said.of(workload, said.verdict, _UNKNOWN)
         return said
 
     async def _clear(self, item: Any) -> None:
