@@ -40,7 +40,7 @@ class Making:
 def make_room(now: Round) -> None:
     """Writes evictions, new holds and what is on its way into the round."""
     hopefuls = [w for w in now.waiting if _may_ask(w, now)]
-    if not hopefuls and not now.holds:
+    if not hopefuls and not any(kept.hold.leaving or kept.workload not in now.refused for kept in now.holds.values()):
         return
     crowd = now.draft.tables.crowd
     lowest = int(crowd.priority[crowd.may_leave].min(initial=2**31))
@@ -93,7 +93,7 @@ def _confirm(kept: Kept, now: Round, hunt: Hunt) -> None:
     w = kept.workload
     nodes = np.zeros(now.draft.columns.size, bool)
     nodes[kept.nodes] = True
-    found = hunt.confirm(now.workloads[w], now.rows[w], nodes)
+    found = hunt.confirm(now.workloads[w], now.rows[w], nodes, kept.pods)
     if found is None:
         now.release(kept)
         return

@@ -14,7 +14,7 @@ set of them is looked at.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -90,9 +90,16 @@ class Hunt:
         assert tried.placed, "what was proven holds"
         return self._carried_out(best.pods, tried)
 
-    def confirm(self, workload: Workload, rows: Sequence[int], nodes: Mask) -> Sacrifice | None:
-        """The workload's minimum on these nodes, where it needs nobody to leave any more."""
+    def confirm(
+        self, workload: Workload, rows: Sequence[int], nodes: Mask, places: Mapping[int, Sequence[tuple[int, int]]]
+    ) -> Sacrifice | None:
+        """The workload's minimum on these nodes, where it needs nobody to leave any more.
+
+        `places` are (pod set, pods) by node, where it is to go unless that has become impossible.
+        """
         ask = Ask.of(workload, rows, nodes, self._nobody, np.zeros(0, np.int64))
+        if (tried := self._prover.put_there(ask, places)) is not None:
+            return self._carried_out(np.zeros(0, np.int64), tried)
         if (tried := self._prover.place(ask, nodes)).placed:
             return self._carried_out(np.zeros(0, np.int64), tried)
         self.draft.drop()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -91,6 +91,32 @@ class Prover:
         return place_gang(
             ask.workload, ask.rows, self.draft, nodes & ask.allowed, rank or AsListed(), steps=self.policy.proof_steps
         )
+
+    def put_there(self, ask: Ask, places: Mapping[int, Sequence[tuple[int, int]]]) -> Tried | None:
+        """Put the minimum where it was promised, (pod set, pods) by node, if the nodes still take it.
+
+        None, and the draft as it was, where they do not, where less was promised, or where other pods have a say.
+        """
+        draft = self.draft
+        left = {s: ask.workload.pod_sets[s].count for s in ask.order}
+        sets: list[int] = []
+        if self.is_odd(ask):
+            return None
+        for n, pods in places.items():
+            for s, count in pods:
+                part = min(count, left.get(s, 0))
+                if part and draft.copies[ask.rows[s], n] < part:
+                    draft.drop()
+                    return None
+                if part:
+                    draft.put(ask.rows[s], n, part, ask.who(s))
+                    draft.recount(np.array([n], np.int64))
+                    sets.append(s)
+                    left[s] -= part
+        if any(left.values()):
+            draft.drop()
+            return None
+        return Tried(True, set_of_put=sets)
 
     def is_enough(self, ask: Ask, pods: I64) -> bool:
         """The workload fits somewhere once these pods have left."""
