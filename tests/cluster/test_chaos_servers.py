@@ -139,12 +139,7 @@ def test_a_watch_that_falls_silent_books_nothing_twice(stage: Stage, proxy: Prox
     stage.wait_whole(*first, *second, timeout_s=30)
 
 
-TAKEN_FOR_SINGLES = pytest.mark.xfail(strict=True, reason="pods whose Job has not been seen are bound one by one")
-
-
-@pytest.mark.parametrize(
-    ("form", "owners"), [pytest.param(JOB, "/jobs", marks=TAKEN_FOR_SINGLES), (UPSTREAM, "/podgroups")]
-)
+@pytest.mark.parametrize(("form", "owners"), [(JOB, "/jobs"), (UPSTREAM, "/podgroups")])
 def test_pods_whose_owner_has_not_been_heard_of_yet_are_not_taken_for_singles(
     set_stage: SetStage, proxy: Proxy, form: str, owners: str
 ) -> None:

@@ -15,6 +15,7 @@ from berth.kube.client import Client
 from berth.kube.discover import Served, served
 from berth.sources.live.follow import Follower
 from berth.sources.live.kinds import NEEDED, Kind
+from berth.sources.live.unheard import BEHIND_S, PATIENCE_S
 from berth.sources.live.world import World
 
 JOBSETS = Kind("jobset.x-k8s.io", "jobsets", "JobSet")
@@ -62,6 +63,12 @@ def pod() -> wire.Pod:
     return msgspec.convert({"metadata": meta, "spec": spec, "status": {"phase": "Pending"}}, wire.Pod)
 
 
+def missing(world: World) -> int | None:
+    """Pods that nobody has made yet, of the one workload; None while it waits for its owner."""
+    found = [workload.missing_pods for workload in world.snapshot(0.0).workloads]
+    return found[0] if found else None
+
+
 async def until(claim: Any) -> None:
     while not claim():
         await asyncio.sleep(0.01)
@@ -81,9 +88,9 @@ def test_a_kind_that_is_installed_later_is_followed_without_a_restart() -> None:
         work = asyncio.create_task(follower.run())
         await follower.synced()
         world.put_pod(pod())
-        assert world.snapshot(0.0).workloads[0].missing_pods == 0  # the JobSet is known by name alone
+        assert missing(world) == 0  # the JobSet is known by name alone
         await until(lambda: follower.absent == [])
-        await until(lambda: world.snapshot(0.0).workloads[0].missing_pods == 2)
+        await until(lambda: missing(world) == 2)
         await asyncio.sleep(0.1)
         assert [one.has("jobset.x-k8s.io", "jobsets") for one in told] == [True], "told once, when it differs"
         work.cancel()
@@ -102,11 +109,35 @@ def test_a_kind_whose_version_went_is_followed_in_the_one_that_is_served() -> No
         world.put_pod(pod())
         follower = Follower(client, world, await served(client), [*NEEDED, JOBSETS], look_s=0.05)
         work = asyncio.create_task(follower.run())
-        await until(lambda: world.snapshot(0.0).workloads[0].missing_pods == 2)
-        await until(lambda: world.snapshot(0.0).workloads[0].missing_pods == 4)
+        await until(lambda: missing(world) == 2)
+        await until(lambda: missing(world) == 4)
         asked = len(server.asked(PATH.format("v1alpha2")))
         await asyncio.sleep(0.2)
         assert len(server.asked(PATH.format("v1alpha2"))) == asked
+        work.cancel()
+
+    live(story)
+
+
+def test_an_owner_is_waited_for_as_long_as_we_may_hear_of_it() -> None:
+    async def story(server: StandIn, client: Client) -> None:
+        needed(server)
+        server.on("/apis", document(group("jobset.x-k8s.io", "v1alpha2")))
+        server.on(PATH.format("v1alpha2"), *(refused(500, "InternalError") for _ in range(2)), listed(),
+                  refused(403, "Forbidden"))  # fmt: skip
+        world = World(["berth"])
+        follower = Follower(client, world, await served(client), [*NEEDED, JOBSETS])
+        patience_s = world.unheard.patience_s
+        work = asyncio.create_task(follower.run())
+        assert patience_s("jobset.x-k8s.io", "JobSet") == BEHIND_S, "it has not been listed"
+        assert patience_s("batch", "Job") == patience_s("", "Pod") == 0, "it is not followed as an owner"
+        reflector = follower.reflectors[JOBSETS]
+        await reflector.synced.wait()
+        assert patience_s("jobset.x-k8s.io", "JobSet") == PATIENCE_S
+        reflector.resource_version = ""
+        follower._again[JOBSETS].set()
+        await until(lambda: reflector.is_forbidden)
+        assert patience_s("jobset.x-k8s.io", "JobSet") == 0
         work.cancel()
 
     live(story)

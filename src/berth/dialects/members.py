@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from berth.dialects.objects import OwnerRef
+from berth.dialects.objects import OwnerRef, Unseen
 from berth.dialects.shape import Disruption
 from berth.model.workload import TopologyWish, identity_of
 
@@ -77,6 +77,7 @@ class Membership(Struct, frozen=True):
     uid: str = ""  # of the same
     suspended: bool = False
     waits_for: str = ""  # the group object that is not there: "PodGroup ml/pg (scheduling.k8s.io) is …"
+    unseen: tuple[Unseen, ...] = ()  # owners that are named and not at hand: by them it may be another
     inherited: Mapping[str, str] = {}
     provenance: tuple[tuple[str, str], ...] = ()  # (what, from where)
     contradictions: tuple[str, ...] = ()  # one sentence for each disagreement or value that cannot be read

@@ -277,6 +277,7 @@ def _with_terms(
         found,
         sets=sets,
         topology=whole.wishes,
+        unseen=owned.unseen,
         inherited=inherited(carriers),
         provenance=(*found.provenance, *whole.provenance),
         contradictions=tuple(dict.fromkeys(told)),

@@ -29,6 +29,21 @@ class OwnerRef(Struct, frozen=True, gc=False):
         return group_of(self.api_version)
 
 
+class Unseen(Struct, frozen=True, gc=False):
+    """An owner that is named and not at hand. `uid` "" where only a name is known."""
+
+    group: str
+    kind: str
+    namespace: str
+    name: str
+    uid: str = ""
+
+    @property
+    def called(self) -> str:
+        """As its absence is told: `Job team-a/train (batch)`."""
+        return f"{self.kind} {self.namespace}/{self.name} ({self.group})"
+
+
 def group_of(api_version: str) -> str:
     """`batch` of `batch/v1`, "" of `v1`."""
     return api_version.rpartition("/")[0]
@@ -103,3 +118,17 @@ def chain(refs: Sequence[OwnerRef], namespace: str, objects: Objects) -> tuple[t
         meta = thing.get("metadata")
         ref = controlling(owner_refs(meta.get("ownerReferences") if isinstance(meta, Mapping) else None))
     return tuple(found)
+
+
+def unseen_of(links: Iterable[tuple[OwnerRef, Manifest | None]], namespace: str) -> tuple[Unseen, ...]:
+    """Owners of a chain without their object. One of another uid is an earlier owner of that name, not this one."""
+    return tuple(
+        Unseen(ref.group, ref.kind, namespace, ref.name, ref.uid)
+        for ref, thing in links
+        if thing is None or (ref.uid and _uid(thing) not in ("", ref.uid))
+    )
+
+
+def _uid(thing: Manifest) -> str:
+    meta = thing.get("metadata")
+    return str(meta.get("uid") or "") if isinstance(meta, Mapping) else ""

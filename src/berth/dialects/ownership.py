@@ -14,7 +14,7 @@ from berth.dialects.assembly import called
 from berth.dialects.batch import pods_at_once
 from berth.dialects.carriers import Carrier, carrier
 from berth.dialects.fields import Field
-from berth.dialects.objects import Objects, OwnerRef, chain, find
+from berth.dialects.objects import Objects, OwnerRef, Unseen, chain, find, unseen_of
 from berth.dialects.owners import ABOVE_ANOTHER, INDEPENDENT, READERS, shapes_of, tiers_among
 from berth.dialects.queue import Candidate
 from berth.dialects.shape import Disruption, Manifest, SetShape, Shape
@@ -54,6 +54,7 @@ class Owned(Struct, frozen=True):
     disruption: Disruption | None = None  # where the owner says how its pods may be asked to leave
     api_version: str = ""
     uid: str = ""
+    unseen: tuple[Unseen, ...] = ()  # owners, up to the highest, that are not at hand
     carriers: tuple[Carrier, ...] = ()
     volcano_queue: Candidate | None = None
     priority_classes: tuple[Candidate, ...] = ()
@@ -129,7 +130,7 @@ def owned_by(refs: Sequence[OwnerRef], namespace: str, objects: Objects, above: 
         except BadInput as error:
             troubles.append(f"{ref.kind} {ref.name}: {error.sentence}")
     tiers = tiers_among(objects) if any(r.group == "batch.volcano.sh" for r, _ in links) else {}
-    base = Owned(carriers=tuple(carriers), tiers=tiers)
+    base = Owned(unseen=unseen_of(links, namespace), carriers=tuple(carriers), tiers=tiers)
     chosen = _deciding(links)
     if chosen is None:
         return replace(base, troubles=tuple(troubles))

@@ -56,7 +56,9 @@ class Reflector(Generic[T]):
     or changed as `put`, what vanished as `gone`; of an object that was made anew under its old name, both.
 
     `synced` is set when the first list is whole, or the kind is known to be absent. `answered` is also set when
-    we know that we may not see it. `last_heard_s` is monotonic: when the server last said anything.
+    we know that we may not see it. `is_current`: all that the server has said by now was heard, as far as can be
+    known; not while a list is under way or nothing can be watched. `last_heard_s` is monotonic: when the server
+    last said anything.
     """
 
     def __init__(
@@ -85,6 +87,7 @@ class Reflector(Generic[T]):
         self.last_heard_s = 0.0
         self.is_absent = False
         self.is_forbidden = False
+        self.is_current = False
         self.relists = 0
         self._client = client
         self._type = type
@@ -128,6 +131,7 @@ class Reflector(Generic[T]):
                     await self._list()
                 await self._watch()
             except ApiError as error:
+                self.is_current = False
                 await self._after(error)
                 continue
             if self.resource_version == before and time.monotonic() - began_s < SHORTEST_S:
@@ -211,6 +215,7 @@ class Reflector(Generic[T]):
         await self._forget(seen)
         self.resource_version = version
         self.is_absent = self.is_forbidden = False
+        self.is_current = True
         self._backoff.succeeded()
         self.synced.set()
         self.answered.set()
@@ -247,6 +252,7 @@ class Reflector(Generic[T]):
             async with self._client.stream(self.path, params, silence_s=lambda: self._silence_s(lasts_s)) as pieces:
                 self._heard()
                 self.is_absent = self.is_forbidden = False
+                self.is_current = not is_list
                 async for piece in pieces:
                     self._heard()
                     if whole := lines.take(piece):

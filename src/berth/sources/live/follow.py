@@ -13,6 +13,7 @@ from berth.kube.discover import Served, served
 from berth.kube.errors import ApiError
 from berth.kube.reflect import Change, Reflector
 from berth.sources.live.kinds import FOLLOWED, NEEDED, Kind
+from berth.sources.live.unheard import BEHIND_S, PATIENCE_S
 from berth.sources.live.world import World
 
 log = logging.getLogger("berth.follow")
@@ -60,6 +61,8 @@ class Follower:
                 self._follow(kind, version or "v1")
             else:
                 self.absent.append(kind)
+        self._plain = {(kind.group, kind.kind): kind for kind in kinds if kind.type is None}
+        world.unheard.patience_s = self.patience_s
         self.began_s = float("inf")  # on the monotonic clock, when the first list was asked for
 
     async def run(self) -> None:
@@ -86,6 +89,14 @@ class Follower:
         """Return once every kind has been listed; one that is not needed and may not be seen is not waited for."""
         waits = ((r.synced if kind in NEEDED else r.answered).wait() for kind, r in self.reflectors.items())
         await asyncio.gather(*waits)
+
+    def patience_s(self, group: str, kind: str) -> float:
+        """For how long an object of a kind that somebody names is waited for; 0 where we shall not hear of it."""
+        known = self._plain.get((group, kind))
+        reflector = self.reflectors.get(known) if known is not None else None
+        if reflector is None or reflector.is_absent or reflector.is_forbidden:
+            return 0.0
+        return PATIENCE_S if reflector.is_current else BEHIND_S
 
     def _follow(self, kind: Kind, version: str) -> None:
         api_version = f"{kind.group}/{version}" if kind.group else version

@@ -15,9 +15,8 @@ from berth.model.cluster import Allocation
 from berth.model.workload import Workload
 from berth.sources.inventory import Key, PodRecord
 from berth.sources.live.ours import Ours, asks_for_gpus
+from berth.sources.live.unheard import GroupKey, Unheard
 from berth.sources.workloads import Workloads
-
-GroupKey = tuple[str, str]  # (kind of what makes the pods one workload, its key)
 
 
 @dataclass(slots=True)
@@ -45,8 +44,9 @@ class Group:
 class Roster:
     """`held` are the allocations, `waiting` the workloads of the last `rebuild`.
 
-    `changed` is called where something may let a pod be placed; `asked` with the levels of topology that a new
-    member names, `mounts` with the record of a pod that has volumes or had some.
+    What `unheard` waits for is not among `waiting`. `changed` is called where something may let a pod be placed;
+    `asked` with the levels of topology that a new member names, `mounts` with the record of a pod that has volumes or
+    had some.
     """
 
     def __init__(
@@ -55,6 +55,7 @@ class Roster:
         following: Following,
         ours: Ours,
         share: Callable[[str], str],
+        unheard: Unheard,
         *,
         changed: Callable[[], None],
         asked: Callable[[Collection[str]], None],
@@ -66,6 +67,7 @@ class Roster:
         self._made = made
         self._following = following
         self._share = share
+        self._unheard = unheard
         self._changed = changed
         self._asked = asked
         self._mounts = mounts
@@ -155,6 +157,10 @@ class Roster:
         if member is not None:
             self._dirty[member.group] = None
 
+    def touch_group(self, key: GroupKey) -> None:
+        """The same of a workload."""
+        self._dirty[key] = None
+
     def regroup(self, stale: set[Signature]) -> None:
         """Pods whose owner or group changed are read anew."""
         for alike in stale:
@@ -204,6 +210,7 @@ class Roster:
         self,
         finished: Callable[[GroupKey, Workload, list[PodRecord]], Workload],
         ended: Callable[[GroupKey, Workload], None],
+        now_s: float,
     ) -> None:
         """Bring `waiting` up to date. What may differ goes through `finished`; of `ended` nothing waits any more."""
         self._made.doubts.forget()
@@ -214,8 +221,11 @@ class Roster:
             if not group.pods:
                 del self._groups[key]
             members = self._members_that_count(group)
-            if any(record.waits for record, _ in members):
-                self.waiting[key] = finished(key, self._made.workload(members), [record for record, _ in members])
+            unseen = {one for record, m in members if m.unseen and record.waits for one in m.unseen}
+            is_early = self._unheard.waits(key, unseen, now_s)
+            if not is_early and any(record.waits for record, _ in members):
+                workload = self._unheard.doubted(key, self._made.workload(members))
+                self.waiting[key] = finished(key, workload, [record for record, _ in members])
             elif (gone := self.waiting.pop(key, None)) is not None:
                 ended(key, gone)
         self._dirty.clear()

@@ -31,9 +31,10 @@ from berth.sources.live.assumed import Assumed
 from berth.sources.live.ground import Ground
 from berth.sources.live.ours import Ours
 from berth.sources.live.promises import Promises
-from berth.sources.live.roster import GroupKey, Roster
+from berth.sources.live.roster import Roster
 from berth.sources.live.selections import Selections
 from berth.sources.live.stock import Stock
+from berth.sources.live.unheard import GroupKey, Unheard
 from berth.sources.pods_doubts import Doubts
 from berth.sources.workloads import Workloads
 
@@ -70,9 +71,11 @@ class World:
         self._following = Following()
         doubts = Doubts(knows_claims=True, knows_groups=True)
         self._made = Workloads(self._inventory, {}, Domains(Topology(), ()), doubts)
+        self.unheard = Unheard()
         self._roster = Roster(
-            self._made, self._following, Ours(schedulers), self._inventory.share, changed=lambda: self.on_change(),
-            asked=lambda levels: self._ground.ask(levels), mounts=lambda record: self.stock.see(record),
+            self._made, self._following, Ours(schedulers), self._inventory.share, self.unheard,
+            changed=lambda: self.on_change(), asked=lambda levels: self._ground.ask(levels),
+            mounts=lambda record: self.stock.see(record),
         )  # fmt: skip
         self._at_s = 0.0  # of the snapshot that is being made
         self.promises = Promises()
@@ -268,7 +271,7 @@ class World:
     def adopt(self, now_s: float) -> None:
         """Keep what an earlier leader has promised and not been able to give."""
         self._at_s = now_s
-        self._roster.rebuild(self._finished, self._ended)
+        self._roster.rebuild(self._finished, self._ended, now_s)
         held = tuple(self._roster.held.values())
         for key, workload in self._roster.waiting.items():
             waiting = (record for record, _ in self._roster.of(key) if record.waits)
@@ -291,7 +294,8 @@ class World:
     @property
     def changes_by_itself_s(self) -> float:
         """When a snapshot will differ although nothing was told; infinity where it will not."""
-        return min(self.promises.next_s, self._ground.next_s, self.stock.next_s, self.selections.next_s)
+        parts = (self.promises, self._ground, self.stock, self.selections, self.unheard)
+        return min(part.next_s for part in parts)
 
     def standing(self, node: str) -> Hashable:
         """Whether a node takes new pods; None where it is not there."""
@@ -313,7 +317,7 @@ class World:
         self._ground.survey(self._levels or levels_of(self._inventory), now_s)
         self._made.domains = self._ground.domains
         self.stock.stand_on(self._ground.nodes)
-        self._roster.rebuild(self._finished, self._ended)
+        self._roster.rebuild(self._finished, self._ended, now_s)
         self._roster.charge_anew()
         waiting = self._roster.waiting.values()
         return Snapshot(
@@ -358,8 +362,10 @@ class World:
         self.stock.asks(key, None)
 
     def _let_pass(self, now_s: float) -> None:
-        """Refusals whose time is over."""
+        """Refusals whose time is over, and owners that did not come."""
         self.stock.let_pass(now_s)
+        for group in self.unheard.over(now_s):
+            self._roster.touch_group(group)
         for key in self.promises.over(now_s):
             self._roster.touch(key)
 

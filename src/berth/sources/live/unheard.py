@@ -1,0 +1,97 @@
+"""Owners that pods name and that we have not heard of: each kind has a watch of its own, and one may be late.
+
+Until its owner is known, nobody knows whether a pod stands alone or is one of many. So it waits for the owner, for a
+bounded time, and is then taken for what it looks like, which is told.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection
+
+from msgspec.structs import replace
+
+from berth.dialects.objects import Unseen
+from berth.model.workload import Workload
+
+log = logging.getLogger("berth.world")
+
+GroupKey = tuple[str, str]  # (kind of what makes the pods one workload, its key)
+
+PATIENCE_S = 5.0  # for an owner whose kind is followed, and whose watch stands
+BEHIND_S = 60.0  # while its kind is being listed, or cannot be watched now
+_LOOK_S = 1.0  # between two looks whether a watch stands again
+
+
+class Unheard:
+    """`patience_s` says for how long an owner of a kind (API group, kind) is waited for: 0 where it is not followed.
+
+    Times are seconds since the epoch. A workload is known by its key; what none of them names any more is forgotten.
+    """
+
+    def __init__(self, patience_s: Callable[[str, str], float] = lambda group, kind: 0.0) -> None:
+        self.patience_s = patience_s
+        self._named: dict[GroupKey, frozenset[Unseen]] = {}
+        self._by: dict[Unseen, set[GroupKey]] = {}
+        self._since: dict[Unseen, float] = {}
+        self._pending: dict[Unseen, None] = {}  # still waited for
+        self._looked_s = 0.0
+
+    def waits(self, key: GroupKey, unseen: Collection[Unseen], now_s: float) -> bool:
+        """Whether the workload waits for one of these owners of its pods, its only ones that have not been seen."""
+        if not unseen and key not in self._named:
+            return False
+        named = frozenset(one for one in unseen if self.patience_s(one.group, one.kind))
+        before = self._named.pop(key, frozenset())
+        for one in before - named:
+            self._forget(one, key)
+        if named:
+            self._named[key] = named
+        for one in named - before:
+            self._by.setdefault(one, set()).add(key)
+            if one not in self._since:
+                self._since[one] = now_s
+                self._pending[one] = None
+                self._looked_s = now_s
+        return any(one in self._pending for one in named)
+
+    def doubted(self, key: GroupKey, workload: Workload) -> Workload:
+        """The workload, with what is doubtful of it because an owner did not come."""
+        named = self._named.get(key)
+        if not named:
+            return workload
+        told = tuple(_doubt(one) for one in sorted(named, key=lambda one: one.called))
+        return replace(workload, findings=(*workload.findings, *told))
+
+    def over(self, now_s: float) -> list[GroupKey]:
+        """Workloads that have waited long enough for an owner."""
+        found: list[GroupKey] = []
+        self._looked_s = now_s
+        for one in [one for one in self._pending if self._ends_s(one) <= now_s]:
+            del self._pending[one]
+            found += sorted(self._by[one])
+            log.warning("an owner has not been seen, its pods are decided on without it", extra={
+                "owner": one.called, "workloads": len(self._by[one]), "waited_s": round(now_s - self._since[one], 1),
+            })  # fmt: skip
+        return found
+
+    @property
+    def next_s(self) -> float:
+        """When it is to be looked at again; infinity where nothing is waited for."""
+        if not self._pending:
+            return float("inf")
+        return min(self._looked_s + _LOOK_S, *(self._ends_s(one) for one in self._pending))
+
+    def _ends_s(self, one: Unseen) -> float:
+        return self._since[one] + self.patience_s(one.group, one.kind)
+
+    def _forget(self, one: Unseen, key: GroupKey) -> None:
+        by = self._by[one]
+        by.discard(key)
+        if not by:
+            del self._by[one], self._since[one]
+            self._pending.pop(one, None)
+
+
+def _doubt(one: Unseen) -> str:
+    return f"{one.called} owns its pods and has not been seen: they were taken for what they look like without it."
