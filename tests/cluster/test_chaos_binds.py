@@ -57,16 +57,7 @@ def lose_devices(admin: Admin, node: str) -> None:
 
 @pytest.mark.parametrize(
     ("dies", "form"),
-    [
-        (delete, JOB),
-        (cordon, UPSTREAM),
-        (fall_silent, KEYED),
-        pytest.param(
-            lose_devices,
-            UPSTREAM,
-            marks=pytest.mark.xfail(strict=True, reason="what a node offers is not looked at again before a bind"),
-        ),
-    ],
+    [(delete, JOB), (cordon, UPSTREAM), (fall_silent, KEYED), (lose_devices, UPSTREAM)],
 )
 def test_a_node_that_goes_before_its_binds_are_sent_gets_none(
     set_stage: SetStage, proxy: Proxy, dies: Callable[[Admin, str], None], form: str

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import msgspec
+import pytest
+from msgspec.structs import replace
 
 from berth.app.scheduler.shadow import Opinion, compare
 from berth.kube import wire
+from berth.model.volumes import VOLUMES
 from berth.scheduling.cycle import cycle
 from berth.sources.live.decisions import KEY, written
 from berth.sources.live.ground import standing_of
@@ -199,3 +202,42 @@ def test_a_node_that_is_cordoned_after_it_was_chosen_has_another_standing():
     assert here.standing("n0") != standing_of(chosen)
     here.drop_node("n0")
     assert here.standing("n0") is None
+
+
+def gpu_node(gpus="8", of="nvidia.com/gpu", product="NVIDIA-H100-80GB-HBM3", heartbeat="1", **allocatable):
+    has = {"cpu": "64", "memory": "256Gi", "pods": "110", "nvidia.com/gpu": "8", **allocatable}
+    ready = {"type": "Ready", "status": "True", "lastHeartbeatTime": f"2026-01-01T00:00:0{heartbeat}Z"}
+    return msgspec.convert({
+        "metadata": {"name": "n0", "resourceVersion": heartbeat, "labels": {"nvidia.com/gpu.product": product}},
+        "status": {"capacity": has, "allocatable": {**has, of: gpus}, "conditions": [ready]},
+    }, wire.Node)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        gpu_node("0"),
+        gpu_node("7"),
+        gpu_node("2", "nvidia.com/mig-1g.10gb"),
+        gpu_node(product="NVIDIA-A100-SXM4-80GB"),
+        gpu_node("8", "rdma/hca"),
+    ],
+    ids=["no devices", "one device less", "MIG", "another GPU", "RDMA"],
+)
+def test_a_node_that_offers_other_devices_after_it_was_chosen_has_another_standing(after):
+    here = world(nodes=0)
+    here.put_node(gpu_node())
+    (chosen,) = here.snapshot(NOW).nodes
+    here.put_node(gpu_node(heartbeat="9"))
+    here.put_node(gpu_node(heartbeat="9", memory="255Gi"))
+    assert here.standing("n0") == standing_of(chosen)
+    here.put_node(after)
+    assert here.standing("n0") != standing_of(chosen)
+
+
+def test_what_is_left_of_storage_is_no_part_of_a_node_s_standing():
+    here = world(nodes=0)
+    here.put_node(gpu_node())
+    (chosen,) = here.snapshot(NOW).nodes
+    volumes = (VOLUMES + "local labelled example.com/gpu=yes", 3)
+    assert standing_of(replace(chosen, allocatable=(*chosen.allocatable, volumes))) == here.standing("n0")

@@ -9,7 +9,9 @@ from msgspec.structs import replace
 from berth.kube import wire, wire_devices
 from berth.model.cluster import GpuClass, Health, Node
 from berth.model.gpus import GpuMapping
+from berth.model.resources import is_accelerator
 from berth.model.topology import Level, Topology, discover
+from berth.model.volumes import ATTACHED, ROOM, VOLUMES
 from berth.sources.device_classes import DeviceClasses
 from berth.sources.domains import Domains
 from berth.sources.live.refusals import Refusals
@@ -19,13 +21,15 @@ from berth.sources.nodes import NodeReading, read_node, reread
 _NOT_ADMITTED = frozenset(
     ("UnexpectedAdmissionError", "TopologyAffinityError", "NodeAffinity", "PreemptContainerFailed")
 )
+_OF_STORAGE = (ATTACHED, ROOM, VOLUMES)
 FIRST_S, MOST_S = 2.0, 300.0  # for which a node gets nothing new
 
 
 def standing_of(node: Node) -> Hashable:
-    """What says whether a node takes new pods; who may go there is decided by it, and may be decided otherwise by
-    another."""
-    return node.cordoned, node.ready, node.taints, node.health
+    """What says whether a node takes new pods, and which devices it offers: who may go there is decided by it, and may
+    be decided otherwise by another. What only others use up, or a heartbeat brings, is no part of it."""
+    offers = tuple(one for one in node.allocatable if is_accelerator(one[0]) and not one[0].startswith(_OF_STORAGE))
+    return node.cordoned, node.ready, node.taints, node.health, node.gpu_class, node.rdma, offers
 
 
 class Ground:
@@ -55,7 +59,7 @@ class Ground:
         return name in self._readings
 
     def standing(self, name: str) -> Hashable:
-        """Whether the node takes new pods, as far as that can change; None where it is not there."""
+        """Whether the node takes new pods and what it offers, as far as that can change; None where it is not there."""
         reading = self._readings.get(name)
         if reading is None:
             return None

@@ -298,7 +298,7 @@ class World:
         return min(part.next_s for part in parts)
 
     def standing(self, node: str) -> Hashable:
-        """Whether a node takes new pods; None where it is not there."""
+        """Whether a node takes new pods, and what it offers; None where it is not there."""
         return self._ground.standing(node)
 
     def record(self, key: Key) -> PodRecord | None:
