@@ -16,7 +16,8 @@ from berth.scheduling import kernels
 from berth.scheduling.draft import Draft
 from berth.scheduling.feasibility import is_held
 from berth.scheduling.quota import gpu_milli
-from berth.scheduling.topology import deal_slices, room_by_domain
+from berth.scheduling.slices import deal_slices
+from berth.scheduling.topology import room_by_domain
 from berth.scheduling.wishes import level_of
 
 I32 = NDArray[np.int32]

@@ -13,7 +13,8 @@ from berth.scheduling.draft import Draft
 from berth.scheduling.neighbours import Who
 from berth.scheduling.quota import gpu_milli
 from berth.scheduling.scopes import domains_with_room
-from berth.scheduling.topology import deal_slices, nodes_of, room_by_domain, smallest_first, spread_over
+from berth.scheduling.slices import deal_slices, wider_domains
+from berth.scheduling.topology import nodes_of, room_by_domain, smallest_first, spread_over
 from berth.scheduling.wishes import labelled, level_of, set_wishes
 
 I64 = NDArray[np.int64]
@@ -208,7 +209,7 @@ def _nodes_for(
 def nodes_for_slices(
     wish: TopologyWish, need: int, row: int, draft: Draft, scope: Mask, order: I64
 ) -> list[tuple[int, int]] | None:
-    """Whole slices, each within one domain: the tightest domain that takes all, else the largest first.
+    """Whole slices, each within one domain: the narrowest and tightest domain that takes all, else the largest first.
 
     Where the slices do not divide the pods, the last one is short, and goes where no whole slice would.
     """
@@ -220,7 +221,7 @@ def nodes_for_slices(
         room = np.where(scope, copies, 0).astype(np.int64)
     else:
         room = room_by_domain(copies, level, columns, scope)
-    taken = deal_slices(room, need, wish.slice_size)
+    taken = deal_slices(room, need, wish.slice_size, wider_domains(level, columns))
     if taken is None:
         return None
     chosen: list[tuple[int, int]] = []

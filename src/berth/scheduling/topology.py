@@ -82,33 +82,3 @@ def _hosts(copies: I32, need: int, within: Mask, rank: I64) -> list[tuple[int, i
     rest = need - (int(filled[last - 1]) if last else 0)
     taken.append((int(nodes[last]), rest))
     return taken
-
-
-def deal_slices(room: I64, need: int, size: int) -> I64 | None:
-    """(D,) how many of `need` pods each domain takes, in slices of `size` that stay whole; None where they do not fit.
-
-    The last slice may be short. It goes to a domain whose room is no multiple of the size, if one has enough over.
-    """
-    taken = np.zeros(len(room), np.int64)
-    left = room.copy()
-    rest = need % size
-    if rest:
-        over = left % size
-        fit = np.flatnonzero(over >= rest)
-        if len(fit):
-            domain = int(fit[np.argmin(over[fit])])
-            taken[domain] += rest
-            left[domain] -= rest
-            need -= rest
-    whole = left // size * size
-    rounded = -(-need // size) * size
-    if int(whole.sum()) < rounded:
-        return None
-    while need > 0:
-        tightest = next(smallest_first(whole, -(-need // size) * size), None)
-        domain = int(np.argmax(whole)) if tightest is None else tightest
-        part = min(need, int(whole[domain]))
-        taken[domain] += part
-        need -= part
-        whole[domain] = 0
-    return taken
