@@ -257,7 +257,6 @@ def test_two_that_make_room_at_once_do_not_take_the_same_place(set_stage: SetSta
     assert len(there & {pod["metadata"]["uid"] for pod in stage.pods("low")}) == 2
 
 
-@pytest.mark.xfail(strict=True, reason="a disruption budget that changes does not wake who waits for it")
 def test_a_budget_is_heeded_until_it_allows_it(set_stage: SetStage, high: str) -> None:
     """[13, live] Both pods of a budget are needed: nobody leaves; one is enough: one leaves."""
     stage = set_stage(2)

@@ -180,14 +180,18 @@ class World:
     def put_budget(self, budget: wire_budgets.PodDisruptionBudget) -> None:
         meta = budget.metadata or wire.NO_META
         key = (meta.namespace or "default", meta.name or "")
-        found = budget_of(budget)
+        before, found = self._inventory.budgets.get(key), budget_of(budget)
         if found is None:
-            self._inventory.budgets.pop(key, None)
-        else:
-            self._inventory.budgets[key] = found
+            self.drop_budget(key)
+            return
+        self._inventory.budgets[key] = found
+        # Its status changes with every pod: only who may leave now and might not before lets somebody be placed.
+        if before is not None and (found.allowed > before.allowed or found.selector != before.selector):
+            self.on_change()
 
     def drop_budget(self, key: Key) -> None:
-        self._inventory.budgets.pop(key, None)
+        if self._inventory.budgets.pop(key, None) is not None:
+            self.on_change()
 
     def put_queue(self, queue: wire_queues.GPUQueue) -> None:
         self._inventory.queues[(queue.metadata or wire.NO_META).name or ""] = queue
