@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import yaml
 from devcluster import Admin, Refused
+from kinds import install, remove
 
 ROOT = Path(__file__).parents[2]
 CRDS = [yaml.safe_load(file.read_text()) for file in sorted((ROOT / "deploy" / "crds").glob("berth.dev_*.yaml"))]
@@ -25,16 +26,12 @@ BERTH = (sys.executable, "-c", "from berth.app.cli.main import main; main()")
 
 def install_kinds(admin: Admin) -> None:
     """The kinds of berth.dev; returns once they are served."""
-    for crd in CRDS:
-        admin.apply(crd)
-    wanted = {crd["spec"]["names"]["plural"] for crd in CRDS}
-    admin.until(lambda: wanted <= served(admin), 20, "the kinds are served")
+    install(admin, CRDS)
 
 
 def remove_kinds(admin: Admin) -> None:
     """The cluster as it is before Berth comes; returns once they are gone."""
-    for crd in CRDS:
-        admin.delete(admin.path_of(crd))
+    remove(admin, CRDS)
     admin.until(lambda: not served(admin), 20, "the kinds are gone")
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 from devcluster import Admin, Cluster, gpu_pod, pod_group
+from kinds import foreign_kind, install, remove
 
 from berth.actions import conditions
 from berth.actions.binding import Binder, Order, Outcome
@@ -34,27 +35,6 @@ ROOT = Path(__file__).parents[2]
 VERDICTS = "/apis/berth.dev/v1alpha1"
 UPSTREAM, KAI = "scheduling.k8s.io/v1beta1", "scheduling.run.ai/v2alpha2"
 VOLCANO, PLUGINS = "scheduling.volcano.sh/v1beta1", "scheduling.x-k8s.io/v1alpha1"
-CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-
-
-def foreign_kind(api_version: str, kind: str, plural: str, has_status: bool = True) -> dict[str, Any]:
-    """A kind of another project: any fields, and a subresource for its status where the project's own has one."""
-    group, _, version = api_version.partition("/")
-    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{plural}.{group}"},
-        "spec": {
-            "group": group,
-            "scope": "Namespaced",
-            "names": {"kind": kind, "plural": plural, "singular": kind.lower(), "listKind": f"{kind}List"},
-            "versions": [{
-                "name": version, "served": True, "storage": True, "schema": {"openAPIV3Schema": schema},
-                **({"subresources": {"status": {}}} if has_status else {}),
-            }],
-        },
-    }  # fmt: skip
 
 
 @pytest.fixture
@@ -68,21 +48,10 @@ def kinds(cluster: Cluster) -> Iterator[None]:
         foreign_kind("batch.volcano.sh/v1alpha1", "Job", "jobs"),
         foreign_kind(PLUGINS, "PodGroup", "podgroups"),
     ]  # fmt: skip
-    for crd in wanted:
-        cluster.admin.apply(crd)
-    for crd in wanted:
-        name = crd["metadata"]["name"]
-
-        def is_served(name: str = name) -> bool:
-            said = cluster.admin.get(f"{CRDS}/{name}").get("status", {}).get("conditions", [])
-            return any(c["type"] == "Established" and c["status"] == "True" for c in said)
-
-        cluster.admin.until(is_served, 20, f"{name} is served")
-    cluster.admin.until(lambda: cluster.admin.items(f"{VERDICTS}/verdicts") is not None, 10)
+    install(cluster.admin, wanted)
     yield
     cluster.admin.delete(f"{VERDICTS}/gpuqueues")
-    for crd in wanted[3:]:
-        cluster.admin.delete(f"{CRDS}/{crd['metadata']['name']}")
+    remove(cluster.admin, wanted[3:])
 
 
 class Stage:
