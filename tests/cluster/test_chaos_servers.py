@@ -80,7 +80,6 @@ def _all_told(stage: Stage) -> bool:
 # ---- the way to them
 
 
-@pytest.mark.xfail(strict=True, reason="who leads again in the same term is not told to go on")
 def test_a_leader_that_could_not_renew_for_a_moment_goes_on_by_itself(stage: Stage, proxy: Proxy) -> None:
     """Its Lease is its own still, nobody else has led; what it left unsent is sent, without anything new to wake it."""
     stage.run(kubeconfig=proxy.kubeconfig(), values={"clients.inFlight": 1})

@@ -136,16 +136,63 @@ def test_who_leads_no_longer_sends_nothing():
     assert not server.sent
 
 
-def test_leadership_that_is_lost_during_an_outage_ends_the_trying():
-    server, left = Server("p"), [3]
-    server.answers["p"] = [Unreachable("refused", verb="POST", path="") for _ in range(99)]
+@pytest.mark.parametrize(("arrived", "becomes"), [(True, Result.Bound), (False, Result.Withdrawn)])
+def test_a_bind_without_an_answer_stays_unknown_while_nothing_may_be_written(arrived, becomes):
+    """Its room is nobody else's until the pod shows what became of it, or a new tenure knows it by its lists."""
+    server, heard, leads = Server("p"), [], [True]
+    server.answers["p"] = [Unreachable("no answer", verb="POST", path="") for _ in range(99)]
+
+    async def nap(_):
+        leads[0] = False
+        await asyncio.sleep(0)
+
+    async def work():
+        binder = Binder(server, heard.append, may_write=lambda: leads[0], sleep=nap)
+        binder.submit([order("p")])
+        for _ in range(50):
+            await asyncio.sleep(0)
+        assert not heard and binder.pending == 1
+        if arrived:
+            server.pods["p"] = "n0"
+        else:
+            binder.begin()
+        await asyncio.wait_for(binder.idle(), 5)
+        await binder.close()
+
+    asyncio.run(work())
+    assert results(heard) == {"p": becomes}
+    assert server.sent == ["p"]
+
+
+def test_a_bind_without_an_answer_is_sent_again_once_it_may_be():
+    server, calls = Server("p"), [0]
+    server.answers["p"] = [Unreachable("no answer", verb="POST", path="")]
 
     def may_write():
-        left[0] -= 1
-        return left[0] > 0
+        calls[0] += 1
+        return calls[0] < 3 or calls[0] > 8  # asked twice before the first is sent
 
-    assert results(run(server, [order("p")], may_write=may_write)) == {"p": Result.Withdrawn}
-    assert len(server.sent) < 4
+    assert results(run(server, [order("p")], may_write=may_write)) == {"p": Result.Bound}
+    assert server.sent == ["p", "p"]
+
+
+def test_who_listens_badly_stops_nobody():
+    server, heard = Server("p", "q"), []
+
+    def told(outcome):
+        heard.append(outcome)
+        if outcome.order.key[1] == "p":
+            raise RuntimeError("a mistake elsewhere")
+
+    async def work():
+        binder = Binder(server, told, in_flight=1)
+        binder.submit([order("p")])
+        binder.submit([order("q")])
+        await asyncio.wait_for(binder.idle(), 5)
+        await binder.close()
+
+    asyncio.run(work())
+    assert results(heard) == {"p": Result.Bound, "q": Result.Bound}
 
 
 def test_no_more_than_so_many_are_under_way():

@@ -7,6 +7,7 @@ whoever finds a part of the gang bound, after a crash at any moment, finds where
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
@@ -17,6 +18,8 @@ from msgspec import Struct
 
 from berth.kube import wire
 from berth.kube.errors import ApiError
+
+log = logging.getLogger("berth.binding")
 
 Key = tuple[str, str]  # (namespace, name)
 
@@ -106,6 +109,7 @@ class Binder:
         self._idle.set()
         self._busy = 0
         self._in_flight = in_flight
+        self._tenure = 0
         self._workers: list[asyncio.Task[None]] = []
 
     @property
@@ -129,6 +133,12 @@ class Binder:
         self._wake.set()
         if not self._workers:
             self._workers = [asyncio.create_task(self._work()) for _ in range(self._in_flight)]
+
+    def begin(self) -> None:
+        """A new tenure: what was sent in an earlier one and not answered is known now from what was listed for it."""
+        self._tenure += 1
+        while self._waiting:
+            self._withdraw(*self._waiting.popleft())
 
     async def close(self, *, drain_s: float = 0.0) -> None:
         """Send what is pending for `drain_s` seconds at most, then stop; what was not sent is withdrawn."""
@@ -157,7 +167,7 @@ class Binder:
                 outcome = await self._send(order, convoy.annotations if convoy else None)
             finally:
                 self._busy -= 1
-            self._told(outcome)
+            self._say(outcome)
             if convoy is None:
                 continue
             if outcome.result is Result.Bound:
@@ -166,34 +176,44 @@ class Binder:
                 self._wake.set()
             else:
                 for one in convoy.rest:
-                    self._told(Outcome(one, Result.Withdrawn, 0, outcome.message))
+                    self._say(Outcome(one, Result.Withdrawn, 0, outcome.message))
 
     def _withdraw(self, order: Order, convoy: _Convoy | None) -> None:
         for one in (order, *(convoy.rest if convoy else ())):
-            self._told(Outcome(one, Result.Withdrawn))
+            self._say(Outcome(one, Result.Withdrawn))
+
+    def _say(self, outcome: Outcome) -> None:
+        try:
+            self._told(outcome)
+        except Exception:  # of whoever listens: the other binds go on
+            log.exception("an outcome could not be told", extra={"pod": "/".join(outcome.order.key)})
 
     async def _send(self, order: Order, annotations: Mapping[str, str] | None) -> Outcome:
-        """Until something is known of it: what may have arrived is not given to anybody else meanwhile."""
+        """Until something is known of it: what may have arrived is not given to anybody else meanwhile.
+
+        Nor while we may not write for a moment: the pod is looked at until the answer is known, or we may again.
+        """
         namespace, name = order.key
-        pause = FIRST_PAUSE_S
-        while self._may_write():
-            try:
-                await self._client.bind(
-                    namespace, name, order.uid, None, order.node, annotations, timeout_s=self._timeout_s
-                )
-            except ApiError as error:
-                if error.is_not_found or error.is_conflict:
-                    seen = await self._look(order, error)
-                    if seen is not None:
-                        return seen
-                elif not error.is_retriable:
-                    return Outcome(order, Result.Refused, error.status, error.message)
-            else:
-                return Outcome(order, Result.Bound)
+        pause, tenure = FIRST_PAUSE_S, self._tenure
+        while self._tenure == tenure:
+            if self._may_write():
+                try:
+                    await self._client.bind(
+                        namespace, name, order.uid, None, order.node, annotations, timeout_s=self._timeout_s
+                    )
+                except ApiError as error:
+                    if error.is_not_found or error.is_conflict:
+                        seen = await self._look(order, error)
+                        if seen is not None:
+                            return seen
+                    elif not error.is_retriable:
+                        return Outcome(order, Result.Refused, error.status, error.message)
+                else:
+                    return Outcome(order, Result.Bound)
             await self._sleep(pause)
             pause = min(2 * pause, MOST_PAUSE_S)
             # It may have arrived all the same: look before it is sent again.
-            if self._may_write() and (seen := await self._look(order, None)) is not None:
+            if (seen := await self._look(order, None)) is not None:
                 return seen
         return Outcome(order, Result.Withdrawn)
 

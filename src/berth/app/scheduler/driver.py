@@ -28,7 +28,7 @@ _REST = 3.0  # times the length of the last cycle that pass before the next at t
 
 
 class Driver:
-    """Decides as long as `leads` says so.
+    """Decides as long as `leads` says so. Whoever leads again after a time in which it did not says so by `wake`.
 
     `window_s`: how long a change is waited upon for others to join it; `most_s`: the longest that a burst is let
     grow before it is decided upon. `told` gets each plan with its snapshot, after its binds and evictions were handed
@@ -82,8 +82,8 @@ class Driver:
                 took = await self._decide()
 
     async def _something(self) -> None:
-        """Until something changed, or is about to by itself: a pause that ends."""
-        pause_s = self._world.changes_by_itself_s - self._now()
+        """Until something changed, or is about to by itself: a pause that ends. Who does not lead has no pauses."""
+        pause_s = self._world.changes_by_itself_s - self._now() if self._leads() else _FOREVER_S
         try:
             async with asyncio.timeout(max(0.0, pause_s) if pause_s < _FOREVER_S else None):
                 await self._wake.wait()

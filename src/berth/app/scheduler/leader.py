@@ -51,7 +51,8 @@ class Leadership:
         self.has_predecessor = False  # whose Lease ran out: it may have written until shortly before
         self.tried = asyncio.Event()  # the Lease has been asked for once, with whatever success
         self.holder = ""
-        self.changed = asyncio.Event()
+        self.won = asyncio.Event()  # it may write after a time, however short, in which it might not
+        self._is_told = False
 
     def is_leader(self) -> bool:
         """May write now."""
@@ -60,15 +61,17 @@ class Leadership:
     async def run(self) -> None:
         """Stand for election, and renew, until cancelled."""
         while True:
-            led = self.is_leader()
             try:
                 await asyncio.wait_for(self._turn(), self._terms.renew_s)
-            except (ApiError, TimeoutError) as error:
+            except ApiError as error:
                 log.warning("the Lease could not be read or renewed", extra={"error": str(error)})
+            except TimeoutError:
+                late = f"no answer within {self._terms.renew_s:g} s"
+                log.warning("the Lease could not be read or renewed", extra={"error": late})
             self.tried.set()
-            if led != self.is_leader():
-                log.info("leads" if self.is_leader() else "leads no longer", extra={"epoch": self.epoch})
-                self.changed.set()
+            if self._is_told != self.is_leader():
+                self._is_told = self.is_leader()
+                log.info("leads" if self._is_told else "leads no longer", extra={"epoch": self.epoch})
             await asyncio.sleep(self._terms.retry_s * random.uniform(0.9, 1.2))
 
     async def release(self) -> None:
@@ -122,10 +125,15 @@ class Leadership:
         """The Lease is ours from the moment at which it was asked for, not from that of the answer."""
         self._seen, self._seen_at = lease, asked_at
         self.holder = self._terms.identity
-        if not self.is_leader():
-            self.won_s = self._clock()
+        led, before = self.is_leader(), self.epoch
         self.epoch = (lease.spec.lease_transitions if lease.spec else 0) or 0
         self._good_until = asked_at + self._terms.renew_s
+        if led or not self.is_leader():  # an answer that took too long wins nothing
+            return
+        self.won_s = self._clock()
+        self.won.set()
+        if self._is_told:
+            log.info("leads again", extra={"epoch": self.epoch, "same": self.epoch == before})
 
 
 def _version(lease: Lease) -> str:

@@ -92,7 +92,7 @@ class Scheduler:
         self.world = World(self.foreign.served, mapping=mapping, levels=levels)
         self.follower = Follower(client, self.world, kinds, changed=self._installed)
         self.leadership = Leadership(client, _terms(configured, access)) if election.enabled else None
-        self.tenure = Tenure(self.leadership, self.follower, self._begin)
+        self.tenure = Tenure(self.leadership, self.follower, self._begin, lambda: self.driver.wake())
         self.binder = Binder(
             client, self._heard, in_flight=value.clients.in_flight, may_write=self.tenure.may_write,
             timeout_s=_bind_timeout_s(election), still=lambda order: self.driver.stands(order),
@@ -147,6 +147,7 @@ class Scheduler:
             await self.leadership.release()
 
     async def _begin(self) -> None:
+        self.binder.begin()
         self.world.adopt(time.time())
         await self.teller.adopt()
         gc.collect()

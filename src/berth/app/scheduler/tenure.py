@@ -17,15 +17,22 @@ SETTLE_S = 1.0  # beside the time between the last leader's last write and the e
 class Tenure:
     """`may_write` is asked before every write. `begun` is called whenever a tenure begins.
 
-    Without an election the only replica writes from the first list on.
+    `goes_on` is called whenever this replica may write again within its tenure: it could not renew its Lease for a
+    moment, and what was asked of `may_write` then has not been done. Without an election the only replica writes
+    from the first list on.
     """
 
     def __init__(
-        self, leadership: Leadership | None, follower: Follower, begun: Callable[[], Awaitable[None]]
+        self,
+        leadership: Leadership | None,
+        follower: Follower,
+        begun: Callable[[], Awaitable[None]],
+        goes_on: Callable[[], None] = lambda: None,
     ) -> None:
         self._leadership = leadership
         self._follower = follower
         self._begun = begun
+        self._goes_on = goes_on
         self._epoch = -1
 
     @property
@@ -47,20 +54,23 @@ class Tenure:
             await self._begin(0)
             return
         while True:
-            if leadership.is_leader() and leadership.epoch != self._epoch:
+            leadership.won.clear()
+            if leadership.epoch != self._epoch:
                 await self._take_over(leadership)
-            leadership.changed.clear()
-            if not leadership.is_leader() or leadership.epoch == self._epoch:
-                await leadership.changed.wait()
+            elif leadership.is_leader():
+                self._goes_on()
+            await leadership.won.wait()
 
     async def _take_over(self, leadership: Leadership) -> None:
         """Wait until what the last leader sent must have arrived, look at it, and only then begin."""
+        if not leadership.is_leader():
+            return
         epoch = leadership.epoch
         if self._follower.began_s < leadership.won_s:
             if leadership.has_predecessor:
                 await asyncio.sleep(SETTLE_S)
             await self._follower.refresh()
-        if leadership.is_leader() and leadership.epoch == epoch:
+        if leadership.is_leader() and leadership.epoch == epoch:  # else it is told of the next that it wins
             await self._begin(epoch)
 
     async def _begin(self, epoch: int) -> None:
