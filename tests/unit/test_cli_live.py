@@ -72,6 +72,33 @@ def test_the_schedulers_own_word_goes_first_and_says_how_old_it_is(played, tmp_p
     assert anew.code == 0 and anew.out.startswith("FITS NOW")
 
 
+@pytest.mark.parametrize(
+    ("written", "arguments", "namespace"),
+    [
+        ("", [], "ml"),  # that of the context
+        (", namespace: default", [], "default"),
+        (", namespace: other", [], "other"),
+        ("", ["-n", "default"], "default"),
+        (", namespace: other", ["-n", "default"], "default"),
+    ],
+)
+def test_a_job_is_checked_in_the_namespace_that_is_named_for_it(played, tmp_path, written, arguments, namespace):
+    job = tmp_path / "job.yaml"
+    meta = f"metadata: {{name: new{written}}}"
+    job.write_text(f"apiVersion: v1\nkind: Pod\n{meta}\nspec: {{containers: [{{name: c}}]}}\n")
+    ran = berth(played, tmp_path, "check", "-f", str(job), "-o", "json", *arguments)
+    assert json.loads(ran.out)["answers"][0]["workload"] == f"{namespace}/new"
+
+
+def test_a_fault_of_the_job_goes_before_one_of_the_way_to_the_cluster(tmp_path):
+    job = tmp_path / "job.yaml"
+    job.write_text("apiVersion: v1\nkind: Pod\nspec: {containers: [{name: c}]}\n")
+    ran = here("check", "-f", str(job), "--kubeconfig", "/nowhere")
+    assert ran.code == 2 and "metadata" in ran.err
+    job.write_text("apiVersion: v1\nkind: Pod\nmetadata: {name: new}\nspec: {containers: [{name: c}]}\n")
+    assert here("check", "-f", str(job), "--kubeconfig", "/nowhere").code == 3
+
+
 def test_a_word_on_a_pod_of_that_name_that_was_there_before_is_not_believed(played, tmp_path):
     owner = {"kind": "Job", "name": "j", "uid": "j", "apiVersion": "batch/v1", "controller": True}
     old = {"kind": "Pod", "name": "j-x", "uid": "old"}

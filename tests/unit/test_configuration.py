@@ -31,6 +31,22 @@ def test_flag_before_variable_before_file_before_default(tmp_path):
     assert source(made, "server.port") == ("8090", "default")
 
 
+def test_values_are_told_as_they_are_written_in_the_file(tmp_path):
+    told = {path: value for path, value, _ in configure(None, {"leaderElection.enabled": "false"}).sources}
+    assert told["leaderElection.enabled"] == "false"
+    assert told["preemption.enabled"] == "true"
+    assert told["schedulerNames"] == '["berth"]'
+    assert told["topology.levels"] == "[]"
+    assert (told["batch.windowMs"], told["logLevel"], told["gpuClasses"]) == ("5.0", "info", "")
+    levels = configure(None, {}, {"BERTH_TOPOLOGY_LEVELS": "rack=example.com/rack"})
+    assert source(levels, "topology.levels")[0] == '[{"name":"rack","label":"example.com/rack"}]'
+    # What was told can be written into a file, and means the same.
+    again = "".join(
+        f"{path.partition('.')[0]}: {value}\n" for path, value in told.items() if "." not in path and value
+    ).removeprefix(HEAD)
+    assert configure(written(tmp_path, again)).value.scheduler_names == ("berth",)
+
+
 def test_levels_in_a_variable():
     made = configure(None, {}, {"BERTH_TOPOLOGY_LEVELS": "block=example.com/block,rack=example.com/rack"})
     assert [(level.name, level.label) for level in made.value.topology.levels] == [

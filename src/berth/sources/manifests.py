@@ -32,15 +32,15 @@ MOST_COPIES = 100_000
 _REFERRED_TO = {"PodGroup", "Workload", "TrainingRuntime", "ClusterTrainingRuntime", "HyperNode"}
 
 
-def read_jobs(path: str) -> list[Shape]:
-    """The workloads of a YAML or JSON file, "-" for standard input.
+def read_jobs(path: str, namespace: str = "") -> list[Shape]:
+    """The workloads of a YAML or JSON file, "-" for standard input. `namespace` is that of objects that name none.
 
     Raises BadInput (exit code 2) naming file, field, value, rule and remedy.
     """
     if path == "-":
         if sys.stdin is None:
             raise BadInput("standard input", "it is closed.", "Pipe the manifest into it, or name a file.")
-        return shapes_in(sys.stdin.buffer.read(), "standard input")
+        return shapes_in(sys.stdin.buffer.read(), "standard input", namespace)
     file = Path(path)
     try:
         content = file.read_bytes()
@@ -50,16 +50,18 @@ def read_jobs(path: str) -> list[Shape]:
         ) from None
     except OSError as error:
         raise BadInput(path, f"it cannot be read: {error.strerror}.", "Check the path.") from None
-    return shapes_in(content, path)
+    return shapes_in(content, path, namespace)
 
 
-def shapes_in(content: bytes, where: str) -> list[Shape]:
-    """The workloads in the text of a manifest. `where` is how errors call the file."""
+def shapes_in(content: bytes, where: str, namespace: str = "") -> list[Shape]:
+    """The workloads in the text of a manifest. `where` is how errors call the file, `namespace` as for `read_jobs`."""
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise BadInput(where, f"byte {error.start} is not UTF-8.", "Save the file as UTF-8.") from None
-    manifests = [thing for document in _documents(text, where) for thing in _objects(document, where)]
+    manifests = [
+        _placed_in(thing, namespace) for document in _documents(text, where) for thing in _objects(document, where)
+    ]
     workloads = [thing for thing in manifests if _asks_for_pods(thing, where)]
     skipped = [thing for thing in manifests if not is_read(thing)]
     if not workloads:
@@ -218,6 +220,14 @@ def _objects(value: Any, where: str) -> Iterator[Mapping[str, Any]]:
     if not isinstance(kind, str) or not kind:
         raise BadInput(f"{where}: kind", "it is missing.", "Write the kind, such as Job or Pod.")
     yield value
+
+
+def _placed_in(thing: Mapping[str, Any], namespace: str) -> Mapping[str, Any]:
+    """The object with this namespace where it names none. What is no metadata is told of by who reads it."""
+    meta = thing.get("metadata")
+    if not namespace or not isinstance(meta, Mapping) or meta.get("namespace"):
+        return thing
+    return {**thing, "metadata": {**meta, "namespace": namespace}}
 
 
 def _asks_for_pods(thing: Mapping[str, Any], where: str) -> bool:

@@ -42,19 +42,19 @@ def check(filename: str, where: Where, namespace: str | None, output: str) -> No
 
     if filename == "-" and where.dump == "-":
         raise BadInput("check", "both the job and the dump are to come from standard input.", "Name a file for one.")
-    shapes = read_jobs(filename)
+    # What names no namespace is made in that of the context, as kubectl does it.
+    own = DEFAULT if where.dump is not None else _own_namespace(where)
+    shapes = read_jobs(filename, namespace or own)
     for workload in workloads_of(shapes):
         for pod_set in workload.pod_sets:
             for problem in pod_set.pod_class.problems:
                 raise BadInput(filename, f"{workload.key}: {problem}")
-    own = namespace or (DEFAULT if where.dump is not None else _own_namespace(where))
     workloads: list[Workload] = []
     unseen: list[str] = []
 
     def ask(inventory: Inventory) -> None:
         for shape in shapes:
-            # What names no namespace is made in that of the context, as kubectl does it.
-            here = namespace or (own if shape.namespace == DEFAULT else shape.namespace)
+            here = namespace or shape.namespace
             claims = ClaimsAsked(inventory, here)
             workloads.extend(replace(w, namespace=here) for w in workloads_of([shape], claims.pod_class))
             if claims.unseen:
@@ -77,5 +77,9 @@ def check(filename: str, where: Where, namespace: str | None, output: str) -> No
 
 def _own_namespace(where: Where) -> str:
     from berth.app.cli.live import access_of
+    from berth.base.errors import BadInput
 
-    return access_of(where).namespace or DEFAULT
+    try:
+        return access_of(where).namespace or DEFAULT
+    except BadInput:
+        return DEFAULT  # whoever looks at the cluster says so, once the manifest itself has been read

@@ -80,7 +80,10 @@ class Configuration(Part, frozen=True, forbid_unknown_fields=True):
 
 
 class Configured(Struct, frozen=True):
-    """The configuration, and where each value came from: ("batch.windowMs", "5.0", "default")."""
+    """The configuration, and where each value came from: ("batch.windowMs", "5.0", "default").
+
+    Values as they are written in the file: text as it is, all else as JSON, which YAML reads, too.
+    """
 
     value: Configuration
     sources: tuple[tuple[str, str, str], ...]
@@ -110,7 +113,7 @@ def configure(
     _check(value, file or "configuration")
     shown = msgspec.to_builtins(value)
     told = tuple(
-        (path, str(_get(shown, path)), next((s for p, s in sources.items() if _within(path, p)), "default"))
+        (path, _written(_get(shown, path)), next((s for p, s in sources.items() if _within(path, p)), "default"))
         for path, _ in _paths(Configuration)
     )
     return Configured(value, told)
@@ -218,6 +221,10 @@ def _put(tree: dict[str, Any], path: str, value: Any) -> None:
         tree[key] = dict(tree.get(key) or {})
         tree = tree[key]
     tree[last] = value
+
+
+def _written(value: Any) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
 def _get(tree: Any, path: str) -> Any:
