@@ -100,6 +100,23 @@ def test_nothing_of_a_gang_is_sent_when_its_first_bind_is_refused():
     assert heard[0].message == "a policy says no"
 
 
+def test_how_long_a_bind_took_is_told_from_its_decision_on():
+    class Slow(Server):
+        async def bind(self, *order, **more):
+            await asyncio.sleep(0.02)
+            await super().bind(*order, **more)
+
+    server = Slow("g0", "g1", "g2", "gone")
+    del server.pods["gone"]
+    gang = [order(f"g{i}") for i in range(3)]
+    heard = run(server, gang, [order("gone")], in_flight=1)
+    took = {outcome.order.key[1]: outcome.seconds for outcome in heard}
+    assert all(took[f"g{i}"] >= 0.02 * (i + 1) for i in range(3)), "a later bind of a gang has waited for the others"
+    assert took["gone"] >= 0.08
+    unsent = run(Server("p"), [order("p")], may_write=lambda: False)
+    assert [outcome.seconds for outcome in unsent] == [None]
+
+
 def test_a_bind_that_arrived_without_an_answer_is_bound_and_not_sent_twice():
     server = Server("p")
     server.arrives_unheard.add("p")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
@@ -15,6 +16,7 @@ from enum import Enum
 from typing import Protocol
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from berth.kube import wire
 from berth.kube.errors import ApiError
@@ -50,12 +52,16 @@ class Order(Struct, frozen=True, gc=False):
 
 
 class Outcome(Struct, frozen=True, gc=False):
-    """`message` is what the API server said, where it refused; `code` its HTTP status, 0 without one."""
+    """`message` is what the API server said, where it refused; `code` its HTTP status, 0 without one.
+
+    `seconds` is from the decision to the answer; None where nothing was sent.
+    """
 
     order: Order
     result: Result
     code: int = 0
     message: str = ""
+    seconds: float | None = None
 
 
 class Sender(Protocol):
@@ -103,7 +109,7 @@ class Binder:
         self._still = still
         self._sleep = sleep
         self._timeout_s = timeout_s
-        self._waiting: deque[tuple[Order, _Convoy | None]] = deque()
+        self._waiting: deque[tuple[Order, _Convoy | None, float]] = deque()  # with the moment it was decided
         self._wake = asyncio.Event()
         self._idle = asyncio.Event()
         self._idle.set()
@@ -126,10 +132,8 @@ class Binder:
         if not orders:
             return
         self._idle.clear()
-        if len(orders) == 1:
-            self._waiting.append((orders[0], None))
-        else:
-            self._waiting.append((orders[0], _Convoy(orders[1:], decision)))
+        convoy = _Convoy(orders[1:], decision) if len(orders) > 1 else None
+        self._waiting.append((orders[0], convoy, time.monotonic()))
         self._wake.set()
         if not self._workers:
             self._workers = [asyncio.create_task(self._work()) for _ in range(self._in_flight)]
@@ -158,7 +162,7 @@ class Binder:
                 if not self._busy:
                     self._idle.set()
                 await self._wake.wait()
-            order, convoy = self._waiting.popleft()
+            order, convoy, decided_s = self._waiting.popleft()
             if not self._may_write() or not self._still(order):
                 self._withdraw(order, convoy)
                 continue
@@ -167,18 +171,18 @@ class Binder:
                 outcome = await self._send(order, convoy.annotations if convoy else None)
             finally:
                 self._busy -= 1
-            self._say(outcome)
+            self._say(replace(outcome, seconds=time.monotonic() - decided_s))
             if convoy is None:
                 continue
             if outcome.result is Result.Bound:
                 # Before all others: a gang that has begun is to be whole as soon as can be.
-                self._waiting.extendleft((one, None) for one in reversed(convoy.rest))
+                self._waiting.extendleft((one, None, decided_s) for one in reversed(convoy.rest))
                 self._wake.set()
             else:
                 for one in convoy.rest:
                     self._say(Outcome(one, Result.Withdrawn, 0, outcome.message))
 
-    def _withdraw(self, order: Order, convoy: _Convoy | None) -> None:
+    def _withdraw(self, order: Order, convoy: _Convoy | None, _: float = 0.0) -> None:
         for one in (order, *(convoy.rest if convoy else ())):
             self._say(Outcome(one, Result.Withdrawn))
 

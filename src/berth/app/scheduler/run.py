@@ -165,7 +165,7 @@ class Scheduler:
     def _heard(self, outcome: Outcome) -> None:
         self.driver.heard(outcome)
         self.teller.heard(outcome)
-        self.measures.bound(outcome.result.name)
+        self.measures.bound(outcome.result.name, outcome.seconds)
 
     def _left(self, left: Left) -> None:
         self.driver.asked_to_leave(left)
@@ -187,8 +187,9 @@ class Beside(Scheduler):
         self.world.serve(configured.value.scheduler_names)
         batch = configured.value.batch
         self.driver = self.shadow = Shadow(
-            self.world, self.binder, now=time.time, window_s=batch.window_ms / 1000, most_s=batch.most_ms / 1000
-        )
+            self.world, self.binder, now=time.time, told=self._told, window_s=batch.window_ms / 1000,
+            most_s=batch.most_ms / 1000,
+        )  # fmt: skip
 
     async def run(self) -> None:
         async with asyncio.TaskGroup() as tasks:
@@ -198,6 +199,9 @@ class Beside(Scheduler):
             log.info("looks on", extra={"names": ",".join(sorted(self.world.schedulers))})
             tasks.create_task(self.driver.run())
             self.driver.wake()
+
+    def _told(self, plan: Plan, snapshot: Snapshot, seconds: float) -> None:
+        self.measures.planned(plan, seconds)
 
     async def close(self) -> None:
         for line in lines(self.shadow.comparison()):

@@ -10,6 +10,7 @@ from msgspec import Struct
 from berth.actions.binding import Binder
 from berth.app.scheduler.driver import Driver, by_workload
 from berth.model.reasons import Verdict
+from berth.model.snapshot import Snapshot
 from berth.model.workload import Workload
 from berth.scheduling.plan import Plan
 from berth.sources.live.world import World
@@ -63,9 +64,16 @@ class Shadow(Driver):
     """A driver that sends nothing. What others bind is told by the world."""
 
     def __init__(
-        self, world: World, binder: Binder, *, now: Callable[[], float], window_s: float, most_s: float
+        self,
+        world: World,
+        binder: Binder,
+        *,
+        now: Callable[[], float],
+        told: Callable[[Plan, Snapshot, float], None] = lambda plan, snapshot, seconds: None,
+        window_s: float,
+        most_s: float,
     ) -> None:
-        super().__init__(world, binder, now=now, window_s=window_s, most_s=most_s)
+        super().__init__(world, binder, now=now, told=told, window_s=window_s, most_s=most_s)
         self.opinions: dict[Key, Opinion] = {}
         self._evictions: set[Key] = set()
         self._begun: dict[str, float] = {}
