@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 export BERTH_DATA ?= $(abspath $(wildcard ../shared/data))
 
-.PHONY: run test test-cluster cluster cluster-down setup lint bench clean
+.PHONY: run test test-cluster cluster cluster-down setup lint lock manifests clean
 
 run: setup
 	$(BIN)/berth simulate packing
@@ -44,6 +44,11 @@ $(VENV)/.ready: requirements.lock pyproject.toml
 lock:
 	uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 --generate-hashes \
 	  --no-header --no-emit-index-url --no-annotate -o requirements.lock
+
+# What of deploy/ is made from something else: the chart's copy of the CRDs, the manifests for `kubectl apply -k`. Helm is
+# found in PATH or named by HELM.
+manifests: setup
+	$(BIN)/python deploy/manifests.py
 
 clean:
 	rm -rf $(VENV) build dist

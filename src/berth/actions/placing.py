@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -12,11 +12,17 @@ from berth.model.workload import Workload
 from berth.scheduling.plan import Plan
 
 
+class Sent(Protocol):
+    """Pods of which it can be asked whether they are among them."""
+
+    def __contains__(self, key: PodKey, /) -> bool: ...
+
+
 class World(Pods, Protocol):
     """What is asked of the world. `assumed` are the pods whose bind is on its way."""
 
     @property
-    def assumed(self) -> Container[PodKey]: ...
+    def assumed(self) -> Sent: ...
 
 
 @dataclass(slots=True)

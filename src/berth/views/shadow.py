@@ -11,18 +11,30 @@ from berth.base.units import counted
 class Compared(Protocol):
     """The numbers of a comparison (berth.app.scheduler.shadow)."""
 
-    pods: int
-    same_node: int
-    other_node: int
-    only_they: int
-    only_berth: int
-    both_wait: int
-    gone: int
-    evictions: int
-    partial_gangs: int
-    earlier_s: tuple[float, ...]
-    reasons: tuple[tuple[str, int], ...]
-    examples: tuple[str, ...]
+    @property
+    def pods(self) -> int: ...
+    @property
+    def same_node(self) -> int: ...
+    @property
+    def other_node(self) -> int: ...
+    @property
+    def only_they(self) -> int: ...
+    @property
+    def only_berth(self) -> int: ...
+    @property
+    def both_wait(self) -> int: ...
+    @property
+    def gone(self) -> int: ...
+    @property
+    def evictions(self) -> int: ...
+    @property
+    def partial_gangs(self) -> int: ...
+    @property
+    def earlier_s(self) -> tuple[float, ...]: ...
+    @property
+    def reasons(self) -> tuple[tuple[str, int], ...]: ...
+    @property
+    def examples(self) -> tuple[str, ...]: ...
 
 
 def lines(found: Compared) -> Sequence[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.shell_completion import CompletionItem
@@ -47,7 +47,7 @@ def queues(context: click.Context, _: click.Parameter, incomplete: str) -> list[
     return _quickly(context, names, incomplete)
 
 
-async def _items(client: Client, path: str) -> list[dict[str, object]]:
+async def _items(client: Client, path: str) -> list[dict[str, Any]]:
     """The first objects of a list; none where they may not be seen."""
     from berth.kube.errors import ApiError
 
@@ -65,7 +65,8 @@ def _quickly(
     """Nothing where anything goes wrong: a completion says no errors."""
     if context.params.get("dump"):
         return []
-    where = Where(None, *(context.params.get(p) for p in ("kubeconfig", "context", "acting_as")))
+    given = context.params.get
+    where = Where(None, given("kubeconfig"), given("context"), given("acting_as"))
 
     async def found() -> list[CompletionItem]:
         from berth.app.cli.live import access_of

@@ -83,7 +83,7 @@ async def _live(connection: Connection, where: Where, name: str | None, namespac
             raise blind(unseen, "Where the scheduler wrote verdicts (the kinds of berth.dev), those of your namespace "
                         "would do.")  # fmt: skip
         seen = await _told(connection, told)
-        notes = (f"{lacking(unseen)}. What follows is what the scheduler has written",)
+        notes: tuple[str, ...] = (f"{lacking(unseen)}. What follows is what the scheduler has written",)
         if namespace is None and answers.missing is not None:
             notes += (f"only namespace {own}: {answers.missing.sentence}",)
         return _frame(name, namespace, seen, notes, server)

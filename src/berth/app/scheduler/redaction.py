@@ -45,7 +45,7 @@ _NEVER = frozenset((
 
 def typed(thing: msgspec.Struct) -> dict[str, Any]:
     """A Struct of `berth.kube` as the mapping that it came from, without what is null and what is not read."""
-    found = _without_nulls(msgspec.to_builtins(thing))
+    found: dict[str, Any] = _without_nulls(msgspec.to_builtins(thing))
     meta = found.get("metadata")
     if isinstance(meta, dict) and "annotations" in meta:
         meta["annotations"] = _read(meta["annotations"])

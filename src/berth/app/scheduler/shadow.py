@@ -119,7 +119,7 @@ class Shadow(Driver):
                 one.reason, one.sentence = verdict.causes[0].reason.name, verdict.causes[0].sentence
 
     def _watch_partial(self, workload: Workload, now_s: float) -> None:
-        if workload.has_begun and workload.is_gang and sum(s.min_count for s in workload.pod_sets):
+        if workload.has_begun and workload.is_gang and any(s.min_count for s in workload.pod_sets):
             since_s = self._begun.setdefault(workload.identity, now_s)
             if now_s - since_s > PARTIAL_S:
                 self._partial.add(workload.identity)
