@@ -417,7 +417,6 @@ def test_a_node_that_blinks_keeps_what_it_holds(set_stage: SetStage) -> None:
     assert before.items() <= {p["metadata"]["name"]: p["spec"].get("nodeName") for p in stage.pods()}.items()
 
 
-@pytest.mark.xfail(strict=True, reason="a refusal counts against the node alone, whoever was refused")
 def test_a_pod_that_no_kubelet_admits_takes_no_node_away_from_others(set_stage: SetStage) -> None:
     """[36, live] It is made again each time it is refused, anywhere; whoever else comes is placed at once."""
 

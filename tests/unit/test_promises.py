@@ -115,22 +115,6 @@ def test_half_a_nomination_is_none():
     assert not here.snapshot(NOW).holds
 
 
-def test_a_node_that_did_not_admit_is_unfit_for_a_while_and_longer_each_time():
-    here = world(pod("p", on="n0"))
-    for pause in (2.0, 4.0):
-        here.put_pod(pod("p", on="n0", phase="Failed", reason="UnexpectedAdmissionError"))
-        assert [n.health.name for n in here.snapshot(NOW).nodes].count("Unfit") == 1
-        assert here.changes_by_itself_s == NOW + pause
-        assert all(n.health.name == "Fit" for n in here.snapshot(NOW + pause).nodes)
-        here.drop_pod(("a", "p"))
-        here.put_pod(pod("p", on="n0"))
-
-
-def test_a_failure_that_is_older_than_the_watch_says_nothing_of_the_node():
-    here = world(pod("p", on="n0", phase="Failed", reason="UnexpectedAdmissionError"))
-    assert all(n.health.name == "Fit" for n in here.snapshot(NOW).nodes)
-
-
 def test_a_pod_counts_from_the_moment_at_which_its_bind_is_sent():
     here = world(pod("p"))
     assert here.assume(("a", "p"), "n3")

@@ -121,6 +121,7 @@ class PodClass(Struct, frozen=True, gc=False):
     unbound: tuple[Unbound, ...] = ()  # volume claims without which nobody knows where it may run
     unsupported: tuple[str, ...] = ()  # what the pod asks for and Berth refuses, a phrase each
     problems: tuple[str, ...] = ()  # rules of Kubernetes that the pod breaks, a sentence each
+    refused_by: tuple[str, ...] = ()  # nodes that refused one lately: for these pods they are unfit
 
     @property
     def depends_on_pods(self) -> bool:

@@ -69,6 +69,8 @@ def blocks_of(pod_class: PodClass, columns: Columns) -> Blocks:
             refuse(np.ones(columns.size, bool), Block.TooSmall)
     for block in (Block.NotReady, Block.Unfit, Block.Cordoned):
         refuse(held == block, block)
+    refused_by = [columns.index[name] for name in pod_class.refused_by if name in columns.index]
+    refuse(np.isin(np.arange(columns.size), refused_by), Block.Unfit)
     return blocks
 
 

@@ -10,7 +10,7 @@ from berth.dialects.membership import Membership, PodFacts, merged, standings
 from berth.dialects.ranks import UNRANKED, Rank, rank_of
 from berth.model.cluster import Allocation
 from berth.model.resources import added
-from berth.model.workload import NodeTerm, PodClass, PodSet, Requirement, TopologyWish, Workload
+from berth.model.workload import NodeTerm, PodClass, PodSet, TopologyWish, Workload
 from berth.sources.domains import Domains
 from berth.sources.inventory import Inventory, Key, Pairs, PodRecord, seconds
 from berth.sources.pod_class import with_inherited
@@ -212,8 +212,8 @@ class Workloads:
 
     def kept_off(self, workload: Workload, nodes: tuple[str, ...]) -> Workload:
         """The workload, on none of these nodes."""
-        term = NodeTerm(fields=(Requirement("metadata.name", "NotIn", nodes),))
-        return replace(workload, pod_sets=tuple(self._kept_in(s, term) for s in workload.pod_sets))
+        sets = (replace(s, pod_class=replace(s.pod_class, refused_by=nodes)) for s in workload.pod_sets)
+        return replace(workload, pod_sets=tuple(sets))
 
     @staticmethod
     def _kept_in(pod_set: PodSet, domain: NodeTerm) -> PodSet:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from berth.kube import wire, wire_devices
 from berth.model.cluster import GpuClass, Health, Node
 from berth.model.gpus import GpuMapping
-from berth.model.resources import is_accelerator
+from berth.model.resources import Resources, is_accelerator
 from berth.model.topology import Level, Topology, discover
 from berth.model.volumes import ATTACHED, ROOM, VOLUMES
 from berth.sources.device_classes import DeviceClasses
@@ -17,10 +17,6 @@ from berth.sources.domains import Domains
 from berth.sources.live.refusals import Refusals
 from berth.sources.nodes import NodeReading, read_node, reread
 
-# What a kubelet says of a pod that it did not admit; `OutOfcpu` and the like besides.
-_NOT_ADMITTED = frozenset(
-    ("UnexpectedAdmissionError", "TopologyAffinityError", "NodeAffinity", "PreemptContainerFailed")
-)
 _OF_STORAGE = (ATTACHED, ROOM, VOLUMES)
 FIRST_S, MOST_S = 2.0, 300.0  # for which a node gets nothing new
 
@@ -114,16 +110,22 @@ class Ground:
             self._is_stale = True
 
     def distrust(self, node: str, why: str, now_s: float) -> None:
-        """Give a node nothing new for a while: its kubelet did not admit what its account has room for."""
+        """Give a node nothing new for a while, twice as long each time."""
         self._distrusted.add(node, why, now_s)
         self._off.add(node)
         self._is_stale = True
 
-    def not_admitted(self, node: str, status: wire.PodStatus, now_s: float) -> None:
-        """A pod has failed. Where its kubelet refused it, the account of the node is wrong in some way."""
-        reason = status.reason or ""
-        if reason in _NOT_ADMITTED or reason.startswith("OutOf"):
-            self.distrust(node, f"{reason}: {status.message or ''}".rstrip(": "), now_s)
+    def trust(self, node: str) -> None:
+        """It was not the node's fault, or that is over."""
+        self._distrusted.drop(node)
+        if node in self._off:
+            self._off.discard(node)
+            self._is_stale = True
+
+    def offers(self, name: str) -> Resources:
+        """What the node's kubelet admits; () where it is not there."""
+        reading = self._readings.get(name)
+        return reading.node.allocatable if reading is not None else ()
 
     @property
     def next_s(self) -> float:

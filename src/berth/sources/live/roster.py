@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from berth.dialects.following import Following
 from berth.dialects.membership import Membership, Signature, signature
 from berth.model.cluster import Allocation
+from berth.model.resources import PODS
 from berth.model.workload import Workload
 from berth.sources.inventory import Key, PodRecord
 from berth.sources.live.ours import Ours, asks_for_gpus
@@ -84,6 +85,19 @@ class Roster:
     def record(self, key: Key) -> PodRecord | None:
         member = self._members.get(key)
         return member.record if member else None
+
+    def group_of(self, key: Key) -> GroupKey:
+        """The workload of a pod that is there."""
+        return self._members[key].group
+
+    def used_on(self, node: str) -> dict[str, int]:
+        """What the pods of a node ask for together, their number too. Costs a look at all that run."""
+        here = [one for one in self.held.values() if one.node == node]
+        used = {PODS: len(here)}
+        for one in here:
+            for name, amount in one.pod_class.requests:
+                used[name] = used.get(name, 0) + amount
+        return used
 
     def of(self, group_key: GroupKey) -> list[tuple[PodRecord, Membership]]:
         """All pods of a workload, the bound ones too."""
@@ -160,6 +174,12 @@ class Roster:
     def touch_group(self, key: GroupKey) -> None:
         """The same of a workload."""
         self._dirty[key] = None
+
+    def touch_where(self, concerned: Callable[[Iterable[PodRecord], GroupKey], bool]) -> None:
+        """The same of all that wait and are concerned."""
+        for key in self.waiting:
+            if (group := self._groups.get(key)) and concerned((m.record for m in group.pods.values()), key):
+                self._dirty[key] = None
 
     def regroup(self, stale: set[Signature]) -> None:
         """Pods whose owner or group changed are read anew."""

@@ -20,9 +20,10 @@ from berth.dialects.remaking import lost_for_good
 from berth.kube import wire, wire_budgets, wire_devices, wire_queues
 from berth.model.gpus import GpuMapping, joined
 from berth.model.hold import Hold
+from berth.model.resources import PODS
 from berth.model.snapshot import Snapshot
 from berth.model.topology import Level, Topology
-from berth.model.workload import Workload
+from berth.model.workload import PodClass, Workload
 from berth.sources.assemble import levels_of, queues_of
 from berth.sources.budgets import budget_of
 from berth.sources.domains import Domains
@@ -31,6 +32,7 @@ from berth.sources.live.assumed import Assumed
 from berth.sources.live.ground import Ground
 from berth.sources.live.ours import Ours
 from berth.sources.live.promises import Promises
+from berth.sources.live.rejections import Rejections, findings, rejected
 from berth.sources.live.roster import Roster
 from berth.sources.live.selections import Selections
 from berth.sources.live.stock import Stock
@@ -82,6 +84,7 @@ class World:
         self._held_back: dict[Key, wire.Pod] = {}
         self._mapping = mapping
         self._ground = Ground(mapping, self._inventory.share)
+        self.rejections = Rejections(self._ground.distrust, self._ground.trust)
         self._inventory.storage.knows_classes = self._inventory.storage.knows_volumes = True
         self.stock = Stock(
             self._inventory.storage, self._inventory.offers, self._roster.volumes_changed, lambda: self.on_change()
@@ -123,13 +126,32 @@ class World:
         if before is not None and before.uid != (meta.uid or ""):  # another pod of the same name
             self.drop_pod(key)
             before = None
-        if status.phase == "Failed" and before is not None and not before.has_ended and spec.node_name:
-            self._ground.not_admitted(spec.node_name, status, self._now())
+        if before is not None and spec.node_name:
+            self._hear_kubelet(before, spec.node_name, status)
         if spec.node_name and before is not None and not before.node and self.on_bound(key, spec.node_name):
             self._held_back[key] = pod
             return
         record = self.assumed.seen(self._inventory.record(key, meta, spec, status))
         self._roster.put(record)
+
+    def _hear_kubelet(self, before: PodRecord, node: str, status: wire.PodStatus) -> None:
+        """Whether the pod was admitted."""
+        if status.phase == "Failed" and not before.has_ended:
+            one = rejected(before, self._roster.group_of(before.key), node, status)
+            # Where our account has no room for it either, somebody else was there first, and nothing is wrong.
+            if one is not None and not (one.is_of_node and self._is_overbooked(node, before.reading.pod_class)):
+                self.rejections.take(one, self._now())
+                self.on_change()
+        elif self.rejections and status.phase in ("Pending", "Running") and status.start_time and not before.started_s:
+            self.rejections.admitted(before, self._roster.group_of(before.key), node, self._now())
+            self.on_change()
+
+    def _is_overbooked(self, node: str, pod_class: PodClass) -> bool:
+        """With the pods that are there by our account, of anything that these ask for."""
+        offers, used = dict(self._ground.offers(node)), self._roster.used_on(node)
+        if used[PODS] > offers.get(PODS, used[PODS]):
+            return True
+        return any(used.get(name, 0) > offers.get(name, 0) for name, _ in pod_class.requests)
 
     def drop_pod(self, key: Key) -> None:
         self.assumed.drop(key)
@@ -298,7 +320,7 @@ class World:
     @property
     def changes_by_itself_s(self) -> float:
         """When a snapshot will differ although nothing was told; infinity where it will not."""
-        parts = (self.promises, self._ground, self.stock, self.selections, self.unheard)
+        parts = (self.promises, self._ground, self.stock, self.selections, self.unheard, self.rejections)
         return min(part.next_s for part in parts)
 
     def standing(self, node: str) -> Hashable:
@@ -350,10 +372,14 @@ class World:
 
     def _finished(self, key: GroupKey, workload: Workload, records: list[PodRecord]) -> Workload:
         """A workload with what is known of it beside its pods."""
-        if why := self.promises.why_off(records, self._at_s):
+        off = self.rejections.nodes_off(records, key, self._at_s)
+        if off:
+            workload = replace(workload, findings=(*workload.findings, *findings(off)))
+        why = self.promises.why_off(records, self._at_s) or self.rejections.why_off(records, key, self._at_s)
+        if why:
             workload = replace(workload, held_off=why)
-        if nodes := self.promises.avoided(records):
-            workload = self._made.kept_off(workload, nodes)
+        if nodes := sorted({*self.promises.avoided(records), *off}):
+            workload = self._made.kept_off(workload, tuple(nodes))
         workload = self.selections.awaiting(workload)
         self.stock.asks(key, workload)
         if workload.has_begun:
@@ -367,6 +393,9 @@ class World:
 
     def _let_pass(self, now_s: float) -> None:
         """Refusals whose time is over, and owners that did not come."""
+        if self.rejections.over(now_s):
+            self._roster.touch_where(self.rejections.concerns)
+            self.rejections.settled()
         self.stock.let_pass(now_s)
         for group in self.unheard.over(now_s):
             self._roster.touch_group(group)
