@@ -174,7 +174,6 @@ def test_a_gang_that_lost_a_pod_during_its_binds_is_completed_with_the_next_of_t
         stage.wait_whole(gang)
 
 
-@pytest.mark.xfail(strict=True, reason="a decision on so many pods is longer than the annotations of a pod may be")
 def test_a_gang_of_very_many_pods_runs_whole(set_stage: SetStage) -> None:
     """What is written of the decision on one of them must leave it a pod that can be changed: by its kubelet, say.
 

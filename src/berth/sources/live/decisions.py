@@ -15,19 +15,25 @@ from berth.model.cluster import Allocation
 from berth.model.hold import Hold, Leaving, Place
 from berth.model.workload import Workload
 from berth.sources.inventory import PodRecord
+from berth.sources.live import shorthand
 
 KEY = "berth.dev/decision"
 HELD_S = 60.0  # for which what was decided is kept; long enough to send it again
 
-_decode = msgspec.json.Decoder(dict[str, list[str]]).decode
+# All annotations of an object may have 256 KiB together, and beyond that nobody can change it any more.
+MOST_BYTES = 48 * 1024
 
 
 def written(places: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """The annotation for a gang's decision, from (pod, node)."""
+    """The annotation for a gang's decision, from (pod, node); none where it would be too long.
+
+    Without one whoever follows places the rest of the gang anew, beside those that are bound.
+    """
     nodes: dict[str, list[str]] = {}
     for pod, node in places:
         nodes.setdefault(node, []).append(pod)
-    return {KEY: msgspec.json.encode(nodes).decode()}
+    text = shorthand.written(nodes)
+    return {KEY: text} if len(text) <= MOST_BYTES else {}
 
 
 def begun(workload: Workload, bound: Iterable[PodRecord], now_s: float) -> Hold | None:
@@ -37,10 +43,10 @@ def begun(workload: Workload, bound: Iterable[PodRecord], now_s: float) -> Hold 
         if not text:
             continue
         try:
-            nodes = _decode(text)
-        except msgspec.DecodeError:
+            nodes = shorthand.read(text)
+        except ValueError:
             continue
-        if hold := hold_of(workload, {pod: n for n, pods in nodes.items() for pod in pods}, now_s + HELD_S):
+        if hold := hold_of(workload, nodes, now_s + HELD_S):
             return hold
     return None
 
