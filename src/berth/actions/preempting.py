@@ -47,6 +47,30 @@ class Departure:
         return wire.Eviction(at, PREEMPTED, self.sentence, len(self.gone), lost_s)
 
 
+class Departures:
+    """Those whose requests have not all been answered."""
+
+    def __init__(self) -> None:
+        self._of: dict[PodKey, Departure] = {}
+
+    def clear(self) -> None:
+        self._of.clear()
+
+    def take(self, plan: Plan, world: Pods) -> None:
+        for departure in departures(plan, world):
+            self._of.update(dict.fromkeys(departure.pods, departure))
+
+    def answered(self, pod: PodKey, is_leaving: bool) -> Departure | None:
+        """The departure that is complete with this answer, if any of its pods does leave."""
+        one = self._of.pop(pod, None)
+        if one is None:
+            return None
+        one.left -= 1
+        if is_leaving:
+            one.gone.append(pod)
+        return None if one.left or not one.gone else one
+
+
 def departures(plan: Plan, world: Pods) -> Iterable[Departure]:
     """Who is asked to leave by a plan, by victim and by whom it is for."""
     found: dict[tuple[str, int], Departure] = {}

@@ -14,25 +14,24 @@ from collections import Counter
 from collections.abc import Callable, Collection
 from typing import Any
 
-from berth.actions import events, verdicts
+from berth.actions import events
 from berth.actions.adoption import left_by_others
 from berth.actions.binding import Outcome, Result
 from berth.actions.events import Event, Events
 from berth.actions.evicting import Left
 from berth.actions.fence import Fenced, Sender
 from berth.actions.groups import GroupNotices
-from berth.actions.notice import Notice, Said
+from berth.actions.notice import Notice
 from berth.actions.outbox import IN_FLIGHT, Bucket, Lane, Outbox
 from berth.actions.placing import Placing, World, placings
 from berth.actions.pods import PodNotices, kept_nodes
-from berth.actions.preempting import Departure, departures
-from berth.actions.queue_status import listed_namespaces, payer
+from berth.actions.preempting import Departures
 from berth.actions.queues import QueueStatuses
-from berth.actions.subjects import PodKey, SubjectKey, group_path, key_of, object_of, shown_on, stamp
-from berth.actions.verdicts import MOST_AHEAD, Place
+from berth.actions.subjects import PodKey, SubjectKey, group_path, key_of, shown_on
+from berth.actions.verdict_notices import VerdictNotices
+from berth.actions.verdicts import places
 from berth.actions.writing import Writing
 from berth.dialects.conditions import State
-from berth.kube import wire_verdict as wire
 from berth.kube.discover import Served
 from berth.model.queue import Queue
 from berth.model.reasons import Verdict
@@ -44,9 +43,7 @@ from berth.scheduling.plan import Plan
 VERDICT, CLEAR, GROUP, POD, REFRESH, QUEUE, EVENT = "verdict", "clear", "group", "pod", "refresh", "queue", "event"
 _PATIENCE_S = 0.2  # so old is a verdict that is written while binds are under way
 _BURST_S = 30.0  # what can wait is not written into a burst of binds, unless it lasts that long
-_EVICTIONS = 4096  # remembered, for the Verdicts of workloads that wait again
 _GROUP_S = 5.0  # a Verdict goes after its group has been told, or when that takes longer
-_UNKNOWN = Place("", 0, -1)  # numbers that differ from all others
 
 
 class Teller:
@@ -78,6 +75,7 @@ class Teller:
         fenced = Fenced(client, may_write)
         self._writing = Writing(fenced, served, self.counts)
         self._events = Events(fenced, instance or socket.gethostname())
+        self._verdict_notices = VerdictNotices(self._writing, clock, now)
         self._groups = GroupNotices(self._writing, now)
         self._pods = PodNotices(self._writing, add=self._add_pod, clock=clock, now=now)
         self._queue_statuses = QueueStatuses(fenced, self.counts, changed=self._add_queue, clock=clock, now=now)
@@ -97,8 +95,7 @@ class Teller:
         self._world: World | None = None
         self._notices: dict[SubjectKey, Notice] = {}
         self._placings: dict[PodKey, Placing] = {}
-        self._departures: dict[PodKey, Departure] = {}
-        self._evicted: dict[SubjectKey, wire.Eviction] = {}
+        self._departures = Departures()
         # The last plan, as far as it is compared with the next.
         self._is_first = True
         self._has_failed = False
@@ -150,8 +147,7 @@ class Teller:
         self._world = self._pods.world = self._groups.world = world
         for placing in placings(plan, world):
             self._take_placing(placing)
-        for departure in departures(plan, world):
-            self._departures.update(dict.fromkeys(departure.pods, departure))
+        self._departures.take(plan, world)
         if self._adopts:
             self._came = (plan, snapshot)
         else:
@@ -188,20 +184,11 @@ class Teller:
 
     def asked_to_leave(self, left: Left) -> None:
         """What became of an eviction: an event on the victim, and on its Verdict once it waits again."""
-        one = self._departures.pop(left.leave.key, None)
-        if one is None:
-            return
-        one.left -= 1
-        if left.is_leaving:
-            one.gone.append(left.leave.key)
-        if one.left or not one.gone:
-            return
-        self._outbox.add(EVENT, one.event())
-        self._evicted.pop(one.victim, None)
-        self._evicted[one.victim] = one.as_eviction(stamp(self._now()))
-        if len(self._evicted) > _EVICTIONS:
-            del self._evicted[next(iter(self._evicted))]
-        self._outbox.kick()
+        departure = self._departures.answered(left.leave.key, left.is_leaving)
+        if departure is not None:
+            self._verdict_notices.remember(departure)
+            self._outbox.add(EVENT, departure.event())
+            self._outbox.kick()
 
     @property
     def pending(self) -> int:
@@ -231,16 +218,8 @@ class Teller:
 
     def _take_waiting(self, waiting: list[Workload], said: list[Verdict], snapshot: Snapshot, now: float) -> None:
         self._turn += 1
-        listed = listed_namespaces(snapshot.queues)
-        positions: dict[str, int] = {}
-        here: dict[str, tuple[str, ...]] = {}
-        for ahead, (workload, verdict) in enumerate(zip(waiting, said, strict=True)):
-            queue = payer(workload, listed)
-            positions[queue] = position = positions.get(queue, 0) + 1
-            before = here.get(workload.namespace, ())
-            if len(before) < MOST_AHEAD:
-                here[workload.namespace] = (*before, f"{workload.kind}/{workload.name}")
-            key, place = key_of(workload), Place(queue, position, ahead, before)
+        for workload, verdict, place in zip(waiting, said, places(waiting, snapshot.queues), strict=True):
+            key = key_of(workload)
             notice = self._notices.get(key)
             if notice is None:
                 notice = self._notices[key] = Notice(key)
@@ -349,42 +328,16 @@ class Teller:
         if due_s > now:
             self._schedule(notice)
             return
-        said = notice.now
-        if said != notice.told:
-            # Without the kind the rest is told all the same.
-            if self._writing.has_verdicts:
-                said = await self._say(notice, notice.workload, said)
-            notice.told, notice.written_s = said, self._clock()
+        await self._verdict_notices.write(notice)
         self._tell_the_rest(notice)
         self._schedule(notice)
-
-    async def _say(self, notice: Notice, workload: Workload, said: Said) -> Said:
-        """One write; what the Verdict says then. Where an earlier leader said nearly the same, it can wait."""
-        there = notice.there
-        evicted = self._evicted.get(notice.key) or (there.last_eviction if there is not None else None)
-        if there is not None and there.reason == said.code:
-            notice.event_code = said.code
-            notice.since_s = verdicts.moment(there.since) or notice.since_s
-        body = verdicts.said_of(workload, said.verdict, said.place, notice.since_s, self._now(), evicted)
-        if evicted is not None:
-            self._evicted.setdefault(notice.key, evicted)
-        notice.there = None
-        if there is None or verdicts.news(body, there):
-            # Before the answer: until it has come, and where none comes, it may be there and say this or that.
-            before, notice.has_object, notice.told = notice.has_object, True, None
-            await self._writing.write_verdict(notice.key, body, object_of(workload), before)
-        elif verdicts.differs(body, there):
-            said = Said.of(workload, said.verdict, _UNKNOWN)
-        return said
 
     async def _clear(self, item: Any) -> None:
         """Take the Verdict of a workload away that waits no more; then nothing is known of it."""
         notice = self._notices.get(item)
         if notice is None or notice.state is State.Waiting:
             return
-        if notice.has_object:
-            await self._writing.remove_verdict(item[1], verdicts.name_of(item))
-        notice.has_object, notice.there, notice.told = False, None, None
+        await self._verdict_notices.remove(notice)
         if notice.now is not None:  # it has come again meanwhile
             self._schedule(notice)
         self._drop(notice)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -12,8 +12,10 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import fields
 
+from berth.actions.queue_status import listed_namespaces, payer
 from berth.actions.subjects import Reference, SubjectKey, object_of, stamp
 from berth.kube import wire_verdict as wire
+from berth.model.queue import Queue
 from berth.model.reasons import Cause, Verdict
 from berth.model.workload import Workload
 from berth.scheduling.quota import milli_of
@@ -41,6 +43,20 @@ class Place(Struct, frozen=True, gc=False):
     position: int
     ahead: int
     here: tuple[str, ...] = ()
+
+
+def places(waiting: Iterable[Workload], queues: Iterable[Queue]) -> Iterator[Place]:
+    """Of each of those that wait, in the order in which they do."""
+    listed = listed_namespaces(queues)
+    positions: dict[str, int] = {}
+    here: dict[str, tuple[str, ...]] = {}
+    for ahead, workload in enumerate(waiting):
+        queue = payer(workload, listed)
+        positions[queue] = position = positions.get(queue, 0) + 1
+        before = here.get(workload.namespace, ())
+        if len(before) < MOST_AHEAD:
+            here[workload.namespace] = (*before, f"{workload.kind}/{workload.name}")
+        yield Place(queue, position, ahead, before)
 
 
 def name_of(key: SubjectKey) -> str:
