@@ -136,7 +136,9 @@ async def _in_part(
         if silent and not found and not running:
             raise blind(rights, f"The scheduler has said nothing of {silent[0]} yet; what it says is enough.")
         if found or running:
-            note: tuple[str, ...] = (f"{lacking(unseen)}. What is told here is what the scheduler has written",) if found else ()
+            note: tuple[str, ...] = ()
+            if found:
+                note = (f"{lacking(unseen)}. What is told here is what the scheduler has written",)
             note += tuple(f"the scheduler has said nothing of {key} yet" for key in silent)
             frame = _mixed([*(a for a in waiting if a.workload.identity in words), *running], (), words)
             return Frame(frame.record, frame.draw, (*note, *frame.notes), frame.code, key=frame.key)

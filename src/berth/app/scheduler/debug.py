@@ -35,6 +35,7 @@ from berth.kube.wire_state import (
     StateVerdict,
 )
 from berth.model.reasons import Verdict
+from berth.scheduling.plan import Plan
 from berth.sources.cluster import KINDS
 from berth.sources.live.kinds import Kind
 
@@ -74,7 +75,8 @@ async def snapshot(client: Client, state: State, configuration: Configuration) -
     resources = {kind: found.preferred(kind.group, kind.resource) for kind in KINDS}
     not_seen: list[str] = []
     head = b'{"apiVersion":"v1","kind":"List","metadata":{},"items":[\n'
-    yield head + msgspec.json.encode(state_of(state, configuration, found))
+    verdicts = await asyncio.to_thread(_verdicts, state.measures.last_plan)
+    yield head + await asyncio.to_thread(msgspec.json.encode, state_of(state, configuration, verdicts, found))
     for kind, resource in resources.items():
         if resource is None:
             continue
@@ -114,13 +116,11 @@ def _put_on_node(pod: wire.Pod, reduced: dict[str, Any], world: World) -> None:
         reduced.setdefault("spec", {})["nodeName"] = record.node
 
 
-def state_of(state: State, configuration: Configuration, found: Served | None = None) -> BerthState:
+def state_of(
+    state: State, configuration: Configuration, verdicts: tuple[StateVerdict, ...] = (), found: Served | None = None
+) -> BerthState:
     """What is ours: who leads, what is on its way, what the last plan said, how long it took."""
     measures, leadership, world = state.measures, state.leadership, state.world
-    plan = measures.last_plan
-    verdicts = () if plan is None else tuple(
-        _verdict(plan.workloads[w].identity, verdict) for w, verdict in plan.verdicts.items()
-    )  # fmt: skip
     return BerthState(
         metadata=StateMeta(configuration.leader_election.name),
         version=__version__,
@@ -138,6 +138,13 @@ def state_of(state: State, configuration: Configuration, found: Served | None = 
         timings=StateTimings(measures.cycles, measures.last_cycle_s, dict(measures.step_seconds)),
         not_seen=found.unseen if found is not None else (),
     )
+
+
+def _verdicts(plan: Plan | None) -> tuple[StateVerdict, ...]:
+    """What a plan says of those that wait. Of thousands: not on the event loop."""
+    if plan is None:
+        return ()
+    return tuple(_verdict(plan.workloads[w].identity, verdict) for w, verdict in plan.verdicts.items())
 
 
 def _verdict(workload: str, verdict: Verdict) -> StateVerdict:

@@ -101,6 +101,7 @@ class Driver:
 
     async def _decide(self) -> float:
         """One cycle; its seconds of decision."""
+        await self._world.catch_up(self._now())
         snapshot = self._world.snapshot(self._now())
         if not snapshot.workloads and not self._had_waiting:
             return 0.0

@@ -148,6 +148,7 @@ class Scheduler:
 
     async def _begin(self) -> None:
         self.binder.begin()
+        await self.world.catch_up(time.time())
         self.world.adopt(time.time())
         await self.teller.adopt()
         gc.collect()

@@ -132,6 +132,7 @@ class Server:
     # ---- figures
 
     async def _metrics(self, _: web.Request) -> web.Response:
+        await self._state.world.catch_up(time.time())
         moment = self.moment()
         # Thousands of pods are added up: not on the event loop.
         body = await asyncio.to_thread(exposition, self._state.measures, moment)

@@ -6,6 +6,8 @@ one workload that it is of.
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 
@@ -231,10 +233,19 @@ class Roster:
         finished: Callable[[GroupKey, Workload, list[PodRecord]], Workload],
         ended: Callable[[GroupKey, Workload], None],
         now_s: float,
-    ) -> None:
-        """Bring `waiting` up to date. What may differ goes through `finished`; of `ended` nothing waits any more."""
+        longest_s: float = math.inf,
+    ) -> int:
+        """Bring `waiting` up to date. What may differ goes through `finished`; of `ended` nothing waits any more.
+
+        Stops after `longest_s`, at least one workload later; the answer is how many have been looked at.
+        """
         self._made.doubts.forget()
+        until = time.perf_counter() + longest_s
+        looked_at: list[GroupKey] = []
         for key in self._dirty:
+            if looked_at and time.perf_counter() >= until:
+                break
+            looked_at.append(key)
             group = self._groups.get(key)
             if group is None:
                 continue
@@ -248,7 +259,14 @@ class Roster:
                 self.waiting[key] = finished(key, workload, [record for record, _ in members])
             elif (gone := self.waiting.pop(key, None)) is not None:
                 ended(key, gone)
-        self._dirty.clear()
+        for key in looked_at:
+            del self._dirty[key]
+        return len(looked_at)
+
+    @property
+    def changed_count(self) -> int:
+        """Workloads that may differ from those in `waiting`."""
+        return len(self._dirty)
 
     def charge_anew(self) -> None:
         """Pods that share a volume with one that came or went."""

@@ -6,6 +6,7 @@ from the moment that its bind is sent, until the API server shows it or refuses 
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
@@ -41,6 +42,8 @@ from berth.sources.pods_doubts import Doubts
 from berth.sources.workloads import Workloads
 
 log = logging.getLogger("berth.world")
+
+PIECE_S = 0.01  # for which the event loop is held at a time by what has changed
 
 # Of these only `spec` is read; their status changes with every decision.
 _STATUS_SAYS_NOTHING = frozenset(("PodGroup", "Workload", "Queue", "LocalQueue", "ClusterQueue"))
@@ -336,13 +339,23 @@ class World:
 
     # ---- the moment
 
+    async def catch_up(self, now_s: float) -> None:
+        """Take in what has changed until now piece by piece, so that nobody else on the event loop waits for long.
+
+        A snapshot that follows finds little to do. It is right without this, too.
+        """
+        left = self._roster.changed_count
+        while left > 0:
+            self._stand(now_s)
+            looked_at = self._roster.rebuild(self._finished, self._ended, now_s, PIECE_S)
+            if not looked_at:  # a snapshot was taken in between
+                break
+            left -= looked_at
+            await asyncio.sleep(0)
+
     def snapshot(self, now_s: float) -> Snapshot:
         """The cluster now. What has not changed since the last snapshot is the same object."""
-        self._at_s = now_s
-        self._let_pass(now_s)
-        self._ground.survey(self._levels or levels_of(self._inventory), now_s)
-        self._made.domains = self._ground.domains
-        self.stock.stand_on(self._ground.nodes)
+        self._stand(now_s)
         self._roster.rebuild(self._finished, self._ended, now_s)
         self._roster.charge_anew()
         waiting = self._roster.waiting.values()
@@ -369,6 +382,14 @@ class World:
         }
 
     # ---- how it is kept
+
+    def _stand(self, now_s: float) -> None:
+        """What workloads are made by: the time, the nodes, the topology, what has been refused."""
+        self._at_s = now_s
+        self._let_pass(now_s)
+        self._ground.survey(self._levels or levels_of(self._inventory), now_s)
+        self._made.domains = self._ground.domains
+        self.stock.stand_on(self._ground.nodes)
 
     def _finished(self, key: GroupKey, workload: Workload, records: list[PodRecord]) -> Workload:
         """A workload with what is known of it beside its pods."""
