@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import msgspec
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from test_world import comparable
 
@@ -158,8 +158,16 @@ def from_scratch(things) -> Snapshot:
     return snapshot_of(inventory, now_s=0.0)
 
 
+TWO_NAME_ONE_VOLUME = [
+    ("put", claim("c1", "k0", "v0", "ReadWriteOnce", "1Gi", None), False),
+    ("put", claim("c0", "k0", "v0", "ReadWriteOnce", "1Gi", None), False),
+    ("put", volume("v0", "k0", None, "1Gi", None, True), False),
+]
+
+
 @settings(max_examples=400, deadline=None)
 @given(STEPS)
+@example(TWO_NAME_ONE_VOLUME)
 def test_storage_kept_up_by_changes_is_storage_read_from_scratch(steps):
     world, things = World({"berth"}), {}
     for thing in beginning():

@@ -43,7 +43,7 @@ class Storage:
         self._needs_driver: set[str] = set()
         self._of_claim: dict[ClaimKey, dict[str, None]] = {}  # volumes that name a claim
         self._of_class: dict[str, dict[str, None]] = {}
-        self._claim_of: dict[str, ClaimKey] = {}  # by volume, the claim that names it
+        self._naming: dict[str, dict[ClaimKey, None]] = {}  # by volume, the claims that name it: mostly one
         self._chosen_for: dict[ClaimKey, str] = {}
         self._limited: frozenset[str] = frozenset()
 
@@ -60,9 +60,9 @@ class Storage:
         if before == made:
             return None
         if before is not None and before.volume != made.volume:
-            self._claim_of.pop(before.volume, None)
+            self._names_no_more(before)
         if made.volume:
-            self._claim_of[made.volume] = made.key
+            self._naming.setdefault(made.volume, {})[made.key] = None
         self.claims[made.key] = made
         (self.selected.add if made.selected_node and not made.volume else self.selected.discard)(made.key)
         return made
@@ -71,10 +71,16 @@ class Storage:
         before = self.claims.pop(key, None)
         self.selected.discard(key)
         self.selecting.pop(key, None)
-        if before is not None and self._claim_of.get(before.volume) == key:
-            del self._claim_of[before.volume]
+        if before is not None:
+            self._names_no_more(before)
         self.refused = {one for one in self.refused if one[0] != key}
         return before is not None
+
+    def _names_no_more(self, claim: Claim) -> None:
+        naming = self._naming.get(claim.volume, {})
+        naming.pop(claim.key, None)
+        if not naming:
+            self._naming.pop(claim.volume, None)
 
     # ---- volumes
 
@@ -112,11 +118,10 @@ class Storage:
                 self._of_claim.pop(volume.claim, None)
 
     def claims_of(self, volume: Volume) -> Iterator[ClaimKey]:
-        """Claims about which this volume says something."""
+        """Claims about which this volume says something: its own, and those that name it."""
         if volume.claim is not None:
             yield volume.claim
-        if (named := self._claim_of.get(volume.name)) is not None and named != volume.claim:
-            yield named
+        yield from (claim for claim in self._naming.get(volume.name, ()) if claim != volume.claim)
 
     def unclaimed(self, storage_class: str) -> list[Volume]:
         """Volumes of a class that are nobody's yet, by size and name; those chosen for somebody are among them."""
