@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from contextlib import suppress
 from typing import Any
 
@@ -13,6 +14,7 @@ from stand_in import Answer, StandIn, live, refused
 from berth.kube import wire
 from berth.kube.client import Client
 from berth.kube.discover import Served, served
+from berth.sources.live import follow
 from berth.sources.live.follow import Follower
 from berth.sources.live.kinds import NEEDED, Kind
 from berth.sources.live.unheard import BEHIND_S, PATIENCE_S
@@ -34,11 +36,11 @@ def group(name: str, *versions: str, resource: str = "jobsets", kind: str = "Job
     return {"metadata": {"name": name}, "versions": found}
 
 
-def listed(*items: dict[str, Any]) -> Answer:
+def listed(*items: dict[str, Any], then: str = "stay") -> Answer:
     """A watch that begins with all objects, and stays."""
     mark = {"metadata": {"resourceVersion": "9", "annotations": {"k8s.io/initial-events-end": "true"}}}
     events = [*({"type": "ADDED", "object": item} for item in items), {"type": "BOOKMARK", "object": mark}]
-    return Answer(pieces=[msgspec.json.encode(event) + b"\n" for event in events], then="stay")
+    return Answer(pieces=[msgspec.json.encode(event) + b"\n" for event in events], then=then)
 
 
 def needed(server: StandIn) -> None:
@@ -114,6 +116,79 @@ def test_a_kind_whose_version_went_is_followed_in_the_one_that_is_served() -> No
         asked = len(server.asked(PATH.format("v1alpha2")))
         await asyncio.sleep(0.2)
         assert len(server.asked(PATH.format("v1alpha2"))) == asked
+        work.cancel()
+
+    live(story)
+
+
+def named(name: str, version: str = "5") -> dict[str, Any]:
+    return {"metadata": {"name": name, "namespace": "a", "uid": name, "resourceVersion": version}, "spec": {}}
+
+
+def there(world: World) -> list[str]:
+    return sorted(key[3] for key in world._following.objects)
+
+
+def test_a_version_that_goes_takes_no_object_with_it() -> None:
+    """The watch ends, the path is a 404, and discovery names the other version a moment later."""
+
+    async def story(server: StandIn, client: Client) -> None:
+        needed(server)
+        old, new = group("jobset.x-k8s.io", "v1alpha2"), group("jobset.x-k8s.io", "v1")
+        server.on("/apis", document(old), document(old), document(), document(new))
+        server.on(PATH.format("v1alpha2"), listed(named("stays"), named("went"), then="end"), refused(404, "NotFound"))
+        server.on(PATH.format("v1"), listed(named("stays"), named("came")))
+        world = World(["berth"])
+        dropped: list[str] = []
+        drop = world.drop_object
+        world.drop_object = lambda key: (dropped.append(key[3]), drop(key))[1]  # type: ignore[method-assign]
+        follower = Follower(client, world, await served(client), [*NEEDED, JOBSETS])  # the next look is far away
+        work = asyncio.create_task(follower.run())
+        await until(lambda: there(world) == ["stays", "went"])
+        await until(lambda: there(world) == ["came", "stays"])
+        assert dropped == ["went"]
+        assert follower.reflectors[JOBSETS].path == PATH.format("v1") and not follower.reflectors[JOBSETS].is_absent
+        work.cancel()
+
+    live(story)
+
+
+def test_a_kind_that_is_uninstalled_takes_its_objects_with_it() -> None:
+    async def story(server: StandIn, client: Client) -> None:
+        needed(server)
+        server.on("/apis", document(group("jobset.x-k8s.io", "v1alpha2")), document())
+        server.on(PATH.format("v1alpha2"), listed(named("gone"), then="end"), refused(404, "NotFound"))
+        world = World(["berth"])
+        follower = Follower(client, world, await served(client), [*NEEDED, JOBSETS], look_s=0.2)
+        work = asyncio.create_task(follower.run())
+        await until(lambda: there(world) == ["gone"])
+        looks = len(server.asked("/apis"))
+        await until(lambda: there(world) == [])
+        assert len(server.asked("/apis")) - looks == 2, "what one look lacks the next may have"
+        assert follower.reflectors[JOBSETS].is_absent
+        assert world.unheard.patience_s("jobset.x-k8s.io", "JobSet") == 0
+        work.cancel()
+
+    live(story)
+
+
+@pytest.mark.parametrize("discovery", [document(group("jobset.x-k8s.io", "v1alpha2")), refused(503, "Unavailable")])
+def test_discovery_that_names_what_is_not_there_is_not_believed_for_ever(
+    discovery: Answer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(follow, "GONE_S", 0.3)
+
+    async def story(server: StandIn, client: Client) -> None:
+        needed(server)
+        server.on("/apis", document(group("jobset.x-k8s.io", "v1alpha2")), discovery)
+        server.on(PATH.format("v1alpha2"), listed(named("gone"), then="end"), refused(404, "NotFound"))
+        world = World(["berth"])
+        follower = Follower(client, world, await served(client), [*NEEDED, JOBSETS], look_s=0.05)
+        work = asyncio.create_task(follower.run())
+        await until(lambda: there(world) == ["gone"])
+        began_s = time.monotonic()
+        await until(lambda: there(world) == [])
+        assert time.monotonic() - began_s > 0.2
         work.cancel()
 
     live(story)

@@ -379,6 +379,79 @@ def test_a_kind_that_goes_takes_its_objects_with_it() -> None:
     reflecting([streamed(added("a", 1), end_of_list(10), then="end"), refused(404, "NotFound")], story)
 
 
+def test_a_path_that_has_been_there_is_not_gone_before_it_was_asked_whether_it_is() -> None:
+    asked: list[float] = []
+
+    async def has_gone(missing_s: float) -> bool:
+        asked.append(missing_s)
+        return len(asked) in (2, 4)
+
+    async def story(server: StandIn, reflector: Reflector[Any], told: Told, until: Until) -> None:
+        await until(lambda: ("put", "b", "11") in told.changes)
+        assert told.changes[:2] == [("put", "a", "1"), ("put", "b", "11")], "nothing went in between"
+        assert queries(server)[2] == {"watch": "true", "resourceVersion": "10"}, "it goes on where it was"
+        await until(lambda: reflector.is_absent)
+        assert told.state == {} and len(asked) == 2
+        reflector.look_again()
+        await until(lambda: told.state == {"c": "20"})
+        await until(lambda: reflector.is_absent)
+        assert len(asked) == 4
+        assert asked[0] < 0.01 and asked[2] < asked[3], "from the first 404 in a row"
+
+    answers = [
+        streamed(added("a", 1), end_of_list(10), then="end"), refused(404, "NotFound"),
+        streamed(added("b", 11), then="end"), refused(404, "NotFound"),
+        streamed(added("c", 20), end_of_list(30), then="end"), refused(404, "NotFound"),
+    ]  # fmt: skip
+    reflecting(answers, story, has_gone=has_gone)
+
+
+def test_of_a_path_that_was_never_there_nobody_is_asked() -> None:
+    async def has_gone(missing_s: float) -> bool:
+        pytest.fail("there is nothing to lose")
+
+    async def story(server: StandIn, reflector: Reflector[Any], told: Told, until: Until) -> None:
+        await reflector.synced.wait()
+        assert reflector.is_absent
+
+    reflecting([refused(404, "NotFound")], story, has_gone=has_gone)
+
+
+def test_a_reflector_goes_on_where_one_at_another_path_has_ended() -> None:
+    """Its objects are told again, since they may look otherwise here; none is gone but what is."""
+
+    async def story(server: StandIn, reflector: Reflector[Any], told: Told, until: Until) -> None:
+        await reflector.synced.wait()
+        server.on("/other", streamed(added("a", 1), added("b", 2, "anew"), end_of_list(10)))
+        again = Told()
+        again.state = dict(told.state)
+        other = Reflector(reflector._client, "/other", wire.Pod, again.sink, after=reflector)
+        task = asyncio.create_task(other.run())
+        await until(other.synced.is_set)
+        assert again.changes == [("put", "a", "1"), ("gone", "b", ""), ("put", "b", "2"), ("gone", "c", "")]
+        task.cancel()
+
+    reflecting([streamed(added("a", 1), added("b", 2), added("c", 3), end_of_list(10))], story)
+
+
+def test_a_reflector_knows_whether_it_has_heard_all() -> None:
+    async def story(server: StandIn, reflector: Reflector[Any], told: Told, until: Until) -> None:
+        assert not reflector.is_current
+        await until(lambda: told.state == {"a": "1"})
+        assert not reflector.is_current, "the list is not whole"
+        await reflector.synced.wait()
+        assert reflector.is_current
+        await until(lambda: len(server.seen) > 2)
+        assert not reflector.is_current, "it cannot be watched now"
+        await until(lambda: reflector.is_current)
+
+    answers = [
+        Answer(pieces=[added("a", 1), bookmark(2), end_of_list(10)], then="end"), refused(500, "InternalError"),
+        Answer(status_of(500, "InternalError"), 500, wait_s=0.1), streamed(bookmark(12)),
+    ]  # fmt: skip
+    reflecting(answers, story)
+
+
 def test_a_kind_that_we_may_not_see_is_not_synced_and_is_asked_for_again() -> None:
     async def story(server: StandIn, reflector: Reflector[Any], told: Told, until: Until) -> None:
         await reflector.answered.wait()

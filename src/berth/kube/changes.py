@@ -62,6 +62,10 @@ class Known(Generic[T]):
         self._versions[key] = now
         changes.append(Change("put", key, item))
 
+    def begin_with(self, other: Known[Any]) -> None:
+        """Know of the objects of another, not what they are like: each is told once it is seen, or seen to be gone."""
+        self._versions = {key: (uid, "") for key, (uid, _) in other._versions.items()}
+
     def drop(self, key: Key, changes: list[Change[T]]) -> None:
         """Add what is to be told of an object that is no longer there."""
         if self._versions.pop(key, None) is not None:

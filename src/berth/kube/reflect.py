@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -55,6 +55,10 @@ class Reflector(Generic[T]):
     resourceVersion. After a gap (410) the kind is listed again and the sink is told the difference: what is new
     or changed as `put`, what vanished as `gone`; of an object that was made anew under its old name, both.
 
+    Where a path that has been there answers 404, `has_gone` is asked, with the seconds since it first did: False
+    tries it again, True tells that all objects are gone. `after` is a reflector of the same kind at another path, which
+    has ended: what it has told of is not told as new, and what vanished since is.
+
     `synced` is set when the first list is whole, or the kind is known to be absent. `answered` is also set when
     we know that we may not see it. `is_current`: all that the server has said by now was heard, as far as can be
     known; not while a list is under way or nothing can be watched. `last_heard_s` is monotonic: when the server
@@ -73,6 +77,8 @@ class Reflector(Generic[T]):
         page_limit: int = PAGE_OBJECTS,
         troubles: Callable[[Trouble], None] | None = None,
         failures: Callable[[ApiError], None] | None = None,
+        has_gone: Callable[[float], Awaitable[bool]] | None = None,
+        after: Reflector[Any] | None = None,
         watch_s: tuple[float, float] = WATCH_S,
         grace_s: float = GRACE_S,
         look_again_s: float = LOOK_AGAIN_S,
@@ -101,6 +107,8 @@ class Reflector(Generic[T]):
         self._page_limit = page_limit
         self._troubles = troubles or (lambda trouble: None)
         self._failures = failures or (lambda error: None)
+        self._has_gone = has_gone
+        self._missing_since_s: float | None = None
         self._watch_s = watch_s
         self._grace_s = grace_s
         self._look_again_s = look_again_s
@@ -109,6 +117,8 @@ class Reflector(Generic[T]):
         self._stream_lists = stream_lists
         self._backoff = backoff or Backoff(0.2, 30.0)
         self._known: Known[T] = Known()
+        if after is not None:
+            self._known.begin_with(after._known)
         # Keys seen by the streaming list that is under way; None outside one.
         self._seen: set[Key] | None = None
         self._wake = asyncio.Event()
@@ -151,6 +161,11 @@ class Reflector(Generic[T]):
             self._backoff.failures += 1
             return
         if error.is_not_found:
+            if len(self._known) and self._has_gone is not None:
+                self._missing_since_s = self._missing_since_s or time.monotonic()
+                if not await self._has_gone(time.monotonic() - self._missing_since_s):
+                    await self._sleep(self._backoff.next_s())
+                    return
             self.is_absent, self.is_forbidden = True, False
             self.resource_version = ""
             await self._forget(set())
@@ -367,3 +382,4 @@ class Reflector(Generic[T]):
 
     def _heard(self) -> None:
         self.last_heard_s = time.monotonic()
+        self._missing_since_s = None

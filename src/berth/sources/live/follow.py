@@ -6,6 +6,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from berth.kube.client import Client
@@ -19,6 +20,8 @@ from berth.sources.live.world import World
 log = logging.getLogger("berth.follow")
 
 LOOK_S = 15.0  # between two looks at what is served
+CONFIRM_S = 1.0  # and between two that have to say the same before a kind that was there counts as gone
+GONE_S = 10.0  # or so long, where discovery does not answer, or names what is not there
 # What another leader's last writes may have changed.
 _BOOKED = ("Node", "Pod", "PersistentVolumeClaim", "PersistentVolume")
 
@@ -28,8 +31,9 @@ Sink = Callable[[list[Change[Any]]], None]
 class Follower:
     """Keeps a world up to date until it is cancelled. Kinds that the cluster does not serve are no error.
 
-    Discovery is read again every `look_s`: a kind that is installed later is followed from then on, and one whose
-    version went is followed in the version that is served now. `changed` is told what is served when that differs.
+    Discovery is read again every `look_s`, and at once where a kind that was there answers 404: a kind that is
+    installed later is followed from then on, and one whose version went is followed in the version that is served now,
+    its objects being there all the time. `changed` is told what is served when that differs.
     """
 
     def __init__(
@@ -55,6 +59,9 @@ class Follower:
         self._again: dict[Kind, asyncio.Event] = {}
         self._work: dict[Kind, asyncio.Task[None]] = {}
         self._refused: set[Kind] = set()
+        self._asked = asyncio.Event()  # for a look now
+        self._looked = asyncio.Event()  # the next look has been taken
+        self._answers = 0  # of discovery
         for kind in kinds:
             version = served.version(kind.group, kind.resource)
             if version is not None or kind in NEEDED:
@@ -72,9 +79,14 @@ class Follower:
             for kind in self.reflectors:
                 self._work[kind] = tasks.create_task(self._keep(kind))
             while True:
-                await asyncio.sleep(self._look_s)
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(self._look_s):
+                        await self._asked.wait()
+                self._asked.clear()
                 for kind in await self._look():
                     self._work[kind] = tasks.create_task(self._keep(kind))
+                looked, self._looked = self._looked, asyncio.Event()
+                looked.set()
 
     async def refresh(self) -> None:
         """List pods, nodes, claims and volumes anew; return once they are known. For whoever takes over."""
@@ -105,7 +117,8 @@ class Follower:
         self._again[kind] = asyncio.Event()
         self.reflectors[kind] = Reflector(
             self._client, f"{prefix}/{kind.resource}", kind.type or dict, _sink(self._world, kind, api_version),
-            failures=lambda error: self._heard(kind, error),
+            failures=lambda error: self._heard(kind, error), after=self.reflectors.get(kind),
+            has_gone=lambda missing_s: self._has_gone(kind, missing_s),
         )  # fmt: skip
 
     async def _keep(self, kind: Kind) -> None:
@@ -124,6 +137,30 @@ class Follower:
                 await asyncio.gather(work, asked, return_exceptions=True)
             again.clear()
 
+    async def _has_gone(self, kind: Kind, missing_s: float) -> bool:
+        """Whether a kind that has been there is served no more; False where it is worth another try.
+
+        Whoever asks is cancelled meanwhile where the kind is served in another version. Versions come and go in
+        discovery one by one, so one look that lacks the kind is not enough.
+        """
+        ends_s = time.monotonic() + GONE_S - missing_s
+        lacking = 0
+        while True:
+            answers, looked = self._answers, self._looked
+            self._asked.set()
+            try:
+                async with asyncio.timeout(max(0.0, ends_s - time.monotonic())):
+                    await looked.wait()
+            except TimeoutError:
+                return True
+            if self._served.has(kind.group, kind.resource):
+                return False
+            if self._answers != answers and not self._served.is_unknown(kind.group, kind.resource):
+                lacking += 1
+                if lacking > 1:
+                    return True
+            await asyncio.sleep(min(CONFIRM_S, self._look_s))
+
     async def _look(self) -> list[Kind]:
         """Kinds that are to be followed from now on. What cannot be asked now is asked at the next look."""
         try:
@@ -131,9 +168,10 @@ class Follower:
         except ApiError as error:
             log.info("what is served cannot be read now", extra={"error": str(error)})
             return []
+        self._answers += 1
         self.on_served(found)
-        if found.resources != self._served.resources:
-            self._served = found
+        before, self._served = self._served, found
+        if found.resources != before.resources:
             self._changed(found)
         begun: list[Kind] = []
         for kind in self._kinds:

@@ -1,0 +1,93 @@
+"""Kinds whose versions come and go under a follower, as their installers do it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from devcluster import Admin, Cluster
+from kinds import DEFINITIONS, foreign_kind, install, remove
+
+from berth.kube.access import load_access
+from berth.kube.client import Client
+from berth.kube.discover import served
+from berth.sources.live.follow import Follower
+from berth.sources.live.kinds import NEEDED, Kind
+from berth.sources.live.unheard import PATIENCE_S
+from berth.sources.live.world import World
+
+OWNERS = Kind("follow.test.berth.dev", "owners", "Owner")
+OLD, NEW = "v1alpha1", "v1"
+
+
+class Watched(World):
+    """A world that notes which objects it was told to be gone."""
+
+    def __init__(self) -> None:
+        super().__init__({"berth"})
+        self.gone: list[str] = []
+
+    def drop_object(self, thing: Any) -> None:
+        self.gone.append(thing[3])
+        super().drop_object(thing)
+
+    def versions(self) -> dict[str, str]:
+        """The apiVersion in which each owner is known."""
+        found = self._following.objects
+        return {key[3]: found[key]["apiVersion"].rpartition("/")[2] for key in found if key[1] == OWNERS.kind}
+
+
+def versions(**are_served: bool) -> list[dict[str, Any]]:
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    return [
+        {"name": name, "served": is_served, "storage": name == OLD, "schema": schema}
+        for name, is_served in are_served.items()
+    ]
+
+
+@pytest.fixture
+def definition(admin: Admin) -> Iterator[dict[str, Any]]:
+    made = foreign_kind(f"{OWNERS.group}/{OLD}", OWNERS.kind, OWNERS.resource)
+    yield made
+    remove(admin, [made])
+
+
+@pytest.mark.parametrize("was_served", [True, False], ids=["served beside it", "served in its stead"])
+def test_a_version_that_goes_takes_no_object_with_it(
+    cluster: Cluster, admin: Admin, namespace: str, definition: dict[str, Any], was_served: bool
+) -> None:
+    """Pods whose owner vanishes for a moment would be taken for pods that stand alone."""
+    definition["spec"]["versions"] = versions(**{OLD: True, NEW: was_served})
+    install(admin, [definition])
+    path = f"{DEFINITIONS}/{definition['metadata']['name']}"
+    for name in ("one", "two"):
+        admin.create({"apiVersion": f"{OWNERS.group}/{OLD}", "kind": OWNERS.kind,
+                      "metadata": {"name": name, "namespace": namespace}})  # fmt: skip
+
+    async def story() -> None:
+        world = Watched()
+        async with asyncio.timeout(60), Client(load_access(str(cluster.kubeconfig_of("admin")))) as client:
+            kinds = await served(client)
+            first = kinds.resources[OWNERS.group, OWNERS.resource][0].version
+            follower = Follower(client, world, kinds, [*NEEDED, OWNERS])
+            work = asyncio.create_task(follower.run())
+            await follower.synced()
+            assert world.versions() == {"one": first, "two": first}
+            other = OLD if first == NEW else NEW
+            left = {"spec": {"versions": versions(**{OLD: first == NEW, NEW: first == OLD})}}
+            await asyncio.to_thread(admin.patch, path, left)
+            while world.versions() != {"one": other, "two": other}:
+                await asyncio.sleep(0.02)
+            assert world.gone == []
+            while world.unheard.patience_s(OWNERS.group, OWNERS.kind) != PATIENCE_S:
+                await asyncio.sleep(0.02)
+            await asyncio.to_thread(admin.delete, path)
+            while world.versions():
+                await asyncio.sleep(0.02)
+            while world.unheard.patience_s(OWNERS.group, OWNERS.kind):
+                await asyncio.sleep(0.02)
+            work.cancel()
+
+    asyncio.run(story())
