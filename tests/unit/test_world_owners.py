@@ -98,6 +98,26 @@ def test_a_pod_waits_until_every_owner_above_it_has_been_seen(
     assert not any(each.findings for each in w.snapshot(100.0).workloads)
 
 
+def test_a_group_that_leaves_its_numbers_to_a_workload_waits_for_that_too() -> None:
+    """Each of them alone says that one pod is enough."""
+    api = {"apiVersion": "scheduling.k8s.io/v1beta1"}
+    templates = [{"name": "t", "schedulingPolicy": {"gang": {"minCount": 2}}}]
+    workload = {**api, "kind": "Workload", "metadata": {"name": "w", "namespace": "a"},
+                "spec": {"podGroupTemplates": templates}}  # fmt: skip
+    group = {**api, "kind": "PodGroup", "metadata": {"name": "g", "namespace": "a"},
+             "spec": {"workloadRef": {"workloadName": "w", "templateName": "t"}}}  # fmt: skip
+    w = world(patience={("scheduling.k8s.io", "Workload"): PATIENCE_S})
+    spec = {"schedulerName": "berth", "schedulingGroup": {"podGroupName": "g"},
+            "containers": [{"resources": {"limits": {"nvidia.com/gpu": "8"}}}]}  # fmt: skip
+    made = {"metadata": {"name": "p", "namespace": "a", "uid": "p"}, "spec": spec, "status": {"phase": "Pending"}}
+    w.put_pod(msgspec.convert(made, wire.Pod))
+    assert [each.gates for each in w.snapshot(100.0).workloads] == [("PodGroup a/g (scheduling.k8s.io) is not there",)]
+    w.put_object(group)
+    assert waiting(w) == {}
+    w.put_object(workload)
+    assert waiting(w) == {"PodGroup a/g": 2}
+
+
 def test_an_owner_that_comes_wakes_who_decides() -> None:
     w = world(pod("p", JOB))
     assert waiting(w) == {}
@@ -114,10 +134,10 @@ def test_the_wait_is_bounded_and_then_the_doubt_is_told(caplog: pytest.LogCaptur
     assert waiting(w, 99.9 + PATIENCE_S) == {}
     with caplog.at_level(logging.WARNING):
         assert waiting(w, 100.0 + PATIENCE_S) == {"Pod a/p-0": 1, "Pod a/p-1": 1}
-    assert [record.owner for record in caplog.records] == ["Job a/pair (batch)"]  # type: ignore[attr-defined]
+    assert [record.object for record in caplog.records] == ["Job a/pair (batch)"]  # type: ignore[attr-defined]
     for each in w.snapshot(100.0 + PATIENCE_S).workloads:
         (doubt,) = each.findings
-        assert doubt.startswith("Job a/pair (batch) owns its pods and has not been seen")
+        assert doubt.startswith("Job a/pair (batch), which its pods belong to, has not been seen")
     assert w.changes_by_itself_s == float("inf")
     # Who names the same owner later does not wait again, as long as others do ...
     w.put_pod(pod("p-2", JOB))

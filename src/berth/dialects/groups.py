@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from berth.dialects.carriers import Carrier, annotation, either, label
 from berth.dialects.fields import Field
-from berth.dialects.objects import Objects, find
+from berth.dialects.objects import Objects, Unseen, find
 from berth.dialects.queue import GANG, POD_SET, Candidate
 from berth.dialects.shape import Disruption
 from berth.dialects.topology import Source, kai_constraint, upstream_constraints, volcano_network
@@ -56,6 +56,7 @@ class Claim(Struct, frozen=True):
     api_version: str = ""  # of the group object, where there is one
     uid: str = ""
     notes: tuple[str, ...] = ()
+    unseen: tuple[Unseen, ...] = ()  # what the group object names, and is not at hand
 
 
 def claims_of(
@@ -107,7 +108,7 @@ def _upstream(name: str, namespace: str, objects: Objects) -> Claim | None:
     if group is None:
         return Claim("upstream", "PodGroup", name, by, waits_for=_absent(UPSTREAM, namespace, name))
     spec = group["spec"]
-    template = _workload_template(spec, namespace, objects)
+    template, unseen = _workload_template(spec, namespace, objects)
     policy = spec["schedulingPolicy"] if spec["schedulingPolicy"].is_given else template["schedulingPolicy"]
     gang = policy["gang.minCount"]
     constraints = spec["schedulingConstraints"]
@@ -133,18 +134,22 @@ def _upstream(name: str, namespace: str, objects: Objects) -> Claim | None:
         preempts=(spec["preemptionPolicy"].text() or template["preemptionPolicy"].text()) != "Never",
         # The API server's own default is that pods leave one by one.
         disruption="all" if disruption["all"].is_given else "single",
+        unseen=unseen,
         **_known(group),
     )
 
 
-def _workload_template(spec: Field, namespace: str, objects: Objects) -> Field:
+def _workload_template(spec: Field, namespace: str, objects: Objects) -> tuple[Field, tuple[Unseen, ...]]:
+    """The template that a PodGroup was made from; the Workload that has it, where that is not at hand."""
     ref = spec["workloadRef"]
-    workload = _object(objects, UPSTREAM, "Workload", namespace, ref["workloadName"].text())
-    if workload is not None:
-        for template in workload["spec.podGroupTemplates"].items():
-            if template["name"].text() == ref["templateName"].text():
-                return template
-    return Field(None)
+    name = ref["workloadName"].text()
+    workload = _object(objects, UPSTREAM, "Workload", namespace, name)
+    if workload is None:
+        return Field(None), (Unseen(UPSTREAM, "Workload", namespace, name),) if name else ()
+    for template in workload["spec.podGroupTemplates"].items():
+        if template["name"].text() == ref["templateName"].text():
+            return template, ()
+    return Field(None), ()
 
 
 def _berth(carriers: Sequence[Carrier]) -> Claim | None:

@@ -277,7 +277,7 @@ def _with_terms(
         found,
         sets=sets,
         topology=whole.wishes,
-        unseen=owned.unseen,
+        unseen=(*owned.unseen, *(one for claim in claims for one in claim.unseen)),
         inherited=inherited(carriers),
         provenance=(*found.provenance, *whole.provenance),
         contradictions=tuple(dict.fromkeys(told)),

@@ -30,7 +30,7 @@ class OwnerRef(Struct, frozen=True, gc=False):
 
 
 class Unseen(Struct, frozen=True, gc=False):
-    """An owner that is named and not at hand. `uid` "" where only a name is known."""
+    """An object that is named, by a pod or by its owner or group, and not at hand. `uid` "" where it is not known."""
 
     group: str
     kind: str

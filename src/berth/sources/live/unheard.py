@@ -1,4 +1,4 @@
-"""Owners that pods name and that we have not heard of: each kind has a watch of its own, and one may be late.
+"""Owners of pods, and what their groups name, that we have not heard of: each kind's watch may be late by itself.
 
 Until its owner is known, nobody knows whether a pod stands alone or is one of many. So it waits for the owner, for a
 bounded time, and is then taken for what it looks like, which is told.
@@ -70,8 +70,8 @@ class Unheard:
         for one in [one for one in self._pending if self._ends_s(one) <= now_s]:
             del self._pending[one]
             found += sorted(self._by[one])
-            log.warning("an owner has not been seen, its pods are decided on without it", extra={
-                "owner": one.called, "workloads": len(self._by[one]), "waited_s": round(now_s - self._since[one], 1),
+            log.warning("what pods belong to has not been seen, they are decided on without it", extra={
+                "object": one.called, "workloads": len(self._by[one]), "waited_s": round(now_s - self._since[one], 1),
             })  # fmt: skip
         return found
 
@@ -94,4 +94,4 @@ class Unheard:
 
 
 def _doubt(one: Unseen) -> str:
-    return f"{one.called} owns its pods and has not been seen: they were taken for what they look like without it."
+    return f"{one.called}, which its pods belong to, has not been seen: they were taken for what they look like."
