@@ -76,6 +76,9 @@ def test_a_snapshot_is_for_who_may_and_says_what_the_scheduler_says(
     make_nodes(2)
     for thing in (job("fits", namespace, 2, 4), job("large", namespace, 3, 8), job("much", namespace, 2, 9)):
         admin.create(thing)
+    # Numbers of a Verdict may be half a minute old: all that decides is there before the first is written.
+    pods = f"/api/v1/namespaces/{namespace}/pods"
+    admin.until(lambda: len(admin.items(pods)) == 7, 30, "the jobs have their pods")
     config = cluster.kubeconfig
     with scheduler(config, tmp_path) as running:
         admin.until(lambda: len(admin.items(f"/apis/berth.dev/v1alpha1/namespaces/{namespace}/verdicts")) == 2, 30,
