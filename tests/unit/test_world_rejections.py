@@ -165,6 +165,20 @@ def test_pods_that_are_refused_at_once_are_one_failure_of_their_owner() -> None:
     assert not p.held_off("gang")
 
 
+def test_an_owner_of_which_a_pod_runs_after_all_is_not_left_alone_any_longer() -> None:
+    p = Played(nodes=10)
+    p.pod("late", "bad", "n9")
+    for number in range(6):
+        p.refused("bad", f"n{number}", UNALIGNED)
+        p.pod("next", "bad")
+        while number < 5 and p.held_off("next"):
+            p.now_s = p.world.changes_by_itself_s
+    p.now_s += 5.0  # the nodes are forgotten by now
+    assert p.held_off("next") and not p.kept_off("next")
+    p.pod("late", "bad", "n9", {"phase": "Running", "startTime": STARTED})
+    assert not p.held_off("next")
+
+
 def test_two_broken_nodes_are_found_out_by_who_runs_elsewhere() -> None:
     p = Played()
     p.refused("serve", "n0")

@@ -88,7 +88,7 @@ class Rejections:
 
     def __bool__(self) -> bool:
         """Some refusal is remembered."""
-        return bool(self._nodes)
+        return bool(self._nodes) or len(self._owners) > 0
 
     # ---- what kubelets say
 
@@ -117,7 +117,9 @@ class Rejections:
     def admitted(self, record: PodRecord, group: GroupKey, node: str, now_s: float) -> None:
         """A kubelet has admitted a pod: its node works, and where its like was refused that was the node's fault."""
         owner, alike = owner_of(record, group), _alike(record.namespace, record.reading.pod_class)
-        self._owners.drop(owner)
+        if owner in self._owners:
+            self._owners.drop(owner)
+            self._changed.add(owner)
         for who in (owner, alike):
             if who in self._nodes:
                 self._on_node.drop((who, node))
