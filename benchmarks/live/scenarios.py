@@ -59,7 +59,7 @@ def raw_binds(pods: int) -> Scenario:
     """The rate at which this machine takes binds: decided in advance, sent by Berth's own client, 64 in flight."""
 
     async def scenario(bench: Bench) -> Figures:
-        from berth.kube.access import load_access
+        from berth.kube.find_access import load_access
 
         await bench.make([pod(f"p{i:05d}", bench.namespace, "nobody", 1) for i in range(pods)])
         listed = await bench.api.request("GET", f"/api/v1/namespaces/{bench.namespace}/pods")

@@ -10,9 +10,9 @@ import pytest
 from devcluster import Admin, Cluster
 from kinds import DEFINITIONS, foreign_kind, install, remove
 
-from berth.kube.access import load_access
 from berth.kube.client import Client
 from berth.kube.discover import served
+from berth.kube.find_access import load_access
 from berth.sources.live.follow import Follower
 from berth.sources.live.kinds import NEEDED, Kind
 from berth.sources.live.unheard import PATIENCE_S

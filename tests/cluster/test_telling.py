@@ -21,9 +21,9 @@ from berth.actions.letting_in import LettingIn
 from berth.actions.telling import Teller
 from berth.actions.writing import Writing
 from berth.app.scheduler.driver import by_workload
-from berth.kube.access import load_access
 from berth.kube.client import Client
 from berth.kube.discover import Served, served
+from berth.kube.find_access import load_access
 from berth.model.reasons import Answer, Cause, Reason, Verdict
 from berth.scheduling.cycle import cycle
 from berth.scheduling.plan import Plan

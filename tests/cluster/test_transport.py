@@ -14,11 +14,12 @@ from devcluster import Admin, Cluster
 from devcluster.certificates import make_certificate
 
 from berth.kube import discover, wire
-from berth.kube.access import Access, load_access
+from berth.kube.access import Access
 from berth.kube.changes import Change
 from berth.kube.client import Client
 from berth.kube.discover import Served, served
 from berth.kube.errors import ApiError, Unreachable
+from berth.kube.find_access import load_access
 from berth.kube.lease import LeaseSpec, create_lease, micro_time, read_lease, write_lease
 from berth.kube.listing import pages
 from berth.kube.reflect import Reflector

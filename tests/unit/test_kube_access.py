@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from berth.base.errors import UNREADABLE, BadInput
-from berth.kube.access import Access, load_access
+from berth.kube.access import Access
+from berth.kube.find_access import load_access
 from berth.kube.proxies import proxy_from_environment
 
 NOWHERE: dict[str, str] = {"HOME": "/nonexistent"}

@@ -7,8 +7,6 @@ cheapest pods that leave (preemption.py). Who has a hold already evicts nobody a
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,21 +18,7 @@ from berth.scheduling.holds import Kept
 from berth.scheduling.plan import Eviction, Rule
 from berth.scheduling.preemption import Hunt, Sacrifice
 from berth.scheduling.roster import Roster
-
-if TYPE_CHECKING:
-    from berth.scheduling.round import Round
-
-
-@dataclass(frozen=True)
-class Making:
-    """Room is on its way for a workload: `waits_for` are nodes and how many pods have to leave them still.
-
-    `leaving` is how many leave in all, those that have gone among them; `until_s` when they have to be gone.
-    """
-
-    waits_for: tuple[tuple[int, int], ...]
-    leaving: int
-    until_s: float
+from berth.scheduling.round import Making, Round
 
 
 def make_room(now: Round) -> None:

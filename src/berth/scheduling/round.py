@@ -20,7 +20,6 @@ from berth.scheduling.draft import Draft
 from berth.scheduling.holdings import Allotment, ledger_with
 from berth.scheduling.holds import Kept, holds_of
 from berth.scheduling.losses import Losses
-from berth.scheduling.making_room import Making
 from berth.scheduling.neighbours import Neighbours, Who
 from berth.scheduling.placement import place_gang
 from berth.scheduling.plan import Eviction, Plan
@@ -33,6 +32,18 @@ from berth.scheduling.tables import Tables, classes_of
 I32 = NDArray[np.int32]
 I64 = NDArray[np.int64]
 Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Making:
+    """Room is on its way for a workload: `waits_for` are nodes and how many pods have to leave them still.
+
+    `leaving` is how many leave in all, those that have gone among them; `until_s` when they have to be gone.
+    """
+
+    waits_for: tuple[tuple[int, int], ...]
+    leaving: int
+    until_s: float
 
 
 @dataclass

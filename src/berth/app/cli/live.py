@@ -33,7 +33,8 @@ def access_of(where: Where) -> Access:
     """Whom to ask, as whom. Raises BadInput with exit code 3."""
     from msgspec.structs import replace
 
-    from berth.kube.access import Impersonate, load_access
+    from berth.kube.access import Impersonate
+    from berth.kube.find_access import load_access
 
     access = load_access(where.kubeconfig, where.context)
     return replace(access, impersonate=Impersonate(where.acting_as)) if where.acting_as else access

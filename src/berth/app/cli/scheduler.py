@@ -71,8 +71,8 @@ def scheduler(
     from berth.app.cli.refusals import as_input
     from berth.app.scheduler import logs
     from berth.app.scheduler.configuration import configure
-    from berth.kube.access import load_access
     from berth.kube.errors import ApiError
+    from berth.kube.find_access import load_access
 
     configured = configure(config, _flags(values, names, shadow, no_leader_election), os.environ)
     logs.start(configured.value.log_level, configured.value.log_format)

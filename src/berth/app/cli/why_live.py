@@ -10,7 +10,7 @@ from msgspec.structs import replace as changed
 from berth.app.cli.frames import Frame
 from berth.app.cli.options import Where, now_s
 from berth.app.cli.seeing import blind, read_all, snapshot
-from berth.app.cli.why import answers_of, frame_of, not_there
+from berth.app.cli.worked_out import answers_of, frame_of, not_there
 from berth.base.errors import BadInput
 from berth.model.reasons import Answer
 from berth.model.told import Told
