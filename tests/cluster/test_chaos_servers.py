@@ -8,12 +8,15 @@ from collections.abc import Callable
 from contextlib import ExitStack
 
 import pytest
-from devcluster import gpu_pod
+from devcluster import Admin, gpu_pod
 from devcluster.options import API_SERVER, ETCD
 from gangs import JOB, UPSTREAM, Gang
+from kinds import foreign_kind, install, remove
 from proxy import BINDS, Proxy
 from scheduler import RENEW_S
 from stage import SetStage, Stage
+
+from berth.sources.live.unheard import PATIENCE_S
 
 BURST = 32  # pods of Stage.mixed
 # Servers that are away hold up a gang that is half bound, whoever decides: until they are back.
@@ -151,6 +154,45 @@ def test_pods_whose_owner_has_not_been_heard_of_yet_are_not_taken_for_singles(
         stage.until(lambda: len(stage.pods()) == 2, 10, "both pods are there")
         stage.stays(lambda: not stage.nodes_of(), 1.5, "no half of the gang is bound")
     stage.wait_verdict("pair", "LargerThanCluster")
+
+
+def test_an_owner_is_waited_for_longer_while_its_kind_cannot_be_watched(set_stage: SetStage, proxy: Proxy) -> None:
+    """The position of the watch is gone, and the new list does not come."""
+    stage = set_stage(1)
+    stage.run(kubeconfig=proxy.kubeconfig())
+    with proxy.hold("/apis/batch/v1/jobs"):
+        assert proxy.expire("/jobs")
+        stage.create(stage.gang(JOB, "pair", 2, 8))
+        stage.until(lambda: len(stage.pods()) == 2, 10, "both pods are there")
+        stage.stays(lambda: not stage.nodes_of(), PATIENCE_S + 1.5, "no half of the gang is bound")
+    stage.wait_verdict("pair", "LargerThanCluster")
+
+
+def test_a_job_is_not_started_before_the_one_above_it_has_been_heard_of(
+    set_stage: SetStage, proxy: Proxy, admin: Admin
+) -> None:
+    """JobSet, Job, pod: one Job of two has room, the JobSet has not, and it is seen last."""
+    definition = foreign_kind("jobset.x-k8s.io/v1alpha2", "JobSet", "jobsets")
+    install(admin, [definition])
+    try:
+        stage = set_stage(1)
+        stage.run(kubeconfig=proxy.kubeconfig())
+        (job,) = stage.gang(JOB, "work", 2, 4).objects
+        replicated = {"name": "work", "replicas": 2, "template": {"spec": job["spec"]}}
+        job_set = {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "spec": {"replicatedJobs": [replicated]},
+                   "metadata": {"name": "train", "namespace": stage.namespace}}  # fmt: skip
+        with proxy.silence("/jobsets"):
+            uid = admin.create(job_set)["metadata"]["uid"]
+            owner = {"apiVersion": job_set["apiVersion"], "kind": "JobSet", "name": "train", "uid": uid,
+                     "controller": True}  # fmt: skip
+            for number in range(2):
+                meta = {**job["metadata"], "name": f"train-work-{number}", "ownerReferences": [owner]}
+                admin.create({**job, "metadata": meta})
+            stage.until(lambda: len(stage.pods()) == 4, 10, "all pods are there")
+            stage.stays(lambda: not stage.nodes_of(), 1.5, "no half of the gang is bound")
+        stage.wait_verdict("train", "LargerThanCluster")
+    finally:
+        remove(admin, [definition])
 
 
 def test_a_namespace_that_is_deleted_in_a_burst_silences_nobody_else(
