@@ -144,12 +144,7 @@ def high(cluster: Cluster) -> str:
     return "test-high"
 
 
-BEFORE_THE_HOLD_IS_WRITTEN = pytest.mark.xfail(
-    strict=True, reason="evictions are sent before what they are for is written down: the next leader starts anew"
-)
-
-
-@pytest.mark.parametrize("leaving", [pytest.param(1, marks=BEFORE_THE_HOLD_IS_WRITTEN), 4])
+@pytest.mark.parametrize("leaving", [1, 4])
 @pytest.mark.parametrize("second", [True, False], ids=["followed", "alone"])
 def test_a_leader_that_is_killed_while_it_makes_room_takes_no_more_than_it_needs(
     set_stage: SetStage, high: str, leaving: int, second: bool

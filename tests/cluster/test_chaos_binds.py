@@ -313,7 +313,6 @@ def test_a_gang_that_can_never_be_whole_keeps_pods_that_nobody_would_make_again(
 # ---- evictions that are refused
 
 
-@pytest.mark.xfail(strict=True, reason="an eviction that is refused is planned again at once")
 def test_evictions_that_a_budget_does_not_allow_now_are_not_asked_for_in_a_loop(
     set_stage: SetStage, proxy: Proxy, cluster: Cluster
 ) -> None:

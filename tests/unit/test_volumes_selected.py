@@ -153,7 +153,7 @@ class Cluster:
         self.now += seconds
         self.driver.wake()
 
-    def submit(self, leaving):
+    def submit(self, leaving, promises=None):
         """As the evictor."""
         self.asked_to_leave += leaving
 

@@ -8,8 +8,10 @@ import time
 from collections.abc import Callable
 
 from berth.actions.binding import Binder, Order, Outcome, Result
-from berth.actions.evicting import Evictor, Leave, Left
+from berth.actions.evicting import Evictor, Leave, Left, Promise
+from berth.actions.pods import kept_nodes
 from berth.actions.volumes import Volumes
+from berth.kube.errors import TOO_MANY
 from berth.model.snapshot import Snapshot
 from berth.model.workload import Workload
 from berth.scheduling.cycle import cycle
@@ -117,18 +119,26 @@ class Driver:
         return took
 
     def _make_room(self, plan: Plan) -> None:
-        """Hold the places that were won, and ask those who stand there to leave."""
+        """Hold the places that were won, and ask those who stand there to leave, once that is written down."""
         if self._evictor is None:
             return
         for hold in plan.holds:
             self._world.keep(hold)
+        promises: dict[str, list[Promise]] = {}
+        by_identity = {plan.workloads[e.beneficiary].identity: plan.workloads[e.beneficiary] for e in plan.evictions}
+        for hold in plan.holds:
+            workload = by_identity.get(hold.workload)
+            for key, (node, _) in kept_nodes([hold], [workload] if workload is not None else []).items():
+                record = self._world.record(key)
+                if record is not None and record.waits and record.nominated != node:
+                    promises.setdefault(hold.workload, []).append(Promise(key, record.uid, node))
         self._evictor.submit([
             Leave(
                 (e.allocation.namespace, e.allocation.name), e.allocation.uid, plan.workloads[e.beneficiary].identity,
                 e.rule is Rule.BeyondBudget,
             )
             for e in plan.evictions
-        ])  # fmt: skip
+        ], promises)  # fmt: skip
 
     def _give_back(self, plan: Plan, now_s: float) -> None:
         """Gangs that were decided and could not be made whole in time leave the places that they hold for nothing."""
@@ -152,11 +162,19 @@ class Driver:
                 self._evictor.submit([Leave(r.key, r.uid, workload.identity) for r in bound])
 
     def asked_to_leave(self, left: Left) -> None:
-        """What became of an eviction. One that was refused makes the hold void: another way is looked for."""
+        """What became of an eviction. Who was not let go is left alone for a while, and another way is looked for."""
         if left.is_leaving:
             return
-        log.info("eviction refused", extra={"pod": "/".join(left.leave.key), "said": left.message})
-        self._world.release(left.leave.beneficiary)
+        key, beneficiary = left.leave.key, left.leave.beneficiary
+        log.info("eviction refused" if left.refused else "eviction not sent", extra={
+            "pod": "/".join(key), "for": beneficiary, "code": left.refused, "said": left.message,
+        })  # fmt: skip
+        if not left.refused:
+            self._world.stays(key, beneficiary)
+            return
+        why = f"pod {'/'.join(key)} was to leave for it, and the API server did not let it go: {left.message}"
+        all_alike = left.refused == TOO_MANY  # a budget speaks for all pods of a workload
+        self._world.refuses_to_leave(key, beneficiary, why, self._now(), all_alike)
 
     def _send(self, plan: Plan) -> int:
         """Hand the binds over, workload by workload, as far as their pods are still there to be bound."""

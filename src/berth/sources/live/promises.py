@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
+from msgspec.structs import replace
+
 from berth.model.cluster import Allocation
 from berth.model.hold import Hold
 from berth.model.workload import Workload
@@ -31,9 +33,20 @@ class Promises:
         """Keep places for a workload, instead of those that it had."""
         self._holds[hold.workload] = hold
 
-    def release(self, workload: str) -> bool:
-        """Keep nothing for a workload (its identity) any more. Whether anything was kept."""
-        return self._holds.pop(workload, None) is not None
+    def stays(self, workload: str, pod: Key) -> bool:
+        """The pod does not leave for the workload. What others leave is kept still; whether that is anything.
+
+        The core finds that the place would not do, and looks for another, this one's room among it.
+        """
+        hold = self._holds.get(workload)
+        if hold is None:
+            return False
+        leaving = tuple(one for one in hold.leaving if (one.namespace, one.name) != pod)
+        if leaving:
+            self._holds[workload] = replace(hold, leaving=leaving)
+        else:
+            del self._holds[workload]
+        return bool(leaving)
 
     def holds(self, waiting: Iterable[Workload], now_s: float) -> tuple[Hold, ...]:
         """Holds whose time is not over, of workloads that wait."""

@@ -5,7 +5,7 @@ Each refusal of the same doubles the pause; one that has been over for as long a
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from typing import Generic, TypeVar
 
 from msgspec import Struct
@@ -43,6 +43,11 @@ class Refusals(Generic[K]):
         found = self._by_key.get(key)
         return found if found is not None and now_s < found.until_s else None
 
+    def why(self, key: K) -> str:
+        """Of the last refusal that is remembered; "" where there is none."""
+        found = self._by_key.get(key)
+        return found.why if found is not None else ""
+
     def remembered_s(self, key: K) -> float:
         """Until when it counts as one of a row of refusals; minus infinity where it does not."""
         found = self._by_key.get(key)
@@ -69,6 +74,9 @@ class Refusals(Generic[K]):
     def next_s(self) -> float:
         """When the next of them ends; infinity where there is none."""
         return min((self._by_key[key].until_s for key in self._open), default=float("inf"))
+
+    def __iter__(self) -> Iterator[K]:
+        return iter(self._by_key)
 
     def __len__(self) -> int:
         return len(self._by_key)

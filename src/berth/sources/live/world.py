@@ -36,6 +36,7 @@ from berth.sources.live.promises import Promises
 from berth.sources.live.rejections import Rejections, findings, rejected
 from berth.sources.live.roster import Roster
 from berth.sources.live.selections import Selections
+from berth.sources.live.staying import Staying
 from berth.sources.live.stock import Stock
 from berth.sources.live.unheard import GroupKey, Unheard
 from berth.sources.pods_doubts import Doubts
@@ -84,6 +85,7 @@ class World:
         )  # fmt: skip
         self._at_s = 0.0  # of the snapshot that is being made
         self.promises = Promises()
+        self.staying = Staying()
         self._held_back: dict[Key, wire.Pod] = {}
         self._mapping = mapping
         self._ground = Ground(mapping, self._inventory.share)
@@ -159,6 +161,7 @@ class World:
     def drop_pod(self, key: Key) -> None:
         self.assumed.drop(key)
         self.promises.forget(key)
+        self.staying.forget(key)
         if self._roster.drop(key) is None:
             return
         self.stock.lose(key)
@@ -306,10 +309,19 @@ class World:
             waiting = (record for record, _ in self._roster.of(key) if record.waits)
             self.promises.adopt(workload, waiting, held, now_s)
 
-    def release(self, workload: str) -> None:
-        """Keep nothing for a workload (its identity) any more."""
-        if self.promises.release(workload):
-            self.on_change()
+    def stays(self, pod: Key, workload: str) -> None:
+        """The pod was to leave for a workload (its identity), and was not asked."""
+        self.promises.stays(workload, pod)
+        self.on_change()
+
+    def refuses_to_leave(self, pod: Key, workload: str, why: str, now_s: float, all_alike: bool = False) -> None:
+        """The API server did not let the pod go for a workload, nor (`all_alike`) any pod that it belongs with."""
+        pods = [pod]
+        if all_alike and self._roster.record(pod) is not None:
+            pods = [record.key for record, _ in self._roster.of(self._roster.group_of(pod)) if record.node]
+        self.staying.refused(pods, workload, why, now_s)
+        self._roster.touch_group(_group_of(workload))
+        self.stays(pod, workload)
 
     def lost_for_good(self, records: Sequence[PodRecord]) -> str:
         """Why these pods of one workload must not be deleted; "" where a controller makes all of them again."""
@@ -323,7 +335,7 @@ class World:
     @property
     def changes_by_itself_s(self) -> float:
         """When a snapshot will differ although nothing was told; infinity where it will not."""
-        parts = (self.promises, self._ground, self.stock, self.selections, self.unheard, self.rejections)
+        parts = (self.promises, self._ground, self.stock, self.selections, self.unheard, self.rejections, self.staying)
         return min(part.next_s for part in parts)
 
     def standing(self, node: str) -> Hashable:
@@ -361,7 +373,7 @@ class World:
         waiting = self._roster.waiting.values()
         return Snapshot(
             nodes=self.stock.put_on(self._ground.nodes),
-            allocations=tuple(self._roster.held.values()),
+            allocations=tuple(self.staying.heeded(self._roster.held, now_s)),
             workloads=tuple(waiting),
             gpu_classes=self._ground.gpu_classes,
             queues=queues_of(self._inventory),
@@ -401,7 +413,7 @@ class World:
             workload = replace(workload, held_off=why)
         if nodes := sorted({*self.promises.avoided(records), *off}):
             workload = self._made.kept_off(workload, tuple(nodes))
-        workload = self.selections.awaiting(workload)
+        workload = self.staying.waiting(self.selections.awaiting(workload), self._at_s)
         self.stock.asks(key, workload)
         if workload.has_begun:
             self.promises.go_on(workload, records, self._at_s)
@@ -420,8 +432,15 @@ class World:
         self.stock.let_pass(now_s)
         for group in self.unheard.over(now_s):
             self._roster.touch_group(group)
+        for identity in self.staying.over(now_s):
+            self._roster.touch_group(_group_of(identity))
         for key in self.promises.over(now_s):
             self._roster.touch(key)
+
+
+def _group_of(identity: str) -> GroupKey:
+    kind, _, key = identity.partition(" ")
+    return kind, key
 
 
 def _object_key(thing: Mapping[str, Any], meta: Mapping[str, Any]) -> ObjectKey:
