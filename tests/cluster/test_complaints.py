@@ -417,12 +417,19 @@ def test_a_node_that_blinks_keeps_what_it_holds(set_stage: SetStage) -> None:
     assert before.items() <= {p["metadata"]["name"]: p["spec"].get("nodeName") for p in stage.pods()}.items()
 
 
-def test_a_pod_that_no_kubelet_admits_takes_no_node_away_from_others(set_stage: SetStage) -> None:
+UNALIGNED = ("TopologyAffinityError", "Resources cannot be allocated with Topology locality")
+TOO_MANY = ("UnexpectedAdmissionError", "Allocate failed due to rpc error: code = Unknown desc = request for "
+            "'nvidia.com/gpu: 2' too large: maximum request size for shared resources is 1; found 2, which is "
+            "unexpected")  # fmt: skip
+GPU_LOST = ("UnexpectedAdmissionError", "Allocate failed due to rpc error: GPU is lost, which is unexpected")
+
+
+@pytest.mark.parametrize("why", [UNALIGNED, TOO_MANY], ids=["unaligned", "too many for its plugin"])
+def test_a_pod_that_no_kubelet_admits_takes_no_node_away_from_others(set_stage: SetStage, why: tuple[str, str]) -> None:
     """[36, live] It is made again each time it is refused, anywhere; whoever else comes is placed at once."""
 
     def refuse(pod: dict[str, Any]) -> tuple[str, str] | None:
-        is_bad = pod["metadata"]["name"].startswith("bad")
-        return ("TopologyAffinityError", "Resources cannot be allocated with Topology locality") if is_bad else None
+        return why if pod["metadata"]["name"].startswith("bad") else None
 
     stage = set_stage(3, kubelet={"refuse": refuse})
     stage.run()
@@ -434,6 +441,25 @@ def test_a_pod_that_no_kubelet_admits_takes_no_node_away_from_others(set_stage: 
         stage.wait_whole(good, timeout_s=2)
         time.sleep(2)
     assert len(stage.kubelet.rejections) < 20, "it is not tried in a loop"
+    told = stage.until(lambda: [v for v in stage.verdicts() if v["reason"] == "BindRefused"], 15, "the next one is told")
+    assert all(each["workload"]["name"].startswith("bad") and why[0] in each["sentence"] for each in told)
+
+
+def test_a_node_that_admits_nobody_does_not_swallow_everybody(set_stage: SetStage) -> None:
+    """[36, live] It is empty, so it looks like the best place, each time; its neighbours have room for all."""
+
+    def refuse(pod: dict[str, Any]) -> tuple[str, str] | None:
+        return GPU_LOST if pod["spec"]["nodeName"] == "n00000" else None
+
+    stage = set_stage(4, kubelet={"refuse": refuse})
+    stage.run()
+    for wave in range(3):
+        owners = [stage.replicas(f"wave-{wave}-{number}", 1, 1 + number) for number in range(3)]
+        stage.create(*owners)
+        stage.wait_whole(*owners, timeout_s=5)
+        time.sleep(2)
+    stage.until(lambda: "n00000" not in stage.nodes_of(), 5, "all of them run")
+    assert 0 < len(stage.kubelet.rejections) <= 9, "each owner has met it once at the most"
 
 
 def test_a_pod_that_came_second_is_placed_again(set_stage: SetStage, proxy: Proxy) -> None:
