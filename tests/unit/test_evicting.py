@@ -8,7 +8,9 @@ from itertools import pairwise
 
 import pytest
 from msgspec.structs import replace
+from telling_api import Cluster, refused, run, workload
 from test_promises import NOW, node, pod, world
+from test_telling_others import holding, tell
 
 from berth.actions.binding import Binder
 from berth.actions.evicting import Evictor, Leave, Left, Promise
@@ -65,7 +67,13 @@ def play(server, *, may_write=lambda: True, leaves=LEAVES, promises=PROMISES):
         await asyncio.sleep(0)
 
     async def work():
-        evictor = Evictor(server, told.append, promised=promised.append, may_write=may_write, sleep=nap)
+        evictor = Evictor(
+            server,
+            told.append,
+            promised=lambda one, is_written: promised.append((one, is_written)),
+            may_write=may_write,
+            sleep=nap,
+        )
         evictor.submit(leaves, promises)
         evictor.submit(leaves, promises)  # what is under way is not asked again
         async with asyncio.timeout(5):
@@ -82,7 +90,7 @@ def test_nobody_is_asked_to_leave_before_what_it_is_for_is_written_down():
     told, promised = play(server)
     assert [what for what, _ in server.sent] == ["promise"] * 2 + ["evict"] * 3
     assert set(told.values()) == {(True, 0)}
-    assert promised == PROMISES["Pod a/high"]
+    assert promised == [(one, True) for one in PROMISES["Pod a/high"]]
 
 
 def test_a_promise_that_cannot_be_given_now_is_tried_again_and_then_nobody_is_asked():
@@ -101,7 +109,7 @@ def test_nobody_leaves_for_a_pod_that_is_gone(status):
 
 def test_where_nothing_may_be_written_on_pods_room_is_made_without_a_record():
     told, promised = play(Server(promise_high_1=[error(403, "cannot patch")]))
-    assert set(told.values()) == {(True, 0)} and len(promised) == 1
+    assert set(told.values()) == {(True, 0)} and [is_written for _, is_written in promised] == [True, False]
 
 
 def test_who_leads_no_longer_asks_nobody():
@@ -223,3 +231,42 @@ def test_driver_tells_the_world_what_it_was(here):
         assert not waits.preempts and "its budget is used up" in waits.findings[0]
 
     asyncio.run(work())
+
+
+# ---- the node that was written down is known to whoever tells
+
+
+@pytest.mark.parametrize("becomes", ["stands", "fails", "ends"])
+def test_a_promise_is_not_written_twice_and_is_taken_back_in_the_end(becomes):
+    async def story():
+        c = Cluster()
+        gang = workload("train", 2)
+        c.create(gang)
+        holding(c, [(gang, refused(gang))])
+        await c.settle(1)
+        promises = [
+            Promise(key, c.world.record(key).uid, "n1") for key in [("team-a", "train-0"), ("team-a", "train-1")]
+        ]
+        for one in promises:
+            c.teller.promising(one)
+        hold = Hold(gang.identity, (Place("pods", "n1", 2),), gang.uid, until_s=c.now() + 500)
+        tell(c, [(gang, refused(gang))], holds=[hold])
+        c.api.log.clear()
+        await c.settle(1)
+        assert not c.api.log
+        if becomes == "ends":  # before the answer to the write comes
+            holding(c, [(gang, refused(gang))])
+            await c.settle(1)
+        for one in promises:
+            if becomes != "fails":
+                path = f"/api/v1/namespaces/team-a/pods/{one.key[1]}/status"
+                body = b'{"metadata":{"uid":"%s"},"status":{"nominatedNodeName":"n1"}}' % one.uid.encode()
+                await c.api.request("PATCH", path, body, content_type="application/strategic-merge-patch+json")
+            c.teller.promised(one, becomes != "fails")
+        await c.settle(1)
+        assert [c.nominated(f"train-{i}") for i in range(2)] == (["", ""] if becomes == "ends" else ["n1", "n1"])
+        holding(c, [(gang, refused(gang))])
+        await c.settle(1)
+        assert [c.nominated(f"train-{i}") for i in range(2)] == ["", ""]
+
+    run(story())

@@ -75,7 +75,8 @@ class Sender(Protocol):
 class Evictor:
     """Sends evictions, `in_flight` at a time. `told` gets what became of each, on the event loop.
 
-    `may_write` is asked before each request. `promised` hears of each promise that has been written down.
+    `may_write` is asked before each request. `promising` hears of each promise before it is written down, `promised`
+    whether it has been.
     """
 
     def __init__(
@@ -83,13 +84,15 @@ class Evictor:
         client: Sender,
         told: Callable[[Left], None],
         *,
-        promised: Callable[[Promise], None] = lambda promise: None,
+        promising: Callable[[Promise], None] = lambda promise: None,
+        promised: Callable[[Promise, bool], None] = lambda promise, is_written: None,
         in_flight: int = 32,
         may_write: Callable[[], bool] = lambda: True,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._client = client
         self._told = told
+        self._promising = promising
         self._promised = promised
         self._may_write = may_write
         self._sleep = sleep
@@ -114,7 +117,10 @@ class Evictor:
                 self._asked.add(asked)
                 rooms.setdefault(leave.beneficiary, []).append(leave)
         for beneficiary, leaves in rooms.items():
-            task = asyncio.create_task(self._clear(leaves, (promises or {}).get(beneficiary, ())))
+            own = (promises or {}).get(beneficiary, ())
+            for promise in own:
+                self._promising(promise)
+            task = asyncio.create_task(self._clear(leaves, own))
             self._under_way.add(task)
             task.add_done_callback(self._under_way.discard)
 
@@ -137,7 +143,13 @@ class Evictor:
             self._asked.difference_update((leave.key, leave.uid) for leave in leaves)
 
     async def _promise(self, promise: Promise) -> str:
-        """Write one down; why nobody is to leave for it, "" where all is well."""
+        """Why nobody is to leave for it, "" where all is well."""
+        is_written, why_not = await self._write(promise)
+        self._promised(promise, is_written)
+        return why_not
+
+    async def _write(self, promise: Promise) -> tuple[bool, str]:
+        """Write one down: whether it is, and why nobody is to leave for it."""
         body = conditions.change(PodSaid(promise.uid, "", promise.node), ("node",), b"")
         pause, heard = _FIRST_PAUSE_S, "no longer the leader"
         for _ in range(TIMEOUT_TRIES):
@@ -149,17 +161,16 @@ class Evictor:
                 except ApiError as error:
                     heard = f"the node of {promise.key[1]} could not be written down: {error.message}"
                     if error.is_not_found or error.is_conflict or error.status == _INVALID:
-                        return f"{promise.key[1]} is gone, or is another one"
+                        return False, f"{promise.key[1]} is gone, or is another one"
                     if not error.is_retriable:
                         # A right is missing, or somebody objects: room is made all the same, without a record.
                         log.warning("room is made without a record", extra={"said": error.sentence})
-                        return ""
+                        return False, ""
                 else:
-                    self._promised(promise)
-                    return ""
+                    return True, ""
             await self._sleep(pause)
             pause *= 2
-        return heard
+        return False, heard
 
     async def _send(self, leave: Leave) -> None:
         try:

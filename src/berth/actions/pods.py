@@ -106,6 +106,20 @@ class PodNotices:
                 # A hold may end without a plan that says so.
                 self._add((UNTIL, key), self._clock() + max(0.0, until_s - now_s) + 0.01)
 
+    def promising(self, key: PodKey, uid: str, node: str) -> None:
+        """This node is being written on a pod elsewhere, so that it is not written here."""
+        record = self.world.record(key) if self.world is not None else None
+        if record is not None and record.uid == uid and record.waits:
+            pod = self._pods.setdefault(key, _Pod(PodSaid(uid)))
+            pod.said = PodSaid(uid, pod.said.code if pod.said.uid == uid else "", node)
+
+    def promised(self, key: PodKey, uid: str, node: str, is_written: bool) -> None:
+        """What became of it. Where it is not so, or not wanted any more, the node is written here."""
+        pod = self._pods.get(key)
+        if pod is not None and pod.said.uid == uid and (not is_written or pod.kept != node):
+            pod.doubts |= {"node"}
+            self._add(key, 0.0)
+
     async def write(self, item: Any) -> None:
         """Raises ApiError, Withdrawn."""
         if item[0] == UNTIL and not isinstance(item[1], str):
@@ -139,12 +153,14 @@ class PodNotices:
             if self._pods.get(key) is pod:
                 del self._pods[key]
             return
-        pod.said, pod.doubts = after, frozenset()
+        # A promise that was written meanwhile came before or after: then the node is written again.
+        is_overtaken = pod.said is not before
+        pod.said, pod.doubts = after, frozenset({"node"} if is_overtaken else ())
         if there.spec.node_name and code:
             # The bind arrived first, and what it said has just been overwritten.
             body = conditions.bound_after_all(record.uid, stamp(self._now()))
             await self._writing.write_pod(key, record.uid, body)
-        elif pod.why is not why:
+        elif pod.why is not why or is_overtaken:
             self._add(key, 0.0)
 
 

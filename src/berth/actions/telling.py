@@ -18,7 +18,7 @@ from berth.actions import events
 from berth.actions.adoption import left_by_others
 from berth.actions.binding import Outcome, Result
 from berth.actions.events import Event, Events
-from berth.actions.evicting import Left
+from berth.actions.evicting import Left, Promise
 from berth.actions.fence import Fenced, Sender
 from berth.actions.groups import GroupNotices
 from berth.actions.notice import Notice
@@ -181,6 +181,15 @@ class Teller:
         if not placing.left:
             self._finish(placing)
             self._outbox.kick_soon()
+
+    def promising(self, promise: Promise) -> None:
+        """The node that is kept for a pod is being written on it, before others are asked to leave."""
+        self._pods.promising(promise.key, promise.uid, promise.node)
+
+    def promised(self, promise: Promise, is_written: bool) -> None:
+        """What became of that."""
+        self._pods.promised(promise.key, promise.uid, promise.node, is_written)
+        self._outbox.kick_soon()
 
     def asked_to_leave(self, left: Left) -> None:
         """What became of an eviction: an event on the victim, and on its Verdict once it waits again."""

@@ -97,13 +97,16 @@ class Scheduler:
             client, self._heard, in_flight=value.clients.in_flight, may_write=self.tenure.may_write,
             timeout_s=_bind_timeout_s(election), still=lambda order: self.driver.stands(order),
         )  # fmt: skip
-        self.evictor = Evictor(client, self._left, may_write=self.tenure.may_write)
         self.volumes = Volumes(client, self.world.selections, may_write=self.tenure.may_write)
         self.world.stock.on_claim = self.volumes.heard
         self.measures = Measures()
         self.teller = Teller(
             client, kinds, may_write=self.tenure.may_write, busy=lambda: self.binder.pending > 0,
             schedulers=value.scheduler_names,
+        )  # fmt: skip
+        self.evictor = Evictor(
+            client, self._left, promising=self.teller.promising, promised=self.teller.promised,
+            may_write=self.tenure.may_write,
         )  # fmt: skip
         self.follower.on_served = self.teller.serve
         self.letting_in = LettingIn(client, kinds, self.foreign.served, may_write=self.tenure.may_write)
