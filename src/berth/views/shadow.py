@@ -3,41 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+
+from msgspec import Struct
 
 from berth.base.units import counted
 
 
-class Compared(Protocol):
-    """The numbers of a comparison (berth.app.scheduler.shadow)."""
+class Comparison(Struct, frozen=True):
+    """The report. Pods are counted; `examples` are sentences, a few of each kind.
 
-    @property
-    def pods(self) -> int: ...
-    @property
-    def same_node(self) -> int: ...
-    @property
-    def other_node(self) -> int: ...
-    @property
-    def only_they(self) -> int: ...
-    @property
-    def only_berth(self) -> int: ...
-    @property
-    def both_wait(self) -> int: ...
-    @property
-    def gone(self) -> int: ...
-    @property
-    def evictions(self) -> int: ...
-    @property
-    def partial_gangs(self) -> int: ...
-    @property
-    def earlier_s(self) -> tuple[float, ...]: ...
-    @property
-    def reasons(self) -> tuple[tuple[str, int], ...]: ...
-    @property
-    def examples(self) -> tuple[str, ...]: ...
+    `earlier_s`: how much earlier Berth had decided, of pods that both placed (negative: later), ascending.
+    """
+
+    pods: int
+    same_node: int
+    other_node: int
+    only_they: int
+    only_berth: int
+    both_wait: int
+    gone: int
+    evictions: int
+    partial_gangs: int
+    earlier_s: tuple[float, ...]
+    reasons: tuple[tuple[str, int], ...]
+    examples: tuple[str, ...]
 
 
-def lines(found: Compared) -> Sequence[str]:
+def lines(found: Comparison) -> Sequence[str]:
     """The report, a line each, for a terminal or a file."""
     told = [f"Shadow of {counted(found.pods, 'pod')} that asked to be placed; nothing was written."]
     rows = (

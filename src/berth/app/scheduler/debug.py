@@ -40,7 +40,7 @@ from berth.sources.cluster import KINDS
 from berth.sources.live.kinds import Kind
 
 if TYPE_CHECKING:
-    from berth.app.scheduler.server import State
+    from berth.app.scheduler.state import State
     from berth.sources.live.world import World
 
 PATH = "/debug/snapshot"

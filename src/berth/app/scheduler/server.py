@@ -6,22 +6,16 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Mapping
-from typing import Protocol
 
 from aiohttp import web
 
-from berth.actions.binding import Binder
 from berth.app.scheduler import debug
 from berth.app.scheduler.configuration import Configuration
-from berth.app.scheduler.driver import Driver
-from berth.app.scheduler.leader import Leadership
+from berth.app.scheduler.state import State
 from berth.kube.client import Client
 from berth.kube.errors import ApiError
 from berth.model.reasons import Verdict
-from berth.sources.live.follow import Follower
-from berth.sources.live.world import World
-from berth.views.metrics import CONTENT_TYPE, Measures, Moment, Watch, exposition
+from berth.views.metrics import CONTENT_TYPE, Moment, Watch, exposition
 
 log = logging.getLogger("berth.server")
 
@@ -29,32 +23,6 @@ TICK_S = 0.25
 LAG_WINDOW_S = 60.0
 STUCK_S = 10.0  # an event loop that stood still for so long is told as sick
 MOST_HEADER_BYTES = 16_384  # a token of many groups
-
-
-class Telling(Protocol):
-    """What has been written for people, by what it was."""
-
-    @property
-    def counts(self) -> Mapping[str, int]: ...
-
-
-class State(Protocol):
-    """The parts of one replica that are looked at. `leadership` None: there is no election, it always leads."""
-
-    @property
-    def world(self) -> World: ...
-    @property
-    def driver(self) -> Driver: ...
-    @property
-    def leadership(self) -> Leadership | None: ...
-    @property
-    def binder(self) -> Binder | None: ...
-    @property
-    def follower(self) -> Follower: ...
-    @property
-    def teller(self) -> Telling | None: ...
-    @property
-    def measures(self) -> Measures: ...
 
 
 class Server:

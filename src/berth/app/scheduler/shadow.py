@@ -14,6 +14,7 @@ from berth.model.snapshot import Snapshot
 from berth.model.workload import Workload
 from berth.scheduling.plan import Plan
 from berth.sources.live.world import World
+from berth.views.shadow import Comparison
 
 Key = tuple[str, str]  # (namespace, name)
 
@@ -38,26 +39,6 @@ class Opinion(Struct):
     bound_to: str = ""
     bound_s: float = 0.0
     is_gone: bool = False
-
-
-class Comparison(Struct, frozen=True):
-    """The report. Pods are counted; `examples` are sentences, a few of each kind.
-
-    `earlier_s`: how much earlier Berth had decided, of pods that both placed (negative: later), ascending.
-    """
-
-    pods: int
-    same_node: int
-    other_node: int
-    only_they: int
-    only_berth: int
-    both_wait: int
-    gone: int
-    evictions: int
-    partial_gangs: int
-    earlier_s: tuple[float, ...]
-    reasons: tuple[tuple[str, int], ...]
-    examples: tuple[str, ...]
 
 
 class Shadow(Driver):
