@@ -441,7 +441,7 @@ def test_a_pod_that_no_kubelet_admits_takes_no_node_away_from_others(set_stage: 
         stage.wait_whole(good, timeout_s=2)
         time.sleep(2)
     assert len(stage.kubelet.rejections) < 20, "it is not tried in a loop"
-    told = stage.until(lambda: [v for v in stage.verdicts() if v["reason"] == "BindRefused"], 15, "the next one is told")
+    told = stage.until(lambda: [v for v in stage.verdicts() if v["reason"] == "BindRefused"], 15, "the next says so")
     assert all(each["workload"]["name"].startswith("bad") and why[0] in each["sentence"] for each in told)
 
 
