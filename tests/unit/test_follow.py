@@ -129,8 +129,9 @@ def there(world: World) -> list[str]:
     return sorted(key[3] for key in world._following.objects)
 
 
-def test_a_version_that_goes_takes_no_object_with_it() -> None:
+def test_a_version_that_goes_takes_no_object_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """The watch ends, the path is a 404, and discovery names the other version a moment later."""
+    monkeypatch.setattr(follow, "CONFIRM_S", 0.05)
 
     async def story(server: StandIn, client: Client) -> None:
         needed(server)
@@ -153,13 +154,15 @@ def test_a_version_that_goes_takes_no_object_with_it() -> None:
     live(story)
 
 
-def test_a_kind_that_is_uninstalled_takes_its_objects_with_it() -> None:
+def test_a_kind_that_is_uninstalled_takes_its_objects_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(follow, "CONFIRM_S", 0.05)
+
     async def story(server: StandIn, client: Client) -> None:
         needed(server)
         server.on("/apis", document(group("jobset.x-k8s.io", "v1alpha2")), document())
         server.on(PATH.format("v1alpha2"), listed(named("gone"), then="end"), refused(404, "NotFound"))
         world = World(["berth"])
-        follower = Follower(client, world, await served(client), [*NEEDED, JOBSETS], look_s=0.2)
+        follower = Follower(client, world, await served(client), [*NEEDED, JOBSETS])  # the next look is far away
         work = asyncio.create_task(follower.run())
         await until(lambda: there(world) == ["gone"])
         looks = len(server.asked("/apis"))
