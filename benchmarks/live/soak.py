@@ -14,6 +14,7 @@ from benchmarks.live.seen import Record
 from benchmarks.live.things import gang, pod
 
 GANG = 5  # pods
+GPUS = 4  # of each pod of a gang: with RUNS_S half of 150 nodes is in use, so that nothing queues up on a busy machine
 RUNS_S = 5.0
 SAMPLE_S = 5.0
 WARM = 0.5  # part of the time after which memory is to be flat
@@ -51,7 +52,7 @@ def soak(seconds: float, pods_per_s: float = 50.0) -> Scenario:
             name = f"s{number:06d}"
             if number % 2:
                 left[name] = GANG
-                group, members = gang(name, bench.namespace, bench.name, GANG, 8)
+                group, members = gang(name, bench.namespace, bench.name, GANG, GPUS)
                 await bench.api.create(group)
                 for member in members:
                     await bench.api.create(member)
