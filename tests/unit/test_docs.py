@@ -167,6 +167,13 @@ def test_every_dependency_has_its_reason() -> None:
         assert f"| {name} |" in page, f"docs/internals/dependencies.md has no row for {name}"
 
 
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "README.md", ROOT / "ARCHITECTURE.md"], ids=name_of)
+def test_pages_tell_what_is_there_and_not_what_a_release_lacks(page: Path) -> None:
+    """Such a sentence is true for a while only, and nothing shows when it no longer is."""
+    said = re.findall(r"(?i)\b(?:this|a later|the next|a future) release\b.*", page.read_text())
+    assert said == [], f"{name_of(page)}: say what is there, and what is not, without naming a release"
+
+
 def test_every_example_is_told() -> None:
     page = (ROOT / "examples" / "README.md").read_text()
     assert [f.name for f in (ROOT / "examples").glob("*.yaml") if f"{f.name}" not in page] == []
