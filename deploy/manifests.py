@@ -19,6 +19,9 @@ NAMESPACE = "berth-system"
 HEAD = "# Made from deploy/chart by deploy/manifests.py; do not edit.\n"
 # Labels that are true only of what Helm itself installs.
 OF_HELM = re.compile(r"^ +(?:app\.kubernetes\.io/managed-by|helm\.sh/chart): .*\n", re.M)
+# Where the Lease is, in the text of the configuration: an overlay that moves everything to another namespace changes
+# objects, not text. Left out, it is the scheduler's own namespace.
+LEASE_NAMESPACE = re.compile(r"(^ +leaderElection:\n(?: +(?!namespace:).*\n)*?) +namespace: .*\n", re.M)
 
 
 def copied_crds() -> dict[Path, str]:
@@ -46,7 +49,8 @@ def rendered(program: str, *values: str, kubernetes: str = "") -> str:
 
 def for_kustomize(program: str) -> dict[Path, str]:
     """The chart with its default values, without the CRDs, which kustomize takes from their own folder."""
-    return {DEPLOY / "kustomize" / "berth.yaml": HEAD + OF_HELM.sub("", rendered(program, "crds.install=false"))}
+    text = OF_HELM.sub("", rendered(program, "crds.install=false"))
+    return {DEPLOY / "kustomize" / "berth.yaml": HEAD + LEASE_NAMESPACE.sub(r"\1", text)}
 
 
 def main(arguments: list[str]) -> int:

@@ -34,6 +34,11 @@ T = TypeVar("T")
 SUPPORTED = ((1, 35), (1, 37))  # oldest and newest version of Kubernetes that the tests run on
 OURS = ("gpuqueues", "gputopologies", "gpuclasses", "verdicts")
 VERSION = "v1alpha1"
+# By Helm first: kinds that kubectl has made are not Helm's, and its next `helm install` would be refused.
+INSTALLED_BY = (
+    "They come with `helm install` of Berth. Without Helm: kubectl apply --server-side -k deploy/crds; a later "
+    "`helm install` then takes --take-ownership."
+)
 SKEW_S = 5.0  # between our clock and that of whoever renewed a Lease
 
 OK, NOTE, FINDING, UNSEEN = "ok", "note", "finding", "unseen"
@@ -216,13 +221,13 @@ def _kinds(found: Found) -> Iterator[Check]:
         called = ", ".join(f"{resource}.berth.dev" for resource in absent)
         lost = "nobody can look up why a workload waits" if "verdicts" in absent else "the defaults hold"
         state = FINDING if "verdicts" in absent else NOTE
-        yield Check("kinds", state, f"not installed: {called}; {lost}", "kubectl apply -k deploy/crds")
+        yield Check("kinds", state, f"not installed: {called}; {lost}", INSTALLED_BY)
     for resource in OURS:
         versions = [each.version for each in served.resources.get(("berth.dev", resource), ())]
         if versions and VERSION not in versions:
             yield Check(
                 "kinds", FINDING, f"{resource}.berth.dev is served as {', '.join(versions)}, not as {VERSION}",
-                "Install the kinds of this version of Berth: kubectl apply -k deploy/crds",
+                "Install the kinds of this version of Berth: `helm upgrade`, or kubectl apply --server-side -k deploy/crds",
             )  # fmt: skip
     if not absent:
         yield Check("kinds", OK, f"the kinds of berth.dev/{VERSION} are installed")
