@@ -15,7 +15,8 @@ from berth.model.topology import Topology
 from berth.model.workload import PodSet, Workload, identity_of
 from berth.scheduling.columns import Columns
 from berth.scheduling.cycle import cycle
-from berth.scheduling.plan import devices_of
+from berth.scheduling.giving_way import told, who_would_leave
+from berth.scheduling.plan import Eviction, devices_of
 from berth.scheduling.policy import Policy
 from berth.scheduling.quota import gpu_milli, milli_of
 from berth.scheduling.seen import demand_seen
@@ -38,7 +39,10 @@ class Placed:
 
 @dataclass(frozen=True)
 class Answered:
-    """The verdict on one workload, and where it would go or is. `rules` is whose rules apply in the cluster."""
+    """The verdict on one workload, and where it would go or is. `rules` is whose rules apply in the cluster.
+
+    `leaving` are the pods that would be asked to leave for it, where that would make room.
+    """
 
     workload: Workload
     verdict: Verdict
@@ -49,6 +53,7 @@ class Answered:
     is_running: bool = False
     waited_s: float = 0.0
     remarks: tuple[str, ...] = ()
+    leaving: tuple[Eviction, ...] = ()
 
 
 def what_if(snapshot: Snapshot, workloads: Sequence[Workload], policy: Policy | None = None) -> list[Answered]:
@@ -56,9 +61,11 @@ def what_if(snapshot: Snapshot, workloads: Sequence[Workload], policy: Policy | 
     demand = snapshot.demand if snapshot.demand.classes else demand_seen(snapshot)
     asked = replace(snapshot, workloads=tuple(workloads), demand=demand)
     tables = Tables()
+    policy = policy or Policy()
     # Asking moves nobody: the answer is about the room that there is.
-    plan = cycle(asked, replace(policy or Policy(), evicts=False), tables)
+    plan = cycle(asked, replace(policy, evicts=False), tables)
     assert tables.columns is not None
+    leaving = who_would_leave(asked, plan.verdicts, policy, tables)
     places: dict[int, dict[tuple[int, int], list[tuple[int, ...]]]] = {}
     for w, s, n, mask in zip(
         plan.workload.tolist(), plan.pod_set.tolist(), plan.node.tolist(), plan.devices.tolist(), strict=True
@@ -75,6 +82,8 @@ def what_if(snapshot: Snapshot, workloads: Sequence[Workload], policy: Policy | 
         remarks = list(_remarks(workload))
         if ahead and verdict.answer is Answer.Fits:
             remarks.append(f"{ahead} already; whether they go first is for their queues to say.")
+        if w in leaving:
+            remarks.append(told(leaving[w]))
         answers.append(
             Answered(
                 workload,
@@ -84,6 +93,7 @@ def what_if(snapshot: Snapshot, workloads: Sequence[Workload], policy: Policy | 
                 milli_of(workload) / 1000,
                 workload.scheduler or OWN_RULES,
                 remarks=tuple(remarks),
+                leaving=tuple(leaving.get(w, ())),
             )
         )
     return answers
@@ -119,6 +129,7 @@ def why(snapshot: Snapshot, name: str, namespace: str | None, policy: Policy | N
                     one.rules,
                     waited_s=max(0.0, snapshot.now_s - one.workload.created_s) if one.workload.created_s else 0.0,
                     remarks=tuple(remarks),
+                    leaving=one.leaving,
                 )
             )
     running: dict[str, list[Allocation]] = {}
@@ -227,7 +238,8 @@ def _ahead(snapshot: Snapshot) -> str:
 
 def _would_fit(workload: Workload, others: int) -> str:
     whose = workload.scheduler or "its scheduler"
-    rest = f", unless one of the {others:,} other waiting workloads goes first" if others else ""
+    whom = "the other waiting workload" if others == 1 else f"one of the {others:,} other waiting workloads"
+    rest = f", unless {whom} goes first" if others else ""
     return f"There is room by Berth's rules{rest}. If it stays pending, {whose} knows why: look at its events."
 
 

@@ -110,6 +110,11 @@ class Inventory:
         self._repeated: list[str] = []
         self._conflicting: list[str] = []
 
+    @property
+    def priority_values(self) -> dict[str, int]:
+        """Values of priority classes by name, "" for what names none."""
+        return {**self.priorities, "": self.default_priority}
+
     def share(self, thing: T) -> T:
         """The one object for all that equal this one."""
         found: T = self._shared.setdefault(thing, thing)

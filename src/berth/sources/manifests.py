@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -86,11 +86,13 @@ def workloads_of(
     shapes: Sequence[Shape],
     to_pod_class: ToPodClass | None = None,
     priorities: Mapping[str, int] | None = None,
+    never_preempt: Collection[str] = (),
 ) -> list[Workload]:
     """Workloads as the scheduling core takes them; copies become `name-0`, `name-1`, …
 
     `to_pod_class` takes a pod template, its file and its place there. `priorities` are the values of priority
-    classes by name, "" for the default. Sets without pods are left out, and workloads without sets.
+    classes by name, "" for the default, `never_preempt` those for whose pods nobody is asked to leave. Sets without
+    pods are left out, and workloads without sets.
     """
     convert = to_pod_class or _pod_class
     values = priorities or {}
@@ -121,6 +123,7 @@ def workloads_of(
                     scheduler=shape.scheduler,
                     gates=shape.gates,
                     provenance=shape.provenance,
+                    preempts=shape.priority_class not in never_preempt,
                     preemptible=shape.preemptible,
                     min_runtime_s=shape.min_runtime_s,
                     time_limit_s=shape.time_limit_s,

@@ -32,7 +32,7 @@ def suspended_workloads(
         meta = thing["metadata"]
         try:
             shapes = [s for s in shapes_of(thing, "", objects) if s.suspended and s.identity not in known]
-            made = workloads_of(shapes, priorities=inventory.priorities)
+            made = workloads_of(shapes, priorities=inventory.priority_values, never_preempt=inventory.never_preempt)
         except BadInput as error:
             doubts[f"{thing.get('kind')} {meta.get('namespace')}/{meta.get('name')}: {error.sentence}"] = None
             continue

@@ -93,6 +93,14 @@ def record(one: Answered) -> dict[str, Any]:
         "rules": one.rules,
         "provenance": dict(one.workload.provenance),
         "remarks": list(one.remarks),
+        "wouldLeave": [
+            {
+                "pod": f"{e.allocation.namespace}/{e.allocation.name}",
+                "node": e.allocation.node,
+                "gpuHours": round(e.gpu_hours, 2),
+            }
+            for e in one.leaving
+        ],
     }
 
 

@@ -56,7 +56,10 @@ def check(filename: str, where: Where, namespace: str | None, output: str) -> No
         for shape in shapes:
             here = namespace or shape.namespace
             claims = ClaimsAsked(inventory, here)
-            workloads.extend(replace(w, namespace=here) for w in workloads_of([shape], claims.pod_class))
+            made = workloads_of([shape], claims.pod_class, inventory.priority_values, inventory.never_preempt)
+            workloads.extend(replace(w, namespace=here) for w in made)
+            if shape.priority is None and shape.priority_class and shape.priority_class not in inventory.priorities:
+                unseen.append(f"PriorityClass {shape.priority_class} was not seen: priority 0 was taken")
             if claims.unseen:
                 unseen.append(f"{shape.name} mounts volume claims: where their volumes are was not considered")
 
