@@ -225,6 +225,14 @@ def test_queue_takes_the_schedulers_word_and_works_out_the_rest(played, tmp_path
     assert said == {"ml/fits": ("QuotaExceeded", "scheduler", 1), "ml/large": ("LargerThanNode", "here", 2)}
 
 
+def test_queue_keeps_the_places_that_the_scheduler_has_said(played, tmp_path):
+    """Of two that came in the same second the scheduler knew the other one first: `queue` and Verdicts agree."""
+    played.things += [verdict("fits", position=2, ahead=1), verdict("large", position=1, ahead=0)]
+    ran = berth(played, tmp_path, "queue", "-o", "json")
+    said = [(w["workload"], w["position"], w["ahead"]) for w in json.loads(ran.out)["waiting"]]
+    assert said == [("ml/large", 1, 0), ("ml/fits", 2, 1)]
+
+
 def test_queue_shows_the_namespace_of_the_context_unless_told_otherwise(played, tmp_path):
     played.things.append(pod("elsewhere", "other"))
     names = lambda ran: [w["workload"] for w in json.loads(ran.out)["waiting"]]  # noqa: E731

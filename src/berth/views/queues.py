@@ -70,7 +70,8 @@ def computed(line: InLine, verdict: Verdict | None, now_s: float) -> Waiting:
 
 
 def said(told: Told, line: InLine | None = None) -> Waiting:
-    """What the scheduler has said; where the line is known, its place there now."""
+    """What the scheduler has said, its place in line included: whoever decides knows the order. Where it has said no
+    place, that of the line."""
     workload = line.workload if line else None
     return Waiting(
         key=told.key,
@@ -81,8 +82,8 @@ def said(told: Told, line: InLine | None = None) -> Waiting:
         sentence=told.sentence,
         pods=told.pods or (workload.pod_count if workload else 0),
         gpu_milli=told.gpu_milli or (milli_of(workload) if workload else 0),
-        position=line.position if line else told.position,
-        ahead=line.ahead if line else told.ahead,
+        position=told.position or (line.position if line else 0),
+        ahead=told.ahead if told.ahead is not None or line is None else line.ahead,
         priority=workload.priority if workload else None,
         created_s=workload.created_s if workload else 0.0,
         since_s=told.since_s,

@@ -114,6 +114,9 @@ def _seen(snapshot: Snapshot, told: dict[str, Told]) -> tuple[Sequence[QueueLine
             waiting.append(said(word, line))
         else:
             waiting.append(computed(line, verdicts.get(line.index), snapshot.now_s))
+    # By the places that are shown: among equals the scheduler goes by the order in which it came to know them, which
+    # nobody else can see.
+    waiting.sort(key=lambda w: sys.maxsize if w.ahead is None else w.ahead)
     return queues, waiting
 
 

@@ -227,7 +227,8 @@ def _kinds(found: Found) -> Iterator[Check]:
         if versions and VERSION not in versions:
             yield Check(
                 "kinds", FINDING, f"{resource}.berth.dev is served as {', '.join(versions)}, not as {VERSION}",
-                "Install the kinds of this version of Berth: `helm upgrade`, or kubectl apply --server-side -k deploy/crds",
+                "Install the kinds of this version of Berth: `helm upgrade`, or kubectl apply --server-side "
+                "-k deploy/crds",
             )  # fmt: skip
     if not absent:
         yield Check("kinds", OK, f"the kinds of berth.dev/{VERSION} are installed")
