@@ -48,9 +48,15 @@ def rendered(program: str, *values: str, kubernetes: str = "") -> str:
 
 
 def for_kustomize(program: str) -> dict[Path, str]:
-    """The chart with its default values, without the CRDs, which kustomize takes from their own folder."""
+    """The chart with its default values, without the CRDs, which kustomize takes from their own folder; and what of it
+    says what people may do."""
     text = OF_HELM.sub("", rendered(program, "crds.install=false"))
-    return {DEPLOY / "kustomize" / "berth.yaml": HEAD + LEASE_NAMESPACE.sub(r"\1", text)}
+    people = [part for part in text.split("\n---\n") if "# Source: berth/templates/people.yaml" in part]
+    return {
+        DEPLOY / "kustomize" / "berth.yaml": HEAD + LEASE_NAMESPACE.sub(r"\1", text),
+        # Also for a cluster that has the kinds and not the rest: where Berth runs outside of it, or in shadow.
+        DEPLOY / "people" / "roles.yaml": HEAD + "".join(f"---\n{part.strip()}\n" for part in people),
+    }
 
 
 def main(arguments: list[str]) -> int:
@@ -70,6 +76,7 @@ def main(arguments: list[str]) -> int:
             print(f"manifests: {path.relative_to(DEPLOY.parent)} is not what it is made from", file=sys.stderr)
         return 1 if differ else 0
     for path in differ:
+        path.parent.mkdir(exist_ok=True)
         path.write_text(made[path])
     return 0
 

@@ -178,8 +178,22 @@ def test_one_namespace_is_enough_for_why(played, tmp_path):
     silent = berth(played, tmp_path, "why", "fits")
     assert silent.code == 3 and NO_RIGHT in silent.err
     assert "The scheduler has said nothing of ml/fits yet" in silent.err
+    played.closed = {("ml", "verdicts")}
+    unread = berth(played, tmp_path, "why", "fits")
+    assert unread.code == 3 and "said nothing" not in unread.err
+    assert f"{NO_RIGHT}, nor verdicts.berth.dev in namespace ml" in unread.err and "berth-view" in unread.err
+    played.closed = set()
     nowhere = berth(played, tmp_path, "why", "nothing")
     assert nowhere.code == 2 and "in namespace ml, and no other may be seen" in nowhere.err
+
+
+def test_verdicts_that_may_not_be_read_are_not_taken_for_none(played, tmp_path):
+    played.things.append(verdict("fits"))
+    played.closed = {("ml", "verdicts")}
+    ran = berth(played, tmp_path, "why", "fits")
+    assert ran.code == 0 and "cannot list verdicts.berth.dev in namespace ml" in ran.err
+    assert "worked out here" in ran.err
+    assert "verdicts" not in berth(played, tmp_path, "why", "runs").err
 
 
 def test_one_namespace_is_enough_for_queue(played, tmp_path):

@@ -210,6 +210,13 @@ def scheduler_rights() -> set[tuple[str, str, str]]:
     return rights(named(things, "ClusterRole", "berth")["rules"])
 
 
+def test_what_people_may_do_is_to_be_had_without_the_rest() -> None:
+    alone = objects((DEPLOY / "people" / "roles.yaml").read_text())
+    assert {thing["metadata"]["name"] for thing in alone} >= {"berth-view", "berth-cluster-viewer"}
+    for thing in alone:
+        assert thing == named(objects(KUSTOMIZED.read_text()), thing["kind"], thing["metadata"]["name"])
+
+
 TOO_MUCH = {"secrets", "configmaps", "serviceaccounts/token", "pods/exec", "pods/ephemeralcontainers", "nodes/proxy"}
 
 

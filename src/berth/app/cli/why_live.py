@@ -22,6 +22,11 @@ if TYPE_CHECKING:
     from berth.model.snapshot import Snapshot
     from berth.scheduling.answer import Answered
 
+READERS = (
+    "What the scheduler has said would be enough: the ClusterRole berth-view, made by the chart and by "
+    "kubectl apply -k deploy/people, gives everybody with `view` the right to read it."
+)
+
 
 async def look(
     connection: Connection, where: Where, name: str, namespace: str | None, everywhere: bool, anew: bool
@@ -42,7 +47,11 @@ async def look(
     for place in (*places, *(() if namespace or everywhere else ("",))):
         answers, notes = answers_of(made, name, place or None)
         if answers:
-            return _mixed([_of_live(a) for a in answers], notes, await _words(connection, answers, told, anew))
+            words = await _words(connection, answers, told, anew)
+            if any(not a.is_running for a in answers):
+                unread = [one.sentence for one in _unread(told)]
+                notes = (*(f"{said}; what follows is worked out here" for said in unread[:1]), *notes)
+            return _mixed([_of_live(a) for a in answers], notes, words)
     raise not_there(made, connection.access.server, name, namespace)
 
 
@@ -68,6 +77,11 @@ async def _words(
         if place not in told and "" not in told:
             told[place] = await verdicts(connection.client, connection.served, place)
     return by_identity(one for every in told.values() for one in every.found)
+
+
+def _unread(told: dict[str, Answers]) -> list[Missing]:
+    """Rights that are lacking to see what the scheduler has said: that is another thing than its silence."""
+    return [one.missing for one in told.values() if one.missing is not None]
 
 
 def _mixed(answers: list[Answered], notes: tuple[str, ...], words: dict[str, Told]) -> Frame:
@@ -134,17 +148,21 @@ async def _in_part(
         found = [words[a.workload.identity] for a in waiting if a.workload.identity in words]
         silent = [a.workload.key for a in waiting if a.workload.identity not in words]
         if silent and not found and not running:
+            if refused := _unread(told):
+                raise blind([*rights, *refused], READERS)
             raise blind(rights, f"The scheduler has said nothing of {silent[0]} yet; what it says is enough.")
         if found or running:
             note: tuple[str, ...] = ()
             if found:
                 note = (f"{lacking(unseen)}. What is told here is what the scheduler has written",)
-            note += tuple(f"the scheduler has said nothing of {key} yet" for key in silent)
+            if silent and (refused := _unread(told)):
+                note += (f"what the scheduler has said of {', '.join(silent)} may not be read: {refused[0].sentence}",)
+            else:
+                note += tuple(f"the scheduler has said nothing of {key} yet" for key in silent)
             frame = _mixed([*(a for a in waiting if a.workload.identity in words), *running], (), words)
             return Frame(frame.record, frame.draw, (*note, *frame.notes), frame.code, key=frame.key)
     if not seen:
-        words_missing = [a.missing for a in told.values() if a.missing is not None]
-        raise blind([*rights, *words_missing], "Name a namespace that you may see with -n.")
+        raise blind([*rights, *_unread(told)], "Name a namespace that you may see with -n.")
     place = " or ".join(places)
     raise BadInput(
         connection.access.server,
