@@ -172,7 +172,7 @@ class Metrics:
         return sum(value for each, has, value in self._samples if each == name and labels.items() <= has.items())
 
 
-def holder(cluster: Cluster, namespace: str, lease: str = "berth-scheduler") -> str:
+def holder(cluster: Cluster, namespace: str, lease: str = "berth") -> str:
     """The name of the replica that holds the Lease; "" where nobody does."""
     path = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
     for each in cluster.admin.items(path):

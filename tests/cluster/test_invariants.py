@@ -21,7 +21,7 @@ GPU = "nvidia.com/gpu"
 
 
 def lease_path(stage: Stage) -> str:
-    return f"/apis/coordination.k8s.io/v1/namespaces/{stage.namespace}/leases/berth-scheduler"
+    return f"/apis/coordination.k8s.io/v1/namespaces/{stage.namespace}/leases/berth"
 
 
 def stream(stage: Stage, seconds: float, each_s: float, wave: str, seed: int = 3) -> list[Gang]:

@@ -55,21 +55,94 @@ def test_levels_in_a_variable():
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("text", "said"),
     [
-        ("batch: {windowMS: 1}\n", ("batch", "windowMS", "batch.windowMs")),
-        ("leaderElection: {renewSeconds: 20}\n", ("leaderElection", "rise in this order")),
-        ("schedulerNames: []\n", ("schedulerNames", "[berth]")),
-        ("server: {port: many}\n", ("server.port",)),
-        ("logFormat: xml\n", ("logFormat", "json or text")),
-        ("clients: {inFlight: 0}\n", ("clients.inFlight", "1 to 1024")),
+        ("batch: {windowMS: 1}\n", ": batch.windowMS is no key of the configuration. Perhaps batch.windowMs."),
+        ("bach: 5\n", ": bach is no key of the configuration. Perhaps batch."),
+        ("zzz: 5\n", ": zzz is no key of the configuration. Known are apiVersion, kind, schedulerNames"),
+        ("batch: 5\n", ": batch is 5. Write an object with windowMs, mostMs, or leave it out."),
+        ("batch:\n", ": batch is empty. Write an object"),
+        ("batch: {windowMs: -5}\n", ": batch.windowMs is -5. Write 0 to 60000 milliseconds."),
+        ("batch: {windowMs: .nan}\n", ": batch.windowMs is nan. Write a number."),
+        ("batch: {windowMs: 100}\n", ": batch.windowMs is 100, and batch.mostMs 50. windowMs is at most mostMs"),
+        ("leaderElection: {renewSeconds: 20}\n", "leaderElection.renewSeconds is 20, and leaseSeconds 15."),
+        ("leaderElection: {name: Bad Name!}\n", ": leaderElection.name is 'Bad Name!'. Write a name of a Lease"),
+        ("leaderElection: {namespace: a.b}\n", ": leaderElection.namespace is 'a.b'. Write a namespace"),
+        ("schedulerNames: []\n", ": schedulerNames is empty. Name one scheduler at least: [berth]."),
+        ("schedulerNames: berth\n", ": schedulerNames is 'berth'. Write a list"),
+        ("schedulerNames: ['', berth]\n", ": schedulerNames has the name ''."),
+        ("schedulerNames: [not a name]\n", ": schedulerNames has the name 'not a name'."),
+        ("schedulerNames: [a, a]\n", ": schedulerNames has a twice."),
+        ("schedulerNames: [5]\n", ": schedulerNames[0] is 5. Write text"),
+        ("topology: {levels: [{name: rack}]}\n", ": topology.levels[0].label is missing. Write name and label."),
+        ("topology: {levels: [{name: r, label: 'bad label!!'}]}\n", "has the label 'bad label!!' for level r."),
+        ("topology: {levels: [{name: r, label: a}, {name: r, label: b}]}\n", "has the level r twice."),
+        ("server: {port: many}\n", ": server.port is 'many'. Write a whole number."),
+        ("server: {port: true}\n", ": server.port is true. Write a whole number."),
+        ("preemption: {enabled: 'no'}\n", ": preemption.enabled is 'no'. Write true or false."),
+        ("logFormat: xml\n", ": logFormat is 'xml'. Write json or text."),
+        ("clients: {inFlight: 0}\n", ": clients.inFlight is 0. Write 1 to 1024."),
+        ("gpuClasses: 'class: 5'\n", ": gpuClasses"),
+        ("logLevel: info\nlogLevel: debug\n", ", line 4, column 1 is no YAML: the key 'logLevel' is there twice."),
+        ("batch: {windowMs: 5\n", ", line 4, column 1 is no YAML: "),
     ],
 )
-def test_a_fault_in_the_file_names_field_and_remedy(tmp_path, text, says):
+def test_a_fault_in_the_file_names_field_value_and_remedy(tmp_path, text, said):
+    file = written(tmp_path, text)
     with pytest.raises(BadInput) as caught:
-        configure(written(tmp_path, text))
-    for words in says:
-        assert words in caught.value.sentence
+        configure(file)
+    sentence = caught.value.sentence
+    assert sentence.startswith(file) and said in sentence.replace(": is ", " is ").replace(": has ", " has ")
+    assert "^" not in sentence and "$" not in sentence and "\n" not in sentence
+
+
+@pytest.mark.parametrize(
+    ("flags", "environ", "said"),
+    [
+        ({"logLevel": "loud"}, {}, "--set logLevel: is 'loud'."),
+        ({}, {"BERTH_LOG_LEVEL": "loud"}, "BERTH_LOG_LEVEL: is 'loud'."),
+        ({"server.port": "high"}, {}, "--set server.port: is 'high'. Write a whole number."),
+        ({"batch.mostMs": "inf"}, {}, "--set batch.mostMs: is 'inf'. Write a number."),
+        ({"topology.levels": "rack"}, {}, "--set topology.levels: has the label '' for level rack."),
+        ({"schedulerNames": "berth,,a"}, {}, "--set schedulerNames: has the name ''."),
+        ({}, {"BERTH_GPU_CLASSES": "nonsense"}, "BERTH_GPU_CLASSES"),
+    ],
+)
+def test_a_fault_is_told_of_the_place_that_it_came_from(tmp_path, flags, environ, said):
+    with pytest.raises(BadInput) as caught:
+        configure(written(tmp_path, "logLevel: debug\nserver: {port: 1}\n"), flags, environ)
+    assert caught.value.sentence.startswith(said)
+
+
+def test_a_file_of_another_shape_is_told_whatever_flags_lie_over_it(tmp_path):
+    with pytest.raises(BadInput, match="batch: is 5"):
+        configure(written(tmp_path, "batch: 5\n"), {"batch.windowMs": "4"})
+
+
+def test_variables_that_set_nothing_are_told_and_those_of_others_are_not():
+    environ = {
+        "BERTH_BATCH_WINDOWMS": "4", "BERTH_CONFIG": "x", "BERTH_NOW": "0", "BERTH_METRICS_PORT": "tcp://10.0.0.1:8090",
+        "BERTH_METRICS_SERVICE_HOST": "10.0.0.1", "BERTH_METRICS_PORT_8090_TCP_ADDR": "10.0.0.1", "BERTH_ZZZ": "1",
+    }  # fmt: skip
+    assert configure(None, {}, environ).unknown == (
+        "BERTH_BATCH_WINDOWMS sets nothing. Perhaps BERTH_BATCH_WINDOW_MS.", "BERTH_ZZZ sets nothing.",
+    )  # fmt: skip
+
+
+def test_the_address_of_a_value_is_where_it_is_written(tmp_path):
+    file = written(tmp_path, "server: {port: 1}\n")
+    made = configure(file, {"batch.windowMs": "1"}, {"BERTH_LOG_LEVEL": "info"})
+    assert [made.where(path) for path in ("server.port", "batch.windowMs", "logLevel", "batch.mostMs")] == [
+        f"{file}: server.port", "--set batch.windowMs", "BERTH_LOG_LEVEL", "batch.mostMs",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", ["kind: SchedulerConfiguration\n", "apiVersion: berth.dev/v1alpha1\n"])
+def test_a_head_that_is_missing_is_told(tmp_path, text):
+    path = tmp_path / "x.yaml"
+    path.write_text(text)
+    with pytest.raises(BadInput, match=r"is missing\. Write"):
+        configure(str(path))
 
 
 def test_another_kind_of_file_is_refused(tmp_path):

@@ -17,7 +17,7 @@ import yaml
 from msgspec.structs import fields
 
 from berth.actions import verdicts
-from berth.app.scheduler.configuration import Configuration, Election, configure
+from berth.app.scheduler.configuration import Configuration, configure
 from berth.app.scheduler.rights import rights as needed_rights
 from berth.dialects.groups import KAI, PLUGINS, UPSTREAM, VOLCANO
 from berth.kube import wire_verdict
@@ -282,7 +282,7 @@ def test_no_right_that_no_code_uses() -> None:
 
 
 def test_the_roles_grant_what_the_scheduler_says_that_it_needs() -> None:
-    needed = needed_rights(Configuration(leader_election=Election(name="berth")), namespace="berth-system")
+    needed = needed_rights(Configuration(), namespace="berth-system")
     everywhere, at_home = set(), set()
     for one in needed:
         resource = f"{one.resource}/{one.subresource}" if one.subresource else one.resource

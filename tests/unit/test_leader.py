@@ -12,7 +12,7 @@ from berth.app.scheduler.leader import Leadership, Terms
 from berth.kube.errors import ApiError, Unreachable
 from berth.kube.lease import Lease, LeaseMeta, LeaseSpec
 
-TERMS = Terms("berth", "berth-scheduler", "", lease_s=15.0, renew_s=10.0, retry_s=2.0)
+TERMS = Terms("berth", "berth", "", lease_s=15.0, renew_s=10.0, retry_s=2.0)
 
 
 class Store:
@@ -25,7 +25,7 @@ class Store:
 
     def put(self, spec):
         self.version += 1
-        meta = LeaseMeta(name="berth-scheduler", namespace="berth", resource_version=str(self.version))
+        meta = LeaseMeta(name="berth", namespace="berth", resource_version=str(self.version))
         self.lease = Lease(meta, spec)
         return self.lease
 

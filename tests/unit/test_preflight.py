@@ -152,7 +152,7 @@ FRESH, STALE = "2026-11-29T11:59:58.000000Z", "2026-11-29T11:58:00.000000Z"
     ("berth,volcano", [lease("volcano", STALE)], "ok", "volcano is served by Berth: no Lease is held"),
     ("berth,volcano", [lease("volcano", FRESH, holder="")], "ok", "volcano is served by Berth: no Lease is held"),
     ("berth,yunikorn", [], "note", "yunikorn is served by Berth: it keeps no Lease"),
-    ("berth", [lease("berth-scheduler", FRESH, "berth-system")], "note", "Berth itself leads here"),
+    ("berth", [lease("berth", FRESH, "berth-system")], "note", "Berth itself leads here"),
 ])  # fmt: skip
 def test_other_schedulers_by_their_leases(tmp_path, monkeypatch, served, leases, state, said):
     monkeypatch.setenv("BERTH_SCHEDULER_NAMES", served)

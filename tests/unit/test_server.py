@@ -16,8 +16,9 @@ from cli_runs import here
 from played_cluster import Played, node, pod
 from stand_in import refused
 
-from berth.app.scheduler.configuration import Configuration, LevelOf, TopologyOf
+from berth.app.scheduler.configuration import Configuration, Configured, LevelOf, TopologyOf
 from berth.app.scheduler.configuration import Server as Address
+from berth.app.scheduler.listening import listen
 from berth.app.scheduler.server import Server
 from berth.kube import wire, wire_queues
 from berth.kube.access import Access
@@ -76,7 +77,8 @@ class Bench:
         self.teller = SimpleNamespace(counts=Counter({"verdict": 4}))
         self.leadership: Any = SimpleNamespace(is_leader=lambda: True, epoch=7, holder="me")
         self.follower = SimpleNamespace(reflectors={kind: Reflecting(5) for kind in NEEDED})
-        self.server = Server(configuration, self, client)  # type: ignore[arg-type]
+        sockets = listen(Configured(configuration, ()))
+        self.server = Server(configuration, self, client, sockets)  # type: ignore[arg-type]
 
     def decide(self) -> None:
         self.measures.planned(cycle(self.world.snapshot(1e9)))

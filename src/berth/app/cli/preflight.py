@@ -44,15 +44,13 @@ def preflight(
     from berth.app.cli.live import ask
     from berth.app.scheduler.configuration import configure
     from berth.app.scheduler.preflight import checks_of, exit_code, gather
-    from berth.model.gpus import read_mapping
     from berth.sources.assemble import mapping_in
     from berth.views import preflight as view
 
     account = _account(service_account)
-    configuration = configure(config, {}, os.environ).value
-    mapping = mapping_in(gpu_mapping)
-    if mapping is None and configuration.gpu_classes:
-        mapping = read_mapping(configuration.gpu_classes, "configuration: gpuClasses")
+    configured = configure(config, {}, os.environ)
+    configuration = configured.value
+    mapping = mapping_in(gpu_mapping) if gpu_mapping else configured.mapping
     levels = topology or tuple(Level(level.name, level.label) for level in configuration.topology.levels)
 
     async def work(connection: Connection) -> tuple[Found, str]:

@@ -5,20 +5,28 @@ Order: a flag before an environment variable before the file before the default.
 
 from __future__ import annotations
 
+import math
+import re
 import types
 import typing
 from collections.abc import Mapping
-from pathlib import Path
+from difflib import get_close_matches
 from typing import Any
 
 import msgspec
-import yaml
 from msgspec import Struct
 
+from berth.app.scheduler.configuration_file import check_shape, read_object
+from berth.app.scheduler.configuration_rules import check
 from berth.base.errors import BadInput
+from berth.model.gpus import GpuMapping, read_mapping
 
 API_VERSION, KIND = "berth.dev/v1alpha1", "SchedulerConfiguration"
 PREFIX = "BERTH_"
+FLAG, DEFAULT = "flag", "default"
+# Variables of the commands, and what Kubernetes sets in pods for a Service whose name begins with berth.
+_OF_OTHERS = re.compile(r"BERTH_(CONFIG|TRACEBACK|NOW|DATA|DEVCLUSTER\w*|\w*SERVICE_(HOST|PORT)\w*|\w*PORT_\d\w*)")
+_OF_SERVICES = re.compile(r"(tcp|udp|sctp)://")
 
 
 class Part(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
@@ -28,7 +36,7 @@ class Part(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
 class Election(Part, frozen=True, forbid_unknown_fields=True):
     enabled: bool = True
     namespace: str = ""  # "" is the namespace that the scheduler runs in
-    name: str = "berth-scheduler"
+    name: str = "berth"
     lease_seconds: float = 15.0
     renew_seconds: float = 10.0
     retry_seconds: float = 2.0
@@ -82,11 +90,18 @@ class Configuration(Part, frozen=True, forbid_unknown_fields=True):
 class Configured(Struct, frozen=True):
     """The configuration, and where each value came from: ("batch.windowMs", "5.0", "default").
 
-    Values as they are written in the file: text as it is, all else as JSON, which YAML reads, too.
+    Values as they are written in the file: text as it is, all else as JSON, which YAML reads, too. `unknown` are
+    sentences about variables that look like ours and set nothing. `mapping` is what `gpuClasses` says.
     """
 
     value: Configuration
     sources: tuple[tuple[str, str, str], ...]
+    unknown: tuple[str, ...] = ()
+    mapping: GpuMapping | None = None
+
+    def where(self, path: str) -> str:
+        """The address of a value for a sentence: "--set server.port", "berth.yaml: server.port"."""
+        return _address(path, next((source for found, _, source in self.sources if found == path), DEFAULT))
 
 
 def configure(
@@ -94,73 +109,54 @@ def configure(
 ) -> Configured:
     """Put the parts together. `flags` by path ("batch.windowMs"); variables are BERTH_BATCH_WINDOW_MS.
 
-    Raises BadInput with the file or variable, the field, its value and the remedy.
+    Raises BadInput with the file, flag or variable, the field, its value and the remedy.
     """
-    written = _read(file) if file else {}
+    written: dict[str, Any] = {}
+    if file:
+        written = read_object(file, API_VERSION, KIND)
+        check_shape(written, Configuration, file)
     tree: dict[str, Any] = dict(written)
     sources = {path: f"file {file}" for path, _ in _leaves(written)}
     for path, kind in _paths(Configuration):
-        variable = PREFIX + _shouted(path)
-        given = (((environ or {}).get(variable), f"variable {variable}"), ((flags or {}).get(path), "flag"))
+        variable = variable_of(path)
+        given = (((environ or {}).get(variable), f"variable {variable}"), ((flags or {}).get(path), FLAG))
         for text, source in given:
             if text is not None:
-                _put(tree, path, _value(text, kind, path, source))
+                _put(tree, path, _value(text, kind, _address(path, source)))
                 sources[path] = source
     try:
         value = msgspec.convert(tree, Configuration)
-    except msgspec.ValidationError as error:
-        raise _unreadable(error, file or "configuration") from None
-    _check(value, file or "configuration")
-    shown = msgspec.to_builtins(value)
-    told = tuple(
-        (path, _written(_get(shown, path)), next((s for p, s in sources.items() if _within(path, p)), "default"))
-        for path, _ in _paths(Configuration)
-    )
-    return Configured(value, told)
+    except msgspec.ValidationError as error:  # nothing that the shape lets pass; told all the same
+        raise BadInput(file or "configuration", f"cannot be read: {error}.") from None
+
+    def where(path: str) -> str:
+        return _address(path, sources.get(path, DEFAULT))
+
+    check(value, where)
+    mapping = read_mapping(value.gpu_classes, where("gpuClasses")) if value.gpu_classes else None
+    builtin = msgspec.to_builtins(value)
+    told = tuple((path, _written(_get(builtin, path)), sources.get(path, DEFAULT)) for path, _ in _paths(Configuration))
+    return Configured(value, told, tuple(_unknown(environ or {})), mapping)
 
 
-def _read(file: str) -> dict[str, Any]:
-    try:
-        thing = yaml.safe_load(Path(file).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise BadInput(file, f"cannot be read: {error.strerror}.", "Name a configuration file.") from None
-    except (yaml.YAMLError, ValueError) as error:
-        raise BadInput(file, f"is no YAML: {' '.join(str(error).split())}.", "Mend it.") from None
-    if not isinstance(thing, dict):
-        raise BadInput(file, "holds no object.", f"Begin with apiVersion: {API_VERSION} and kind: {KIND}.")
-    for key, right in (("apiVersion", API_VERSION), ("kind", KIND)):
-        if thing.get(key) != right:
-            raise BadInput(f"{file}: {key}", f"is {thing.get(key)!r}.", f"Write {key}: {right}.")
-    return thing
+def _address(path: str, source: str) -> str:
+    if source == FLAG:
+        return f"--set {path}"
+    if source.startswith("variable "):
+        return source.removeprefix("variable ")
+    return f"{source.removeprefix('file ')}: {path}" if source.startswith("file ") else path
 
 
-def _check(value: Configuration, where: str) -> None:
-    election, batch = value.leader_election, value.batch
-    rules = (
-        (bool(value.scheduler_names), "schedulerNames", "is empty.", "Name one scheduler at least: [berth]."),
-        (election.retry_seconds < election.renew_seconds < election.lease_seconds, "leaderElection",
-         f"has retrySeconds {election.retry_seconds:g}, renewSeconds {election.renew_seconds:g}, leaseSeconds "
-         f"{election.lease_seconds:g}.", "They must rise in this order: 2, 10, 15."),
-        (election.retry_seconds > 0, "leaderElection.retrySeconds", "is not above 0.", "Write 2."),
-        (1 <= value.clients.in_flight <= 1024, "clients.inFlight", f"is {value.clients.in_flight}.",
-         "Write 1 to 1024."),
-        (0 <= value.server.port <= 65535, "server.port", f"is {value.server.port}.", "Write 0 to 65535."),
-        (0 <= batch.window_ms <= batch.most_ms, "batch", f"has windowMs {batch.window_ms:g} and mostMs "
-         f"{batch.most_ms:g}.", "windowMs is at most mostMs."),
-        (value.log_level in ("debug", "info", "warning", "error"), "logLevel", f"is {value.log_level!r}.",
-         "Write debug, info, warning or error."),
-        (value.log_format in ("json", "text"), "logFormat", f"is {value.log_format!r}.", "Write json or text."),
-    )  # fmt: skip
-    for holds, path, problem, remedy in rules:
-        if not holds:
-            raise BadInput(f"{where}: {path}", problem, remedy)
-
-
-def _unreadable(error: msgspec.ValidationError, where: str) -> BadInput:
-    said, _, at = str(error).partition(" - at `$")
-    path = at.rstrip("`").lstrip(".")
-    known = ", ".join(path for path, _ in _paths(Configuration))
-    return BadInput(f"{where}: {path}" if path else where, f"{said}.", f"Known are {known}.")
+def _unknown(environ: Mapping[str, str]) -> list[str]:
+    """Variables that nobody reads: told, and no fault, since a cluster sets some of its own."""
+    known = [variable_of(path) for path, _ in _paths(Configuration)]
+    found = []
+    for name in sorted(environ):
+        of_others = _OF_OTHERS.fullmatch(name) or _OF_SERVICES.match(environ[name])
+        if name.startswith(PREFIX) and name not in known and not of_others:
+            close = get_close_matches(name, known, 1, 0.7)
+            found.append(f"{name} sets nothing." + (f" Perhaps {close[0]}." if close else ""))
+    return found
 
 
 # ---- paths of values
@@ -188,27 +184,27 @@ def _leaves(tree: Mapping[str, Any], before: str = "") -> list[tuple[str, Any]]:
     return found
 
 
-def _within(path: str, other: str) -> bool:
-    return path == other or other.startswith(path + ".") or path.startswith(other + ".")
+def variable_of(path: str) -> str:
+    """The variable that sets it: batch.windowMs by BERTH_BATCH_WINDOW_MS."""
+    return PREFIX + "".join("_" + c if c.isupper() else c for c in path).replace(".", "_").upper()
 
 
-def _shouted(path: str) -> str:
-    """"batch.windowMs" as BATCH_WINDOW_MS."""
-    return "".join("_" + c if c.isupper() else c for c in path).replace(".", "_").upper()
-
-
-def _value(text: str, kind: Any, path: str, source: str) -> Any:
-    if kind is bool and text.lower() not in ("true", "false", "1", "0"):
-        raise BadInput(f"{source}: {path}", f"is {text!r}.", "Write true or false.")
+def _value(text: str, kind: Any, where: str) -> Any:
+    """What a flag or a variable says, as the file would have it."""
     if kind is bool:
+        if text.lower() not in ("true", "false", "1", "0"):
+            raise BadInput(where, f"is {text!r}.", "Write true or false.")
         return text.lower() in ("true", "1")
     if kind in (int, float):
         try:
-            return kind(text)
+            number = kind(text)
         except ValueError:
-            raise BadInput(f"{source}: {path}", f"is {text!r}.", "Write a number.") from None
+            number = math.nan
+        if not math.isfinite(number):
+            raise BadInput(where, f"is {text!r}.", f"Write a {'whole ' if kind is int else ''}number.")
+        return number
     if typing.get_origin(kind) in (tuple, types.GenericAlias):
-        parts = [part.strip() for part in text.split(",") if part.strip()]
+        parts = [part.strip() for part in text.split(",")] if text.strip() else []
         if typing.get_args(kind)[0] is LevelOf:
             return [dict(zip(("name", "label"), (part.partition("=")[::2]), strict=True)) for part in parts]
         return parts

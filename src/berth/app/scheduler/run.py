@@ -10,6 +10,7 @@ import signal
 import socket
 import time
 import uuid
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -22,13 +23,13 @@ from berth.app.scheduler.configuration import Configured, Election
 from berth.app.scheduler.driver import Driver
 from berth.app.scheduler.foreign import Foreign
 from berth.app.scheduler.leader import Leadership, Terms
+from berth.app.scheduler.listening import listen
 from berth.app.scheduler.server import Server
 from berth.app.scheduler.shadow import Shadow
 from berth.app.scheduler.tenure import SETTLE_S, Tenure
 from berth.kube.access import Access
 from berth.kube.client import Client
 from berth.kube.discover import Served, served
-from berth.model.gpus import read_mapping
 from berth.model.snapshot import Snapshot
 from berth.model.topology import Level
 from berth.scheduling.plan import Plan
@@ -48,6 +49,8 @@ def main(configured: Configured, access: Access, shadow: bool = False) -> int:
     """Schedule until SIGTERM or SIGINT. The exit code."""
     for path, value, source in configured.sources:
         log.info("configuration", extra={"key": path, "value": value, "source": source})
+    for sentence in configured.unknown:
+        log.warning(sentence)
     with suppress(ImportError):
         import uvloop
 
@@ -57,12 +60,13 @@ def main(configured: Configured, access: Access, shadow: bool = False) -> int:
 
 async def _run(configured: Configured, access: Access, shadow: bool) -> int:
     asyncio.get_running_loop().set_exception_handler(_unexpected)
+    sockets = listen(configured)
     ended = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, ended.set)
     async with Client(access, most_in_flight=configured.value.clients.in_flight) as client:
         kinds = await served(client)
-        scheduler = (Beside if shadow else Scheduler)(configured, access, client, kinds)
+        scheduler = (Beside if shadow else Scheduler)(configured, access, client, kinds, sockets)
         work = asyncio.create_task(scheduler.run())
         stop = asyncio.create_task(ended.wait())
         await asyncio.wait((work, stop), return_when=asyncio.FIRST_COMPLETED)
@@ -83,13 +87,15 @@ def _unexpected(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> Non
 class Scheduler:
     """All parts of one replica."""
 
-    def __init__(self, configured: Configured, access: Access, client: Client, kinds: Served) -> None:
+    def __init__(
+        self, configured: Configured, access: Access, client: Client, kinds: Served,
+        sockets: Sequence[socket.socket] = (),
+    ) -> None:  # fmt: skip
         value = configured.value
         election = value.leader_election
         levels = tuple(Level(level.name, level.label) for level in value.topology.levels)
         self.foreign = Foreign(client, value.scheduler_names, self._serve)
-        mapping = read_mapping(value.gpu_classes, "gpuClasses") if value.gpu_classes else None
-        self.world = World(self.foreign.served, mapping=mapping, levels=levels)
+        self.world = World(self.foreign.served, mapping=configured.mapping, levels=levels)
         self.follower = Follower(client, self.world, kinds, changed=self._installed)
         self.leadership = Leadership(client, _terms(configured, access)) if election.enabled else None
         self.tenure = Tenure(self.leadership, self.follower, self._begin, lambda: self.driver.wake())
@@ -110,7 +116,7 @@ class Scheduler:
         )  # fmt: skip
         self.follower.on_served = self.teller.serve
         self.letting_in = LettingIn(client, kinds, self.foreign.served, may_write=self.tenure.may_write)
-        self.server = Server(value, self, client)
+        self.server = Server(value, self, client, sockets)
         self.driver: Driver = Driver(
             self.world,
             self.binder,
@@ -126,12 +132,12 @@ class Scheduler:
     async def run(self) -> None:
         """Until cancelled, or until a part of it fails."""
         async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self.server.run())
             if self.leadership is not None:
                 tasks.create_task(self.leadership.run())
                 await self.leadership.tried.wait()
                 if self.leadership.is_leader() and self.leadership.has_predecessor:
                     await asyncio.sleep(SETTLE_S)
-            tasks.create_task(self.server.run())
             tasks.create_task(self.follower.run())
             tasks.create_task(self.foreign.run())
             tasks.create_task(self.letting_in.run())
@@ -186,8 +192,11 @@ class Beside(Scheduler):
     At its end it prints how its decisions compare with what happened.
     """
 
-    def __init__(self, configured: Configured, access: Access, client: Client, kinds: Served) -> None:
-        super().__init__(configured, access, client, kinds)
+    def __init__(
+        self, configured: Configured, access: Access, client: Client, kinds: Served,
+        sockets: Sequence[socket.socket] = (),
+    ) -> None:  # fmt: skip
+        super().__init__(configured, access, client, kinds, sockets)
         self.world.serve(configured.value.scheduler_names)
         batch = configured.value.batch
         self.driver = self.shadow = Shadow(

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
 import time
 from collections import deque
+from collections.abc import Sequence
 
 from aiohttp import web
 
@@ -26,9 +28,12 @@ MOST_HEADER_BYTES = 16_384  # a token of many groups
 
 
 class Server:
-    """Serves until `run` is cancelled. `address` is where, once it listens: (host, port)."""
+    """Serves on `sockets`, which listen already, until `run` is cancelled. `address` is where: (host, port)."""
 
-    def __init__(self, configuration: Configuration, state: State, client: Client) -> None:
+    def __init__(
+        self, configuration: Configuration, state: State, client: Client, sockets: Sequence[socket.socket] = ()
+    ) -> None:
+        self._sockets = sockets
         self.address: tuple[str, int] = ("", 0)
         self.listens = asyncio.Event()
         self._configuration = configuration
@@ -39,7 +44,7 @@ class Server:
         self._gives_snapshot = False
 
     async def run(self) -> None:
-        """Until cancelled. Raises OSError where the address is taken."""
+        """Until cancelled."""
         application = web.Application(handler_args={"max_field_size": MOST_HEADER_BYTES})
         application.router.add_get("/healthz", self._healthz)
         application.router.add_get("/livez", self._healthz)
@@ -49,8 +54,8 @@ class Server:
         runner = web.AppRunner(application, access_log=None, shutdown_timeout=1.0)
         await runner.setup()
         try:
-            server = self._configuration.server
-            await web.TCPSite(runner, server.address, server.port).start()
+            for one in self._sockets:
+                await web.SockSite(runner, one).start()
             host, port = runner.addresses[0][:2]
             self.address = (host, port)
             self.listens.set()

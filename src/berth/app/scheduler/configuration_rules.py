@@ -1,0 +1,100 @@
+"""What values of the configuration must hold, beyond their type: ranges, names, and what goes together."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from berth.base.errors import BadInput
+
+if TYPE_CHECKING:
+    from berth.app.scheduler.configuration import Configuration
+
+LEVELS = ("debug", "info", "warning", "error")
+FORMATS = ("json", "text")
+
+# What Kubernetes takes as a name (RFC 1123), and as the key of a label.
+_NAME = re.compile(r"(?=.{1,253}\Z)[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_NAMESPACE = re.compile(r"(?=.{1,63}\Z)[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+_WORD = re.compile(r"(?=.{1,63}\Z)[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
+_MOST_MS = 60_000.0
+
+Broken = tuple[str, str, str]  # (path, problem, remedy)
+
+
+def check(value: Configuration, where: Callable[[str], str]) -> None:
+    """Raises BadInput for the first rule that does not hold; `where` is the address of a path."""
+    for path, problem, remedy in _broken(value):
+        raise BadInput(where(path), problem, remedy)
+
+
+def _broken(value: Configuration) -> Iterator[Broken]:
+    yield from _names(value)
+    yield from _election(value)
+    if not 1 <= value.clients.in_flight <= 1024:
+        yield "clients.inFlight", f"is {value.clients.in_flight}.", "Write 1 to 1024."
+    if not 0 <= value.server.port <= 65535:
+        yield "server.port", f"is {value.server.port}.", "Write 0 to 65535."
+    yield from _levels(value)
+    window, most = value.batch.window_ms, value.batch.most_ms
+    for path, told in (("batch.windowMs", window), ("batch.mostMs", most)):
+        if not 0 <= told <= _MOST_MS:
+            yield path, f"is {told:g}.", f"Write 0 to {_MOST_MS:g} milliseconds."
+    if window > most:
+        yield "batch.windowMs", f"is {window:g}, and batch.mostMs {most:g}.", "windowMs is at most mostMs: 5, 50."
+    if value.log_level not in LEVELS:
+        yield "logLevel", f"is {value.log_level!r}.", "Write debug, info, warning or error."
+    if value.log_format not in FORMATS:
+        yield "logFormat", f"is {value.log_format!r}.", "Write json or text."
+
+
+def _names(value: Configuration) -> Iterator[Broken]:
+    if not value.scheduler_names:
+        yield "schedulerNames", "is empty.", "Name one scheduler at least: [berth]."
+    for name in value.scheduler_names:
+        if not _NAME.fullmatch(name):
+            remedy = "Write what pods have in spec.schedulerName: small letters, digits, - and ., such as berth."
+            yield "schedulerNames", f"has the name {name!r}.", remedy
+    for name in _twice(value.scheduler_names):
+        yield "schedulerNames", f"has {name} twice.", "Leave one of them out."
+
+
+def _election(value: Configuration) -> Iterator[Broken]:
+    election = value.leader_election
+    if not _NAME.fullmatch(election.name):
+        remedy = "Write a name of a Lease: small letters, digits, - and ., such as berth."
+        yield "leaderElection.name", f"is {election.name!r}.", remedy
+    if election.namespace and not _NAMESPACE.fullmatch(election.namespace):
+        remedy = "Write a namespace, such as berth-system, or leave it out for the one it runs in."
+        yield "leaderElection.namespace", f"is {election.namespace!r}.", remedy
+    retry, renew, lease = election.retry_seconds, election.renew_seconds, election.lease_seconds
+    if not retry > 0:
+        yield "leaderElection.retrySeconds", f"is {retry:g}.", "Write more than 0, such as 2."
+    if not lease >= 1:
+        yield "leaderElection.leaseSeconds", f"is {lease:g}.", "Write 1 or more, such as 15."
+    rise = "retrySeconds, renewSeconds and leaseSeconds must rise in this order: 2, 10, 15."
+    if not renew < lease:
+        yield "leaderElection.renewSeconds", f"is {renew:g}, and leaseSeconds {lease:g}.", rise
+    if not retry < renew:
+        yield "leaderElection.retrySeconds", f"is {retry:g}, and renewSeconds {renew:g}.", rise
+
+
+def _levels(value: Configuration) -> Iterator[Broken]:
+    levels = value.topology.levels
+    for level in levels:
+        if not _WORD.fullmatch(level.name):
+            yield "topology.levels", f"has a level named {level.name!r}.", "Write a word, such as rack."
+        domain, slash, key = level.label.rpartition("/")
+        if not _WORD.fullmatch(key) or (slash and not _NAME.fullmatch(domain)):
+            remedy = "Write the key of a label of nodes: rack=example.com/rack, in a file {name: rack, label: …}."
+            yield "topology.levels", f"has the label {level.label!r} for level {level.name}.", remedy
+    for name in _twice(level.name for level in levels):
+        yield "topology.levels", f"has the level {name} twice.", "Leave one of them out."
+    for label in _twice(level.label for level in levels):
+        yield "topology.levels", f"has the label {label} for two levels.", "Each level has a label of its own."
+
+
+def _twice(names: Iterable[str]) -> list[str]:
+    return [name for name, number in Counter(names).items() if number > 1]
