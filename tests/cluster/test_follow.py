@@ -86,7 +86,7 @@ def test_a_version_that_goes_takes_no_object_with_it(
             await asyncio.to_thread(admin.delete, path)
             while world.versions():
                 await asyncio.sleep(0.02)
-            while world.unheard.patience_s(OWNERS.group, OWNERS.kind):
+            while OWNERS in follower.reflectors and not follower.reflectors[OWNERS].is_absent:
                 await asyncio.sleep(0.02)
             work.cancel()
 

@@ -34,6 +34,7 @@ from berth.model.workload import (
     Toleration,
     TopologyWish,
     Unbound,
+    Unmet,
     Workload,
 )
 from berth.scheduling.policy import Policy
@@ -47,7 +48,7 @@ _POD_KEYS = {
     "hostPorts", "near", "apart", "spread", "unbound", "unsupported", "problems", "labels",
 }  # fmt: skip
 _SET_KEYS = _POD_KEYS | {"name", "pods", "minimum", "inOne", "ratherInOne", "slices"}
-_WORKLOAD_KEYS = _SET_KEYS | {"sets", "namespace", "queue", "priority", "waiting", "gates", "missing"}
+_WORKLOAD_KEYS = _SET_KEYS | {"sets", "namespace", "queue", "priority", "waiting", "gates", "missing", "unmet"}
 _WORKLOAD_KEYS |= {"begun", "refused", "preempts"}
 _LEAVING_KEYS = {
     "since", "saved", "savesEvery", "protected", "mayLeave", "gang", "minimum", "oneByOne", "ending", "grace", "kept",
@@ -383,6 +384,7 @@ def _workload(written: Mapping[str, Any]) -> Workload:
         created_s=NOW_S - written.get("waiting", 0),
         topology=_wishes(of_all),
         gates=tuple(written.get("gates", ())),
+        unmet=tuple(Unmet(**one) for one in written.get("unmet", ())),
         missing_pods=written.get("missing", 0),
         preempts=written.get("preempts", True),
         has_begun=written.get("begun", False),

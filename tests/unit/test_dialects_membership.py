@@ -258,7 +258,7 @@ def test_what_an_upstream_group_leaves_out_its_workload_says() -> None:
 
 def test_a_group_that_is_not_there() -> None:
     m = of(pod(group="pg"))
-    assert m.waits_for == "PodGroup ml/pg (scheduling.k8s.io) is not there"
+    assert m.waits_for is not None and m.waits_for.called == "PodGroup ml/pg (scheduling.k8s.io)"
     assert (m.key, m.least) == ("ml/pg", -1)
 
 

@@ -17,7 +17,7 @@ from berth.kube.discover import Served, served
 from berth.sources.live import follow
 from berth.sources.live.follow import Follower
 from berth.sources.live.kinds import NEEDED, Kind
-from berth.sources.live.unheard import BEHIND_S, PATIENCE_S
+from berth.sources.live.unheard import BEHIND_S, FOR_EVER, PATIENCE_S
 from berth.sources.live.world import World
 
 JOBSETS = Kind("jobset.x-k8s.io", "jobsets", "JobSet")
@@ -90,11 +90,53 @@ def test_a_kind_that_is_installed_later_is_followed_without_a_restart() -> None:
         work = asyncio.create_task(follower.run())
         await follower.synced()
         world.put_pod(pod())
-        assert missing(world) == 0  # the JobSet is known by name alone
+        assert missing(world) is None, "it waits for the JobSet, whose kind may have come a moment ago"
         await until(lambda: follower.absent == [])
         await until(lambda: missing(world) == 2)
         await asyncio.sleep(0.1)
         assert [one.has("jobset.x-k8s.io", "jobsets") for one in told] == [True], "told once, when it differs"
+        work.cancel()
+
+    live(story)
+
+
+def test_a_pod_whose_owner_is_of_a_kind_that_came_a_moment_ago_has_it_looked_for_at_once() -> None:
+    async def story(server: StandIn, client: Client) -> None:
+        needed(server)
+        server.on("/apis", document(), document(group("jobset.x-k8s.io", "v1alpha2")))
+        server.on(PATH.format("v1alpha2"), listed(job_set(3)))
+        world = World(["berth"])
+        follower = Follower(client, world, await served(client), [*NEEDED, JOBSETS])  # the next look is far away
+        work = asyncio.create_task(follower.run())
+        await follower.synced()
+        world.put_pod(pod())
+        assert missing(world) is None
+        async with asyncio.timeout(3):
+            await until(lambda: missing(world) == 2)
+        work.cancel()
+
+    live(story)
+
+
+def test_a_kind_that_stays_away_is_looked_for_once_a_second_while_somebody_waits(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(follow, "CONFIRM_S", 0.05)
+
+    async def story(server: StandIn, client: Client) -> None:
+        needed(server)
+        server.on("/apis", document())
+        world = World(["berth"])
+        follower = Follower(client, world, await served(client), [*NEEDED, JOBSETS])
+        work = asyncio.create_task(follower.run())
+        await follower.synced()
+        world.put_pod(pod())
+        world.snapshot(0.0)
+        for _ in range(100):  # many who ask are one question
+            follower._want("jobset.x-k8s.io", "JobSet")
+            await asyncio.sleep(0.003)
+        assert 3 <= len(server.asked("/apis")) <= 12
+        assert [w.identity for w in world.snapshot(PATIENCE_S).workloads] == ["JobSet a/train"], "not for ever"
         work.cancel()
 
     live(story)
@@ -168,7 +210,7 @@ def test_a_kind_that_is_uninstalled_takes_its_objects_with_it(monkeypatch: pytes
         await until(lambda: there(world) == [])
         assert len(server.asked("/apis")) == 1 + 2, "what one look lacks the next may have"
         assert follower.reflectors[JOBSETS].is_absent
-        assert world.unheard.patience_s("jobset.x-k8s.io", "JobSet") == 0
+        assert world.unheard.patience_s("jobset.x-k8s.io", "JobSet") == PATIENCE_S
         work.cancel()
 
     live(story)
@@ -214,7 +256,8 @@ def test_an_owner_is_waited_for_as_long_as_we_may_hear_of_it() -> None:
         reflector.resource_version = ""
         follower._again[JOBSETS].set()
         await until(lambda: reflector.is_forbidden)
-        assert patience_s("jobset.x-k8s.io", "JobSet") == 0
+        assert patience_s("jobset.x-k8s.io", "JobSet") == FOR_EVER
+        assert world.unheard.needs("jobset.x-k8s.io", "JobSet") == "get, list, watch on jobsets.jobset.x-k8s.io"
         work.cancel()
 
     live(story)

@@ -102,7 +102,7 @@ def test_a_group_that_asks_for_more_than_the_file_holds() -> None:
     assert (shape.minimum, shape.pod_count) == (4, 4)
     assert "asks for 4 pods and the manifests hold 2" in shape.notes[0]
     (alone,) = shapes(pod("a", own))
-    assert "PodGroup ml/g (scheduling.x-k8s.io) is not there" in alone.notes[0]
+    assert "PodGroup ml/g (scheduling.x-k8s.io) is not among the manifests" in alone.notes[0]
 
 
 def test_a_job_with_a_group_beside_it() -> None:

@@ -9,7 +9,10 @@ import msgspec
 import pytest
 
 from berth.kube import wire
-from berth.sources.live.unheard import BEHIND_S, PATIENCE_S
+from berth.model.reasons import Reason
+from berth.model.workload import Unmet
+from berth.scheduling.cycle import cycle
+from berth.sources.live.unheard import BEHIND_S, FOR_EVER, PATIENCE_S
 from berth.sources.live.world import World
 
 Object = dict[str, Any]
@@ -63,6 +66,9 @@ def copied(thing: Object) -> Object:
     return found
 
 
+HAS = {"nvidia.com/gpu": "8", "cpu": "64", "memory": "512Gi", "pods": "110"}
+NODE = msgspec.convert({"metadata": {"name": "n0"}, "status": {
+    "capacity": HAS, "allocatable": HAS, "conditions": [{"type": "Ready", "status": "True"}]}}, wire.Node)  # fmt: skip
 JOB = owner("Job", "pair", INDEXED)
 JOBSET = owner("JobSet", "train", {"replicatedJobs": [{"name": "w", "replicas": 2, "template": {"spec": INDEXED}}]})
 OF_JOBSET = owner("Job", "train-w-0", INDEXED, JOBSET)
@@ -111,7 +117,9 @@ def test_a_group_that_leaves_its_numbers_to_a_workload_waits_for_that_too() -> N
             "containers": [{"resources": {"limits": {"nvidia.com/gpu": "8"}}}]}  # fmt: skip
     made = {"metadata": {"name": "p", "namespace": "a", "uid": "p"}, "spec": spec, "status": {"phase": "Pending"}}
     w.put_pod(msgspec.convert(made, wire.Pod))
-    assert [each.gates for each in w.snapshot(100.0).workloads] == [("PodGroup a/g (scheduling.k8s.io) is not there",)]
+    assert [each.unmet for each in w.snapshot(100.0).workloads] == [
+        (Unmet("PodGroup a/g (scheduling.k8s.io) does not exist yet", "PodGroup a/g created"),)
+    ]
     w.put_object(group)
     assert waiting(w) == {}
     w.put_object(workload)
@@ -168,6 +176,61 @@ def test_what_nobody_follows_or_may_read_is_not_waited_for() -> None:
     assert waiting(w) == {}
     patience["batch", "Job"] = 0.0  # the right was taken away
     assert waiting(w, 101.0) == {"Pod a/p": 1}
+
+
+def test_pods_whose_owner_may_not_be_seen_wait_for_the_right_and_it_is_named(caplog: pytest.LogCaptureFixture) -> None:
+    """Alone each of them would be bound as if nobody belonged with it."""
+    patience, needed = {("batch", "Job"): FOR_EVER}, {("batch", "Job"): "get, list, watch on jobs.batch"}
+    with caplog.at_level(logging.WARNING):
+        w = world(pod("p", JOB), patience=patience)
+        w.put_node(NODE)
+        w.unheard.needs = lambda group, kind: needed.get((group, kind), "")
+        w.snapshot(100.0)
+    assert [record.needs for record in caplog.records] == ["get, list, watch on jobs.batch"]  # type: ignore[attr-defined]
+    for now_s in (100.0, 1e6):
+        plan = cycle(w.snapshot(now_s))
+        assert not len(plan.node)
+        (verdict,) = plan.verdicts.values()
+        assert verdict.causes[0].reason is Reason.WaitingForOwner
+        assert verdict.causes[0].sentence == (
+            "Job a/pair has not been seen: Berth needs get, list, watch on jobs.batch"
+        )
+    assert w.changes_by_itself_s < 1e6 + 60, "it is looked at again whether the right has been given"
+    # The right is given: the Job has its time to show itself.
+    patience["batch", "Job"] = PATIENCE_S
+    needed.clear()
+    assert waiting(w, 1e6 + 60) == {}
+    w.put_object(copied(JOB))
+    assert waiting(w, 1e6 + 61) == {"Job a/pair": 2}
+    assert not any(each.unmet or each.findings for each in w.snapshot(1e6 + 61).workloads)
+
+
+def test_a_right_that_is_taken_away_while_an_owner_is_waited_for_is_told() -> None:
+    patience = dict(FOLLOWED)
+    w = world(pod("p", JOB), patience=patience)
+    assert waiting(w, 100.0) == {}
+    patience["batch", "Job"] = FOR_EVER
+    w.unheard.needs = lambda group, kind: "get, list, watch on jobs.batch"
+    (kept,) = w.snapshot(103.0).workloads
+    assert kept.unmet and not kept.findings
+    w.drop_pod(("a", "p"))
+    assert waiting(w, 104.0) == {}
+    assert w.changes_by_itself_s == float("inf"), "nothing is remembered"
+
+
+def test_an_owner_above_one_that_says_the_size_is_no_reason_to_wait_but_it_is_told() -> None:
+    patience = {("batch", "Job"): PATIENCE_S}
+    cron = {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "c", "uid": "c"}}
+    job = owner("Job", "pair", INDEXED, cron)
+    w = world(pod("p", job), patience=patience)
+    w.unheard.needs = lambda group, kind: "get, list, watch on cronjobs.batch" if kind == "CronJob" else ""
+    w.put_object(job)
+    (made,) = w.snapshot(100.0).workloads
+    assert made.identity == "Job a/pair" and not made.unmet
+    assert made.findings == (
+        "CronJob a/c (batch), which its pods belong to, may not be seen (Berth needs get, list, watch on "
+        "cronjobs.batch): they were taken for what they look like.",
+    )
 
 
 def test_an_owner_that_was_made_anew_under_its_name_is_not_the_one_that_we_know() -> None:

@@ -40,6 +40,7 @@ NODE_WOULD_HELP: dict[Reason, bool] = {
     Reason.MakingRoom: False,  # its place is coming free
     Reason.QuotaExceeded: False,
     Reason.LimitExceeded: False,
+    Reason.WaitingForOwner: False,
     Reason.Gated: False,
     Reason.WaitingForVolume: False,
     Reason.WaitingForGang: False,

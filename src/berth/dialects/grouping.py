@@ -86,7 +86,8 @@ def _join(members: Sequence[tuple[Shape, Membership]]) -> Shape:
     shared = _with_minimums(sets, membership, least)
     notes = [note for shape, _ in members for note in shape.notes]
     if membership.waits_for:
-        notes.append(f"{membership.waits_for} among the manifests, so all {total} pods are taken as the gang.")
+        called = membership.waits_for.called
+        notes.append(f"{called} is not among the manifests, so all {total} pods are taken as the gang.")
     if missing:
         notes.append(
             f"{membership.kind} {membership.name} asks for {least} pods and the manifests hold {total}: what is "

@@ -49,7 +49,7 @@ class Claim(Struct, frozen=True):
     queue: Candidate | None = None
     priority_class: Candidate | None = None
     preemptible: bool | None = None
-    waits_for: str = ""  # the group object that is not there
+    waits_for: Unseen | None = None  # the group object that is not there
     priority: int | None = None  # where the group states a number
     preempts: bool = True  # False by the group's preemptionPolicy
     disruption: Disruption = "all"
@@ -276,8 +276,8 @@ def _known(group: Field) -> dict[str, str]:
     return {"api_version": group["apiVersion"].text(), "uid": group["metadata.uid"].text()}
 
 
-def _absent(group: str, namespace: str, name: str) -> str:
-    return f"PodGroup {namespace}/{name} ({group}) is not there"
+def _absent(group: str, namespace: str, name: str) -> Unseen:
+    return Unseen(group, "PodGroup", namespace, name)
 
 
 def _candidate(value: str, by: str) -> Candidate | None:

@@ -55,6 +55,7 @@ class Reason(Enum):
     )
     LimitExceeded = (Answer.NotYet, "the queue's limit is reached")
     # the workload's own state
+    WaitingForOwner = (Answer.NotYet, "what its pods belong to does not exist yet, or may not be seen")
     Gated = (Answer.NotYet, "a scheduling gate is closed")
     WaitingForVolume = (Answer.NotYet, "a volume claim is not bound to a volume yet")
     WaitingForGang = (Answer.NotYet, "pods of the gang have not been created yet")

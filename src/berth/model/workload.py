@@ -99,6 +99,13 @@ class Unbound(Struct, frozen=True, gc=False):
     unlock: str = ""
 
 
+class Unmet(Struct, frozen=True, gc=False):
+    """What the pods belong to, and is not known: `what` says so, `unlock` what would end the wait."""
+
+    what: str
+    unlock: str
+
+
 class PodClass(Struct, frozen=True, gc=False):
     """What one pod needs of a node. Equal classes are interchangeable for placement.
 
@@ -161,6 +168,7 @@ class Workload(Struct, frozen=True, gc=False):
     topology: tuple[TopologyWish, ...] = ()  # of the whole workload, beside those of its sets
     scheduler: str = ""  # whose rules apply in the cluster: spec.schedulerName
     gates: tuple[str, ...] = ()  # scheduling gates that are still closed
+    unmet: tuple[Unmet, ...] = ()  # its group or owners of its pods, without which its size is not known
     pods: tuple[tuple[str, ...], ...] = ()  # by pod set, the names of the pods that wait, where they exist
     missing_pods: int = 0  # pods of the gang that nobody has created yet
     has_begun: bool = False  # some of its pods have a node already: the rest goes before all that has not begun

@@ -17,7 +17,7 @@ Mask = NDArray[np.bool_]
 
 
 def not_ready(workload: Workload) -> Cause | None:
-    """The workload itself keeps it: what Berth does not place, a closed gate, pods that nobody has created."""
+    """The workload itself keeps it: what Berth does not place, an owner, a gate, pods that nobody has created."""
     for pod_set in workload.pod_sets:
         for refused in pod_set.pod_class.unsupported:
             return Cause(
@@ -31,6 +31,12 @@ def not_ready(workload: Workload) -> Cause | None:
             )  # fmt: skip
     if unbound := [claim for s in workload.pod_sets for claim in s.pod_class.unbound]:
         return _waits_for(unbound)
+    if workload.unmet:
+        more = f"; {counted(len(workload.unmet) - 1, 'other')} to wait for" if len(workload.unmet) > 1 else ""
+        return Cause(
+            Reason.WaitingForOwner, workload.unmet[0].what + more, need=len(workload.unmet), unit="owners",
+            unlock=tuple(one.unlock for one in workload.unmet),
+        )  # fmt: skip
     if workload.gates:
         gates = ", ".join(workload.gates)
         closed = f"gate {gates} is" if len(workload.gates) == 1 else f"gates {gates} are"

@@ -111,7 +111,7 @@ class Round:
         workload = self.workloads[w]
         if len(workload.pod_sets) != 1 or workload.topology or workload.gates or workload.missing_pods:
             return False
-        if workload.held_off:
+        if workload.held_off or workload.unmet:
             return False
         pod_set = workload.pod_sets[0]
         if pod_set.count != 1 or pod_set.min_count != 1 or pod_set.topology:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from msgspec.structs import replace
 
@@ -11,6 +11,7 @@ from berth.dialects.ranks import UNRANKED, Rank, rank_of
 from berth.model.cluster import Allocation
 from berth.model.resources import added
 from berth.model.workload import NodeTerm, PodClass, PodSet, TopologyWish, Workload
+from berth.sources.absent import unmet
 from berth.sources.domains import Domains
 from berth.sources.inventory import Inventory, Key, Pairs, PodRecord, seconds
 from berth.sources.pod_class import with_inherited
@@ -41,6 +42,7 @@ class Workloads:
         self.domains = domains
         self.doubts = doubts
         self.attached = Attached(inventory.storage)
+        self.needs: Callable[[str, str], str] = lambda group, kind: ""  # rights without which a kind is not seen
         self._mappings: dict[Pairs, dict[str, str]] = {}
 
     # ---- one pod
@@ -164,8 +166,7 @@ class Workloads:
         gates = {gate for r, _ in waiting for gate in r.gates}
         if membership.suspended:
             gates.add(GATE)
-        if membership.waits_for and self.doubts.knows_groups:
-            gates.add(membership.waits_for)
+        group = membership.waits_for if self.doubts.knows_groups else None
         return Workload(
             name=membership.name,
             namespace=membership.namespace,
@@ -177,6 +178,7 @@ class Workloads:
             topology=membership.topology,
             scheduler=first.scheduler,
             gates=tuple(sorted(gates)),
+            unmet=(unmet(group, self.needs(group.group, group.kind)),) if group else (),
             pods=tuple(names for _, _, names in pod_sets),
             missing_pods=sum(absent for _, absent, _ in pod_sets),
             has_begun=any(r.node and not r.has_ended for r, _ in members),

@@ -13,14 +13,14 @@ from berth.kube.client import Client
 from berth.kube.discover import Served, served
 from berth.kube.errors import ApiError
 from berth.kube.reflect import Change, Reflector
-from berth.sources.live.kinds import FOLLOWED, NEEDED, Kind
-from berth.sources.live.unheard import BEHIND_S, PATIENCE_S
+from berth.sources.live.kinds import FOLLOWED, NEEDED, Kind, makes_gangs
+from berth.sources.live.unheard import BEHIND_S, FOR_EVER, PATIENCE_S
 from berth.sources.live.world import World
 
 log = logging.getLogger("berth.follow")
 
 LOOK_S = 15.0  # between two looks at what is served
-CONFIRM_S = 1.0  # and between two that have to say the same before a kind that was there counts as gone
+CONFIRM_S = 1.0  # and at least, where one is asked for; two say the same before a kind that was there counts as gone
 GONE_S = 10.0  # or so long, where discovery does not answer, or names what is not there
 # What another leader's last writes may have changed.
 _BOOKED = ("Node", "Pod", "PersistentVolumeClaim", "PersistentVolume")
@@ -31,7 +31,8 @@ Sink = Callable[[list[Change[Any]]], None]
 class Follower:
     """Keeps a world up to date until it is cancelled. Kinds that the cluster does not serve are no error.
 
-    Discovery is read again every `look_s`, and at once where a kind that was there answers 404: a kind that is
+    Discovery is read again every `look_s`, and at once where a kind that was there answers 404, or pods name an owner
+    of a kind that was not there (then once a second, for as long as such an owner is waited for): a kind that is
     installed later is followed from then on, and one whose version went is followed in the version that is served now,
     its objects being there all the time. `changed` is told what is served when that differs.
     """
@@ -62,6 +63,8 @@ class Follower:
         self._asked = asyncio.Event()  # for a look now
         self._looked = asyncio.Event()  # the next look has been taken
         self._answers = 0  # of discovery
+        self._wanted_s = 0.0  # on the monotonic clock: until then a kind is looked for often
+        self._looked_s = 0.0  # and when discovery was asked last
         for kind in kinds:
             version = served.version(kind.group, kind.resource)
             if version is not None or kind in NEEDED:
@@ -70,6 +73,8 @@ class Follower:
                 self.absent.append(kind)
         self._plain = {(kind.group, kind.kind): kind for kind in kinds if kind.type is None}
         world.unheard.patience_s = self.patience_s
+        world.unheard.needs = self.needs
+        world.unheard.named = self._want
         self.began_s = float("inf")  # on the monotonic clock, when the first list was asked for
 
     async def run(self) -> None:
@@ -80,9 +85,11 @@ class Follower:
                 self._work[kind] = tasks.create_task(self._keep(kind))
             while True:
                 with suppress(TimeoutError):
-                    async with asyncio.timeout(self._look_s):
+                    async with asyncio.timeout(self._pause_s()):
                         await self._asked.wait()
                 self._asked.clear()
+                await asyncio.sleep(self._looked_s + min(CONFIRM_S, self._look_s) - time.monotonic())
+                self._looked_s = time.monotonic()
                 for kind in await self._look():
                     self._work[kind] = tasks.create_task(self._keep(kind))
                 looked, self._looked = self._looked, asyncio.Event()
@@ -103,12 +110,40 @@ class Follower:
         await asyncio.gather(*waits)
 
     def patience_s(self, group: str, kind: str) -> float:
-        """For how long an object of a kind that somebody names is waited for; 0 where we shall not hear of it."""
+        """For how long an object of a kind that somebody names is waited for; 0 where we shall not hear of it.
+
+        A kind that is not served may have come a moment ago, since somebody has made an object of it. For one that
+        may not be seen it is for ever where its pods may have to start together.
+        """
+        known = self._plain.get((group, kind))
+        if known is None:
+            return 0.0
+        reflector = self.reflectors.get(known)
+        if reflector is None or reflector.is_absent:
+            return PATIENCE_S if makes_gangs(group, kind) else 0.0
+        if reflector.is_forbidden:
+            return FOR_EVER if makes_gangs(group, kind) else 0.0
+        return PATIENCE_S if reflector.is_current else BEHIND_S
+
+    def needs(self, group: str, kind: str) -> str:
+        """The rights that are missing to see objects of a kind; "" where none is."""
         known = self._plain.get((group, kind))
         reflector = self.reflectors.get(known) if known is not None else None
-        if reflector is None or reflector.is_absent or reflector.is_forbidden:
-            return 0.0
-        return PATIENCE_S if reflector.is_current else BEHIND_S
+        if known is None or reflector is None or not reflector.is_forbidden:
+            return ""
+        return _rights(known)
+
+    def _want(self, group: str, kind: str) -> None:
+        """Somebody waits for an object of the kind: where it is not followed it is looked for now, and often."""
+        known = self._plain.get((group, kind))
+        reflector = self.reflectors.get(known) if known is not None else None
+        if known is not None and (reflector is None or reflector.is_absent):
+            self._wanted_s = time.monotonic() + PATIENCE_S
+            self._asked.set()
+
+    def _pause_s(self) -> float:
+        """Until discovery is read again by itself."""
+        return min(CONFIRM_S, self._look_s) if time.monotonic() < self._wanted_s else self._look_s
 
     def _follow(self, kind: Kind, version: str) -> None:
         api_version = f"{kind.group}/{version}" if kind.group else version
@@ -196,7 +231,11 @@ class Follower:
         """A right that is missing is told once."""
         if error.is_forbidden and kind not in self._refused:
             self._refused.add(kind)
-            log.warning("a kind may not be seen", extra={"needs": f"get, list, watch on {kind.called}"})
+            log.warning("a kind may not be seen", extra={"needs": _rights(kind)})
+
+
+def _rights(kind: Kind) -> str:
+    return f"get, list, watch on {kind.called}"
 
 
 def _sink(world: World, kind: Kind, api_version: str) -> Sink:

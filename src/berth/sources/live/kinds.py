@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from berth.dialects.owners import ABOVE_ANOTHER, INDEPENDENT
 from berth.kube import wire, wire_budgets, wire_devices, wire_queues, wire_volumes
 
 
@@ -77,3 +78,12 @@ PLAIN = (
 )
 
 FOLLOWED = (*NEEDED, *TYPED, *PLAIN)
+
+
+def makes_gangs(group: str, kind: str) -> bool:
+    """Whether pods that belong to an object of the kind may have to start together, by what only it says.
+
+    What makes another owner leaves that to it; of Jobs an annotation, or their numbers, may say so.
+    """
+    key = (group, kind)
+    return key == ("batch", "Job") or key not in (INDEPENDENT | ABOVE_ANOTHER)

@@ -78,6 +78,7 @@ class World:
         doubts = Doubts(knows_claims=True, knows_groups=True)
         self._made = Workloads(self._inventory, {}, Domains(Topology(), ()), doubts)
         self.unheard = Unheard()
+        self._made.needs = lambda group, kind: self.unheard.needs(group, kind)
         self._roster = Roster(
             self._made, self._following, Ours(schedulers), self._inventory.share, self.unheard,
             changed=lambda: self.on_change(), asked=lambda levels: self._ground.ask(levels),
