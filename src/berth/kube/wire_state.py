@@ -39,13 +39,24 @@ class AssumedBind(Part, frozen=True, gc=False):
     node: str = ""
 
 
+class StateNearest(Part, frozen=True, gc=False):
+    node: str = ""
+    lacks: str = ""
+
+
 class StateCause(Part, frozen=True, gc=False):
+    """`blocks` are nodes by what keeps one pod off them, most nodes first."""
+
     reason: str = ""
     sentence: str = ""
     need: int = 0
     have: int = 0
     unit: str = ""
     where: str = ""
+    unlock: tuple[str, ...] = ()
+    blocks: dict[str, int] = {}
+    nearest: tuple[StateNearest, ...] = ()
+    proven: bool = True
 
 
 class StateVerdict(Part, frozen=True, gc=False):
@@ -65,6 +76,9 @@ class StateTimings(Part, frozen=True, gc=False):
 
 
 class BerthState(Part, frozen=True, gc=False, omit_defaults=False):
+    """`not_seen` are API groups whose server did not answer. Kinds that may not be listed follow the objects as a
+    Status each; every other kind that decides has been listed, so where the List holds none, there is none."""
+
     api_version: str = API_VERSION
     kind: str = KIND
     metadata: StateMeta = StateMeta()

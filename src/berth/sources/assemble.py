@@ -47,8 +47,23 @@ def read_snapshot(
     notes = list(dump.notes)
     if inventory.state is not None:
         mapping, levels = _as_configured(inventory.state, mapping, levels)
+        inventory.listed = _listed(inventory.state, dump)
         notes.append(f"given by a scheduler at {inventory.state.at}, Berth {inventory.state.version}")
     return snapshot_of(inventory, now_s=now_s, mapping=mapping, notes=tuple(notes), levels=levels, asked=asked)
+
+
+def _listed(state: BerthState, dump: Dump) -> frozenset[str]:
+    """Kinds that the scheduler that gave the dump has listed: all that decide, but for those that it was refused.
+
+    Where none of such a kind is in the dump, there is none: a claim that is not there does not exist.
+    """
+    from berth.sources.cluster import KINDS  # here: other dumps need nothing of a live cluster
+
+    if "" in dump.refused:  # it does not say which kind
+        return frozenset()
+    return frozenset(
+        kind.kind for kind in KINDS if kind.resource not in dump.refused and kind.group not in state.not_seen
+    )
 
 
 def _as_configured(

@@ -45,10 +45,10 @@ def queue(name: str | None, where: Where, namespace: str | None, everywhere: boo
     if where.dump is not None:
         if watch:
             raise click.UsageError("--watch is of a live cluster, --from of a dump. Leave one of them out.")
-        from berth.app.cli.seeing import look
+        from berth.app.cli.seeing import look_with_words
 
-        snapshot = look(where)
-        frame = _frame(name, namespace, _seen(snapshot, {}), snapshot.notes, where.dump)
+        snapshot, words = look_with_words(where)
+        frame = _frame(name, namespace, _seen(snapshot, words), snapshot.notes, where.dump)
         emit(frame, output)
         return
     from berth.app.cli.live import ask

@@ -12,6 +12,7 @@ from berth.base.errors import UNREADABLE, BadInput
 if TYPE_CHECKING:
     from berth.app.cli.live import Connection
     from berth.model.snapshot import Snapshot
+    from berth.model.told import Told
     from berth.sources.cluster import Missing, Reading
     from berth.sources.inventory import Inventory
 
@@ -34,6 +35,14 @@ def look(where: Where, asked: Callable[[Inventory], None] = lambda inventory: No
     if unseen := reading.lacks(NODES, PODS):
         raise blind(unseen)
     return snapshot(reading, where, asked)
+
+
+def look_with_words(where: Where) -> tuple[Snapshot, dict[str, Told]]:
+    """The snapshot of a dump, and what the scheduler that gave it, if one did, said of those that wait."""
+    from berth.sources.told_state import told_in
+
+    words: dict[str, Told] = {}
+    return look(where, lambda inventory: words.update(told_in(inventory.state))), words
 
 
 async def read_all(connection: Connection, namespace: str = "") -> Reading:

@@ -30,8 +30,9 @@ def why(
     """Why does WORKLOAD wait, or where does it run?
 
     WORKLOAD is the name of a workload, of a pod, or of what owns pods; `kind/name` and `namespace/name` are
-    understood, too. In a live cluster the scheduler's own verdict goes first, and it says how old it is; otherwise it
-    is worked out here by the same rules. Pods of every scheduler are answered for, and it says whose rules apply.
+    understood, too. In a live cluster, and in a snapshot that a scheduler gave, its own verdict goes first, and it
+    says how old it is; otherwise it is worked out here by the same rules. Pods of every scheduler are answered for,
+    and it says whose rules apply.
 
     Exit code: 0 it runs or would fit, 1 it does not fit, 2 no such workload, 3 the cluster cannot be seen.
     """
@@ -55,13 +56,14 @@ def why(
         sys.exit(ask(where, work))
     if watch:
         raise click.UsageError("--watch is of a live cluster, --from of a dump. Leave one of them out.")
-    from berth.app.cli.seeing import look as look_at
-    from berth.app.cli.worked_out import answers_of, frame_of, not_there
+    from berth.app.cli.seeing import look_with_words
+    from berth.app.cli.words import mixed
+    from berth.app.cli.worked_out import answers_of, not_there
 
-    snapshot = look_at(where)
+    snapshot, words = look_with_words(where)
     answers, notes = answers_of(snapshot, workload, namespace)
     if not answers:
         raise not_there(snapshot, where.dump, workload, namespace)
-    frame = frame_of(answers, notes)
+    frame = mixed(answers, (), {} if anew else words, notes)
     emit(frame, output)
     sys.exit(frame.code)

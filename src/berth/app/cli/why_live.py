@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace as changed
 
 from berth.app.cli.frames import Frame
-from berth.app.cli.options import Where, now_s
+from berth.app.cli.options import Where
 from berth.app.cli.seeing import blind, read_all, snapshot
-from berth.app.cli.worked_out import answers_of, frame_of, not_there
+from berth.app.cli.words import mixed, said
+from berth.app.cli.worked_out import answers_of, not_there
 from berth.base.errors import BadInput
-from berth.model.reasons import Answer
 from berth.model.told import Told
 from berth.sources.cluster import NODES, PODS, Missing, Reading, lacking
 from berth.sources.told import Answers, by_identity, verdicts
@@ -38,7 +38,7 @@ async def look(
         for place in places:
             told[place] = await verdicts(connection.client, connection.served, place)
             if found := told[place].called(name):
-                return _said(list(by_identity(found).values()))
+                return said(list(by_identity(found).values()))
     reading = await read_all(connection)
     if unseen := reading.lacks(NODES, PODS):
         return await _in_part(connection, where, name, [p for p in places if p], told, unseen)
@@ -50,8 +50,8 @@ async def look(
             words = await _words(connection, answers, told, anew)
             if any(not a.is_running for a in answers):
                 unread = [one.sentence for one in _unread(told)]
-                notes = (*(f"{said}; what follows is worked out here" for said in unread[:1]), *notes)
-            return _mixed([_of_live(a) for a in answers], notes, words)
+                notes = (*(f"{refused}; what follows is worked out here" for refused in unread[:1]), *notes)
+            return mixed([_of_live(a) for a in answers], notes, words)
     raise not_there(made, connection.access.server, name, namespace)
 
 
@@ -82,44 +82,6 @@ async def _words(
 def _unread(told: dict[str, Answers]) -> list[Missing]:
     """Rights that are lacking to see what the scheduler has said: that is another thing than its silence."""
     return [one.missing for one in told.values() if one.missing is not None]
-
-
-def _mixed(answers: list[Answered], notes: tuple[str, ...], words: dict[str, Told]) -> Frame:
-    """Answers worked out here, but for those on which the scheduler has its own word."""
-    of_its_own: list[Told] = []
-    rest: list[Answered] = []
-    for answer in answers:
-        word = words.get(answer.workload.identity)
-        if word is None or answer.is_running or (word.uid and answer.workload.uid and word.uid != answer.workload.uid):
-            rest.append(answer)
-        else:
-            of_its_own.append(word)
-    if not of_its_own:
-        return frame_of(rest, notes)
-    if not rest:
-        return _said(of_its_own)
-    said, ours = _said(of_its_own), frame_of(rest, notes)
-
-    def draw(screen: object, wide: bool) -> None:
-        said.draw(screen, wide)  # type: ignore[arg-type]
-        screen.print()  # type: ignore[attr-defined]
-        ours.draw(screen, wide)  # type: ignore[arg-type]
-
-    record = {**ours.record, "answers": [*said.record["answers"], *ours.record["answers"]]}
-    return Frame(record, draw, notes, max(said.code, ours.code))
-
-
-def _said(told: list[Told]) -> Frame:
-    from berth.views import told as view
-
-    moment = now_s()
-    records = [view.record(one) for one in told]
-    return Frame(
-        {"kind": "Why", "answers": records, "notes": []},
-        lambda screen, wide: view.show(told, screen, moment),
-        code=0 if all(one.verdict == Answer.Fits.value for one in told) else 1,
-        key=[{**r, "told": {**r["told"], "at": None}} for r in records],
-    )
 
 
 async def _in_part(
@@ -159,7 +121,7 @@ async def _in_part(
                 note += (f"what the scheduler has said of {', '.join(silent)} may not be read: {refused[0].sentence}",)
             else:
                 note += tuple(f"the scheduler has said nothing of {key} yet" for key in silent)
-            frame = _mixed([*(a for a in waiting if a.workload.identity in words), *running], (), words)
+            frame = mixed([*(a for a in waiting if a.workload.identity in words), *running], (), words)
             return Frame(frame.record, frame.draw, (*note, *frame.notes), frame.code, key=frame.key)
     if not seen:
         raise blind([*rights, *_unread(told)], "Name a namespace that you may see with -n.")

@@ -31,10 +31,11 @@ from berth.kube.wire_state import (
     StateConfiguration,
     StateLevel,
     StateMeta,
+    StateNearest,
     StateTimings,
     StateVerdict,
 )
-from berth.model.reasons import Verdict
+from berth.model.reasons import Cause, Verdict
 from berth.scheduling.plan import Plan
 from berth.sources.cluster import KINDS
 from berth.sources.live.kinds import Kind
@@ -73,7 +74,7 @@ async def snapshot(client: Client, state: State, configuration: Configuration) -
     """The List, piece by piece. Raises ApiError before the first piece, or in between where the API server fails."""
     found = await served(client)
     resources = {kind: found.preferred(kind.group, kind.resource) for kind in KINDS}
-    not_seen: list[str] = []
+    not_seen: list[tuple[Kind, str]] = []
     head = b'{"apiVersion":"v1","kind":"List","metadata":{},"items":[\n'
     verdicts = await asyncio.to_thread(_verdicts, state.measures.last_plan)
     yield head + await asyncio.to_thread(msgspec.json.encode, state_of(state, configuration, verdicts, found))
@@ -87,9 +88,10 @@ async def snapshot(client: Client, state: State, configuration: Configuration) -
         except ApiError as error:
             if not (error.is_forbidden or error.is_not_found):
                 raise
-            not_seen.append(f"{kind.called}: {error.message}")
-    if not_seen:
-        status = {"kind": "Status", "apiVersion": "v1", "reason": "Forbidden", "message": "; ".join(not_seen)}
+            not_seen.append((kind, error.message))
+    for kind, said in not_seen:
+        details = {"group": kind.group, "kind": kind.resource}
+        status = {"kind": "Status", "apiVersion": "v1", "reason": "Forbidden", "message": said, "details": details}
         yield b",\n" + msgspec.json.encode(status)
     yield b"\n]}\n"
 
@@ -148,5 +150,13 @@ def _verdicts(plan: Plan | None) -> tuple[StateVerdict, ...]:
 
 
 def _verdict(workload: str, verdict: Verdict) -> StateVerdict:
-    causes = tuple(StateCause(c.reason.name, c.sentence, c.need, c.have, c.unit, c.where) for c in verdict.causes)
-    return StateVerdict(workload, verdict.answer.value, causes)
+    return StateVerdict(workload, verdict.answer.value, tuple(_cause(cause) for cause in verdict.causes))
+
+
+def _cause(cause: Cause) -> StateCause:
+    return StateCause(
+        cause.reason.name, cause.sentence, cause.need, cause.have, cause.unit, cause.where, cause.unlock,
+        {block.name or "": nodes for block, nodes in cause.blocks},
+        tuple(StateNearest(node, lacks) for node, lacks in cause.nearest),
+        cause.proven,
+    )  # fmt: skip
