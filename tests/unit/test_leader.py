@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 
+import msgspec
 import pytest
 
 from berth.app.scheduler import leader
 from berth.app.scheduler.leader import Leadership, Terms
 from berth.kube.errors import ApiError, Unreachable
-from berth.kube.lease import Lease, LeaseMeta, LeaseSpec
+from berth.kube.lease import Lease, LeaseMeta, LeaseSpec, marked, serves
 
 TERMS = Terms("berth", "berth", "", lease_s=15.0, renew_s=10.0, retry_s=2.0)
 
@@ -23,9 +24,11 @@ class Store:
         self.version = 0
         self.is_up = True
 
-    def put(self, spec):
+    def put(self, spec, meta=None):
         self.version += 1
-        meta = LeaseMeta(name="berth", namespace="berth", resource_version=str(self.version))
+        meta = msgspec.structs.replace(
+            meta or LeaseMeta(name="berth", namespace="berth"), resource_version=str(self.version)
+        )  # fmt: skip
         self.lease = Lease(meta, spec)
         return self.lease
 
@@ -35,17 +38,17 @@ class Store:
             raise ApiError(404, "NotFound", "", verb="GET", path="")
         return self.lease
 
-    async def create(self, client, namespace, name, spec, timeout_s=0):
+    async def create(self, client, namespace, name, spec, serves=(), timeout_s=0):
         self.check()
         if self.lease is not None:
             raise ApiError(409, "AlreadyExists", "", verb="POST", path="")
-        return self.put(spec)
+        return self.put(spec, marked(LeaseMeta(name=name, namespace=namespace), serves))
 
     async def write(self, client, lease, timeout_s=0):
         self.check()
         if lease.metadata.resource_version != str(self.version):
             raise ApiError(409, "Conflict", "", verb="PUT", path="")
-        return self.put(lease.spec)
+        return self.put(lease.spec, lease.metadata)
 
     def check(self):
         if not self.is_up:
@@ -87,6 +90,15 @@ def test_the_first_leads_and_the_second_waits(store):
     assert one.turn()
     assert not two_.turn()
     assert two_.leadership.holder == "one"
+
+
+def test_the_lease_says_which_names_are_served(store):
+    one = Leadership(None, Terms("berth", "berth", "one", serves=("berth", "volcano")))
+    asyncio.run(one._turn())
+    assert serves(store.lease) == {"berth", "volcano"}
+    store.put(store.lease.spec)  # as one of an earlier version has it
+    asyncio.run(one._turn())
+    assert one.is_leader() and serves(store.lease) == {"berth", "volcano"}
 
 
 def test_a_leader_that_cannot_renew_stops_before_another_can_begin(store):
@@ -154,7 +166,7 @@ def test_the_time_of_the_question_counts_not_that_of_the_answer(store):
     clock = [0.0]
     one = Candidate("one", clock)
 
-    async def slowly(client, namespace, name, spec, timeout_s=0):
+    async def slowly(client, namespace, name, spec, serves=(), timeout_s=0):
         clock[0] += 9.0
         return store.put(spec)
 

@@ -6,6 +6,7 @@ renew must know so in time to stop.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import UTC, datetime
 from typing import Any
 
@@ -16,6 +17,11 @@ from berth.kube.client import Client
 from berth.kube.errors import ApiError
 
 _GROUP = "/apis/coordination.k8s.io/v1"
+LEASES = f"{_GROUP}/leases"
+
+# How Leases of a Berth are found among those of nodes and of others, and which schedulers' names it serves.
+OURS = {"app.kubernetes.io/name": "berth"}
+SERVES = "berth.dev/serves"
 
 
 class LeaseSpec(Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -50,14 +56,49 @@ class Lease(Struct, frozen=True, rename="camel"):
     kind: str = "Lease"
 
 
+class Leases(Struct, frozen=True):
+    items: tuple[Lease, ...] = ()
+
+
+def marked(meta: LeaseMeta | None, serves: Collection[str]) -> LeaseMeta:
+    """The same metadata, marked as that of a Berth that serves these names; without names as it is."""
+    meta = meta or LeaseMeta()
+    if not serves:
+        return meta
+    annotations = {**(meta.annotations or {}), SERVES: ",".join(sorted(serves))}
+    return msgspec.structs.replace(meta, labels={**(meta.labels or {}), **OURS}, annotations=annotations)
+
+
+def serves(lease: Lease) -> frozenset[str]:
+    """Names of schedulers that the holder serves; none where it is no Berth's."""
+    written = ((lease.metadata.annotations if lease.metadata else None) or {}).get(SERVES, "")
+    return frozenset(name for name in written.split(",") if name)
+
+
+def address_of(lease: Lease) -> tuple[str, str]:
+    """(namespace, name)."""
+    meta = lease.metadata or LeaseMeta()
+    return meta.namespace or "", meta.name or ""
+
+
+async def leases_of_berths(client: Client) -> tuple[Lease, ...]:
+    """The Leases of every Berth of the cluster. Raises ApiError; `is_forbidden` where they may not be listed."""
+    # From the API server's memory: a few seconds' age does not matter, and nodes have thousands of Leases.
+    query = {"labelSelector": ",".join(f"{key}={value}" for key, value in OURS.items()), "resourceVersion": "0"}
+    found = await client.get(LEASES, Leases, params=query)
+    return tuple(lease for lease in found.items if serves(lease))
+
+
 async def read_lease(client: Client, namespace: str, name: str, timeout_s: float = 5.0) -> Lease:
     """The Lease as it is. Raises ApiError; `is_not_found` where there is none."""
     return await _ask(client, "GET", _path(namespace, name), None, timeout_s)
 
 
-async def create_lease(client: Client, namespace: str, name: str, spec: LeaseSpec, timeout_s: float = 5.0) -> Lease:
+async def create_lease(
+    client: Client, namespace: str, name: str, spec: LeaseSpec, serves: Collection[str] = (), timeout_s: float = 5.0
+) -> Lease:
     """The Lease as made. Raises ApiError; `is_already_there` where somebody was faster."""
-    wanted = Lease(LeaseMeta(name=name, namespace=namespace), spec)
+    wanted = Lease(marked(LeaseMeta(name=name, namespace=namespace), serves), spec)
     return await _ask(client, "POST", _path(namespace), wanted, timeout_s)
 
 

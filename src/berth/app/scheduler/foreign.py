@@ -17,17 +17,12 @@ from msgspec import Struct
 from berth.app.scheduler.rights import FOREIGN
 from berth.kube.client import Client
 from berth.kube.errors import ApiError
-from berth.kube.lease import Lease, LeaseSpec
+from berth.kube.lease import LEASES, Lease, Leases, LeaseSpec
 
 log = logging.getLogger("berth.scheduler")
 
-LEASES = "/apis/coordination.k8s.io/v1/leases"
 LOOK_S = 3.0
 LASTS_S = 15.0  # a Lease that does not say how long it lasts
-
-
-class Leases(Struct, frozen=True):
-    items: tuple[Lease, ...] = ()
 
 
 class Seen(Struct, frozen=True):

@@ -20,13 +20,13 @@ from msgspec import Struct
 
 from berth.kube.client import Client
 from berth.kube.errors import ApiError
-from berth.kube.lease import Lease, LeaseSpec, create_lease, read_lease, write_lease
+from berth.kube.lease import Lease, LeaseSpec, create_lease, marked, read_lease, write_lease
 
 log = logging.getLogger("berth.leader")
 
 
 class Terms(Struct, frozen=True):
-    """Of the election. `lease_s` > `renew_s` > `retry_s`."""
+    """Of the election. `lease_s` > `renew_s` > `retry_s`. `serves` are the names that the Lease says are served."""
 
     namespace: str
     name: str
@@ -34,6 +34,7 @@ class Terms(Struct, frozen=True):
     lease_s: float = 15.0
     renew_s: float = 10.0
     retry_s: float = 2.0
+    serves: tuple[str, ...] = ()
 
 
 class Leadership:
@@ -95,7 +96,7 @@ class Leadership:
         except ApiError as error:
             if not error.is_not_found:
                 raise
-            made = await create_lease(self._client, terms.namespace, terms.name, self._mine(1))
+            made = await create_lease(self._client, terms.namespace, terms.name, self._mine(1), terms.serves)
             self._won(made, asked_at)
             return
         if self._seen is None or _version(lease) != _version(self._seen):
@@ -106,11 +107,12 @@ class Leadership:
         if self.is_leader() and (self.holder, epoch) != (terms.identity, self.epoch):
             self._good_until = float("-inf")  # it was taken from us, by whatever means
         if self.holder == terms.identity and self.epoch == epoch and self.epoch:
-            self._won(await write_lease(self._client, Lease(lease.metadata, self._mine(epoch, spec))), asked_at)
+            meta = marked(lease.metadata, terms.serves)
+            self._won(await write_lease(self._client, Lease(meta, self._mine(epoch, spec))), asked_at)
         elif not self.holder or self._clock() - self._seen_at > (spec.lease_duration_seconds or terms.lease_s):
             self.has_predecessor = bool(self.holder)  # one that gave its Lease back had sent everything
-            written = await write_lease(self._client, Lease(lease.metadata, self._mine(epoch + 1)))
-            self._won(written, asked_at)
+            meta = marked(lease.metadata, terms.serves)
+            self._won(await write_lease(self._client, Lease(meta, self._mine(epoch + 1))), asked_at)
 
     def _mine(self, epoch: int, before: LeaseSpec | None = None) -> LeaseSpec:
         return LeaseSpec(

@@ -37,6 +37,7 @@ class For(Enum):
     Evicting = "nobody is asked to leave for a workload of higher priority"
     Leading = "no replica can lead"
     Foreign = "whether the scheduler whose name is served is gone cannot be seen"
+    Beside = "whether another Berth serves the same name cannot be seen"
 
 
 class Right(Struct, frozen=True):
@@ -124,6 +125,8 @@ def _needed(configuration: Configuration, shadow: bool, namespace: str) -> Itera
         yield Right("list", "coordination.k8s.io", "leases", purpose=For.Foreign)
     if shadow:
         return
+    if not any(name in FOREIGN for name in configuration.scheduler_names):
+        yield Right("list", "coordination.k8s.io", "leases", purpose=For.Beside)
     yield from _WRITING
     if configuration.preemption.enabled:
         yield from _EVICTING

@@ -24,6 +24,7 @@ from berth.app.scheduler.driver import Driver
 from berth.app.scheduler.foreign import Foreign
 from berth.app.scheduler.leader import Leadership, Terms
 from berth.app.scheduler.listening import listen
+from berth.app.scheduler.others import Others
 from berth.app.scheduler.server import Server
 from berth.app.scheduler.shadow import Shadow
 from berth.app.scheduler.tenure import SETTLE_S, Tenure
@@ -97,7 +98,9 @@ class Scheduler:
         self.foreign = Foreign(client, value.scheduler_names, self._serve)
         self.world = World(self.foreign.served, mapping=configured.mapping, levels=levels)
         self.follower = Follower(client, self.world, kinds, changed=self._installed)
-        self.leadership = Leadership(client, _terms(configured, access)) if election.enabled else None
+        terms = _terms(configured, access)
+        self.others = Others(client, value.scheduler_names, (terms.namespace, terms.name) if election.enabled else None)
+        self.leadership = Leadership(client, terms) if election.enabled else None
         self.tenure = Tenure(self.leadership, self.follower, self._begin, lambda: self.driver.wake())
         self.binder = Binder(
             client, self._heard, in_flight=value.clients.in_flight, may_write=self.tenure.may_write,
@@ -130,9 +133,11 @@ class Scheduler:
         )
 
     async def run(self) -> None:
-        """Until cancelled, or until a part of it fails."""
+        """Until cancelled, or until a part of it fails. Raises BadInput where another Berth serves the same name."""
+        await self.others.look_before()
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self.server.run())
+            tasks.create_task(self.others.run())
             if self.leadership is not None:
                 tasks.create_task(self.leadership.run())
                 await self.leadership.tried.wait()
@@ -237,4 +242,5 @@ def _terms(configured: Configured, access: Access) -> Terms:
         lease_s=election.lease_seconds,
         renew_s=election.renew_seconds,
         retry_s=election.retry_seconds,
+        serves=configured.value.scheduler_names,
     )
