@@ -25,6 +25,7 @@ from berth.kube.errors import UNAUTHORIZED, ApiError, Unreachable, refusal
 from berth.kube.http1 import Answered
 from berth.kube.lanes import Lanes, keep_alive
 from berth.kube.retry import Backoff, may_repeat
+from berth.kube.unreached import as_said, in_words
 
 Body = bytes | msgspec.Struct | dict[str, Any] | list[Any]
 
@@ -293,7 +294,7 @@ def unreachable(error: BaseException, verb: str, path: str) -> Unreachable:
     elif isinstance(error, aiohttp.ServerDisconnectedError):
         said = "the connection was closed before the answer"
     else:
-        said = str(error) or type(error).__name__
+        said = in_words(error) or as_said(error)
     return Unreachable(said, verb=verb, path=path, may_have_arrived=not isinstance(error, aiohttp.ClientConnectorError))
 
 

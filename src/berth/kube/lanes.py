@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 from berth.kube.errors import Unreachable
 from berth.kube.http1 import Answered, is_last, parse
 from berth.kube.tls import ResumingContext
+from berth.kube.unreached import as_said, in_words
 
 CONNECT_S = 10.0
 _TARGET = re.compile(r"[!-~]+")
@@ -198,7 +199,7 @@ class Lanes:
         except TimeoutError as error:
             raise Unreachable(f"no connection within {CONNECT_S:g} s", may_have_arrived=False) from error
         except OSError as error:  # ssl.SSLError is one
-            raise Unreachable(str(error) or type(error).__name__, may_have_arrived=False) from error
+            raise Unreachable(in_words(error) or as_said(error), may_have_arrived=False) from error
         lane.context = context
         if (connected := transport.get_extra_info("socket")) is not None:
             keep_alive(connected)

@@ -9,6 +9,7 @@ from pathlib import Path
 from berth.base.errors import UNREADABLE, BadInput
 from berth.kube.access import Access
 from berth.kube.errors import ApiError, Unreachable
+from berth.kube.unreached import distrust, in_words
 
 MOST_WORDS = 200
 
@@ -39,7 +40,7 @@ def _named(access: Access) -> str:
 
 
 def _reach(error: Unreachable, access: Access) -> str:
-    if said := _distrust(error):
+    if said := distrust(error):
         if "expired" in said:
             return f"Have it renewed, and see whether your clock is right. {_named(access)}"
         return f"Is the certificate authority of the kubeconfig the right one? {_named(access)}"
@@ -48,48 +49,9 @@ def _reach(error: Unreachable, access: Access) -> str:
     return f"Is the cluster up, and the network open? {_named(access)}"
 
 
-def _causes(error: BaseException) -> list[BaseException]:
-    """The error and what lies below it, an HTTP client's wrapping of a system error too."""
-    found: list[BaseException] = []
-    todo: list[object] = [error]
-    while todo:
-        one = todo.pop(0)
-        if isinstance(one, BaseException) and one not in found:
-            found.append(one)
-            todo += [one.__cause__, one.__context__, getattr(one, "os_error", None)]
-            todo += [getattr(one, "certificate_error", None)]
-    return found
-
-
-def _distrust(error: Unreachable) -> str:
-    """Why its certificate is not believed, in OpenSSL's words; "" where that is not the trouble."""
-    # The HTTP client's own error is of the same type, and has no such message.
-    return next((said for one in _causes(error) if (said := getattr(one, "verify_message", ""))), "")
-
-
 def _below(error: Unreachable) -> str:
     """What went wrong below HTTP, in words."""
-    if said := _distrust(error):
-        return f"its certificate cannot be trusted: {said.rstrip('.')}"
-    text = " ".join(str(one) for one in _causes(error))
-    for sign, words in (
-        ("certificate required", "it asks for a client certificate"),
-        ("alert", "it refused the TLS handshake"),
-        ("WRONG_VERSION_NUMBER", "it does not speak TLS"),
-        ("record layer failure", "it does not speak TLS"),
-        ("Name or service not known", "its name is not known"),
-        ("nodename nor servname", "its name is not known"),
-        ("Temporary failure in name resolution", "its name cannot be looked up now"),
-        ("No address associated", "its name has no address"),
-        ("Connect call failed", "the connection was refused"),
-        ("refused", "the connection was refused"),
-        ("No route to host", "there is no way to it"),
-        ("unreachable", "there is no way to it"),
-        ("timed out", "no answer in time"),
-    ):
-        if sign in text:
-            return words
-    return _cut(error.message.rstrip("."))
+    return in_words(error) or _cut(error.message.rstrip("."))
 
 
 def _unknown(access: Access) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""Another Berth that serves the same name: two would place each pod twice, each seeing the other as a foreign scheduler.
+"""Another Berth that serves the same name: two would place each pod twice, each taking the other for a stranger.
 
 Each Berth's Lease says which names it serves (kube/lease.py). Whoever starts looks whether one of them is alive, by
 our clock and by what is seen to change, and does not begin. Two that start in the same moment see it a little later,
