@@ -7,12 +7,14 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cli_runs import Ran, here
 from played_cluster import CORE, Played, node, pod, verdict
 
 from berth.app.cli.complete import kubectl
+from berth.kube.lease import OURS, SERVES
 
 Berth = Callable[..., Ran]
 
@@ -26,9 +28,17 @@ def _at_noon(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def played() -> Iterator[Played]:
     """Two nodes, one of them full; a pod that runs, one that fits, one that does not."""
-    things = (node("n-1"), node("n-2"), pod("runs", gpus=8, on="n-1"), pod("fits"), pod("large", gpus=16))
+    things = (node("n-1"), node("n-2"), pod("runs", gpus=8, on="n-1"), pod("fits"), pod("large", gpus=16), lease())
     with Played(*things).running() as it:
         yield it
+
+
+def lease(renewed: str = "11:59:55", holder: str = "berth-1", serves: str = "berth") -> dict[str, Any]:
+    return {
+        "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+        "metadata": {"name": "berth", "namespace": "berth-system", "labels": OURS, "annotations": {SERVES: serves}},
+        "spec": {"holderIdentity": holder, "leaseDurationSeconds": 15, "renewTime": f"2026-11-29T{renewed}.000000Z"},
+    }  # fmt: skip
 
 
 def berth(played: Played, tmp_path: Path, *arguments: str, namespace: str = "ml") -> Ran:
@@ -140,6 +150,32 @@ def test_a_job_is_checked_in_the_namespace_of_the_context(played, tmp_path):
     job.write_text(json.dumps(pod("new", "x", gpus=2)).replace('"namespace": "x", ', ""))
     ran = berth(played, tmp_path, "check", "-f", str(job))
     assert ran.code == 0 and ran.out.startswith("FITS NOW ml/new")
+
+
+# ---- who leads
+
+
+@pytest.mark.parametrize("last", [lease("11:56:00"), lease("11:56:00", holder="")])
+def test_that_nobody_leads_is_said_of_what_waits(played, tmp_path, last):
+    played.things[-1] = last
+    lacking = "no Berth leads here: Lease berth-system/berth is not held since 4 min"
+    nobody = f"note: {lacking}; until one leads nobody places"
+    ran = berth(played, tmp_path, "why", "fits")
+    assert f"{nobody} pods of berth\n" in ran.err and "look at its events" not in ran.out
+    assert f"{nobody} pods of berth\n" in berth(played, tmp_path, "queue").err
+    played.things.append(verdict("fits"))
+    ran = berth(played, tmp_path, "why", "fits")
+    assert "QuotaExceeded" in ran.out and f"{nobody} what waits for it\n" in ran.err
+    assert berth(played, tmp_path, "why", "runs").err == ""
+
+
+def test_who_leads_is_not_doubted_without_being_seen(played, tmp_path):
+    assert berth(played, tmp_path, "why", "fits").err == ""
+    played.hidden = {"leases"}
+    assert berth(played, tmp_path, "why", "fits").err == ""
+    played.hidden, played.things[-1] = set(), pod("of-another", scheduler="default-scheduler")
+    assert "Berth" not in berth(played, tmp_path, "why", "of-another").err
+    assert "no Berth is seen here: no Lease of one is there" in berth(played, tmp_path, "why", "fits").err
 
 
 # ---- rights
@@ -265,7 +301,7 @@ def test_queue_shows_the_namespace_of_the_context_unless_told_otherwise(played, 
 
 
 def test_kinds_that_are_absent_are_no_error(tmp_path):
-    with Played(node("n"), pod("fits"), kinds=CORE).running() as played:
+    with Played(node("n"), pod("fits"), lease(), kinds=CORE).running() as played:
         assert berth(played, tmp_path, "why", "fits").code == 0
         ran = berth(played, tmp_path, "queue")
         assert ran.code == 0 and ran.err == "" and "ml/fits" in ran.out

@@ -68,9 +68,11 @@ async def _live(connection: Connection, where: Where, name: str | None, namespac
     """The whole cluster where it may be seen, else what the scheduler has said in one namespace."""
     from berth.app.cli.seeing import blind, read_all, snapshot
     from berth.sources.cluster import NODES, PODS, lacking
+    from berth.sources.leading import leading
     from berth.sources.told import by_identity, verdicts
 
     client, served = connection.client, connection.served
+    who = await leading(client, now_s())
     answers = await verdicts(client, served)
     reading = await read_all(connection)
     server = connection.access.server
@@ -86,11 +88,15 @@ async def _live(connection: Connection, where: Where, name: str | None, namespac
         notes: tuple[str, ...] = (f"{lacking(unseen)}. What follows is what the scheduler has written",)
         if namespace is None and answers.missing is not None:
             notes += (f"only namespace {own}: {answers.missing.sentence}",)
+        if seen[1] and (lack := who.lack()):
+            notes += (lack,)
         return _frame(name, namespace, seen, notes, server)
     made = snapshot(reading, where)
     notes = made.notes
     if answers.missing is not None:
         notes = (*notes, f"{answers.missing.sentence}; every verdict is worked out here")
+    if lack := who.lack({w.scheduler for w in made.workloads}):
+        notes = (*notes, lack)
     return _frame(name, namespace, _seen(made, by_identity(answers.found)), notes, server)
 
 

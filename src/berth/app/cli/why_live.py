@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace as changed
 
 from berth.app.cli.frames import Frame
-from berth.app.cli.options import Where
+from berth.app.cli.options import Where, now_s
 from berth.app.cli.seeing import blind, read_all, snapshot
 from berth.app.cli.words import mixed, said
 from berth.app.cli.worked_out import answers_of, not_there
 from berth.base.errors import BadInput
 from berth.model.told import Told
 from berth.sources.cluster import NODES, PODS, Missing, Reading, lacking
+from berth.sources.leading import Leading, leading
 from berth.sources.told import Answers, by_identity, verdicts
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ async def look(
         for place in places:
             told[place] = await verdicts(connection.client, connection.served, place)
             if found := told[place].called(name):
-                return said(list(by_identity(found).values()))
+                return said(list(by_identity(found).values()), _lack(await _leading(connection)))
     reading = await read_all(connection)
     if unseen := reading.lacks(NODES, PODS):
         return await _in_part(connection, where, name, [p for p in places if p], told, unseen)
@@ -48,10 +49,13 @@ async def look(
         answers, notes = answers_of(made, name, place or None)
         if answers:
             words = await _words(connection, answers, told, anew)
-            if any(not a.is_running for a in answers):
+            waiting = [a for a in answers if not a.is_running]
+            idle: tuple[str, ...] = ()
+            if waiting:
                 unread = [one.sentence for one in _unread(told)]
                 notes = (*(f"{refused}; what follows is worked out here" for refused in unread[:1]), *notes)
-            return mixed([_of_live(a) for a in answers], notes, words)
+                idle = _lack(await _leading(connection), {a.workload.scheduler for a in waiting})
+            return mixed([_of_live(a, is_idle=bool(idle)) for a in answers], notes, words, idle)
     raise not_there(made, connection.access.server, name, namespace)
 
 
@@ -117,6 +121,8 @@ async def _in_part(
             note: tuple[str, ...] = ()
             if found:
                 note = (f"{lacking(unseen)}. What is told here is what the scheduler has written",)
+            if waiting:
+                note += _lack(await _leading(connection), {a.workload.scheduler for a in waiting})
             if silent and (refused := _unread(told)):
                 note += (f"what the scheduler has said of {', '.join(silent)} may not be read: {refused[0].sentence}",)
             else:
@@ -133,9 +139,22 @@ async def _in_part(
     )
 
 
-def _of_live(answer: Answered, blindly: bool = False) -> Answered:
-    """Remarks in words for a live cluster. `blindly`: without those on nodes, which could not be seen."""
+async def _leading(connection: Connection) -> Leading:
+    return await leading(connection.client, now_s())
+
+
+def _lack(found: Leading, schedulers: Iterable[str] = ("",)) -> tuple[str, ...]:
+    """A note where nobody leads who would place the pods of these schedulers; none where somebody does."""
+    lack = found.lack(schedulers)
+    return (lack,) if lack else ()
+
+
+def _of_live(answer: Answered, blindly: bool = False, is_idle: bool = False) -> Answered:
+    """Remarks in words for a live cluster. `blindly`: without those on nodes, which could not be seen. `is_idle`:
+    nobody leads, so the scheduler knows nothing of it."""
     from dataclasses import replace
 
     remarks = tuple(r.replace("the dump", "the cluster") for r in answer.remarks if not (blindly and "dump" in r))
+    if is_idle:
+        remarks = tuple(r.partition(" If it stays pending, ")[0] for r in remarks)
     return replace(answer, remarks=remarks)
