@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 import msgspec
+import pytest
 
 from berth.app.scheduler.foreign import LEASES, Foreign
 from berth.kube.client import Client
@@ -65,6 +66,18 @@ def test_a_foreign_name_is_not_served_before_the_first_look() -> None:
     assert w.foreign.served == {"berth"}
     assert w.look() == {"berth", "volcano"}  # no Lease at all
     assert w.told == [{"berth", "volcano"}]
+
+
+def test_a_name_that_is_not_served_at_first_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    w = Watched("berth", "volcano", "kai-scheduler")
+    w.api.renew("volcano")
+    with caplog.at_level("INFO", "berth.scheduler"):
+        w.look()
+        w.look(after_s=3.0)
+    assert [(r.message, r.scheduler) for r in caplog.records] == [
+        ("a scheduler's name is not served until its Lease is seen to be free", "volcano"),
+        ("serves a scheduler's name", "kai-scheduler"),
+    ]  # fmt: skip
 
 
 def test_a_lease_that_is_renewed_keeps_the_name_from_us() -> None:

@@ -174,3 +174,54 @@ def test_the_time_of_the_question_counts_not_that_of_the_answer(store):
     assert one.turn()
     clock[0] += 1.5
     assert not one.leadership.is_leader()
+
+
+# ---- what is told
+
+
+def told(store, caplog, steps, failure=None, name="one"):
+    """(message, fields) of the log while a candidate takes a turn at each of these times."""
+    clock, times = [0.0], iter(steps)
+    terms = Terms("berth", "berth", name)
+    candidate = Leadership(None, terms, clock=lambda: clock[0])
+
+    async def turn_at_the_next_time():
+        clock[0] = next(times)
+        if failure is not None:
+            raise failure
+        await before()
+
+    before, candidate._turn = candidate._turn, turn_at_the_next_time
+
+    async def no_sleep(seconds):
+        if clock[0] == steps[-1]:
+            raise asyncio.CancelledError
+
+    async def work():
+        with pytest.MonkeyPatch.context() as patched, contextlib.suppress(asyncio.CancelledError):
+            patched.setattr(leader.asyncio, "sleep", no_sleep)
+            await candidate.run()
+
+    with caplog.at_level("INFO", "berth.leader"):
+        asyncio.run(work())
+    return [record.message for record in caplog.records]
+
+
+def test_who_stands_by_says_for_whom_once(store, caplog):
+    store.put(LeaseSpec(holder_identity="other", lease_duration_seconds=15, lease_transitions=3))
+    assert told(store, caplog, (0.0, 2.0, 4.0)) == ["stands by"]
+    assert (caplog.records[0].leads, caplog.records[0].lease) == ("other", "berth/berth")
+    caplog.clear()
+    assert told(store, caplog, (0.0, 2.0, 16.0, 18.0)) == ["stands by", "leads"]
+
+
+@pytest.mark.parametrize(("failure", "said"), [
+    (ApiError(403, "Forbidden", 'leases is forbidden: User "x" cannot get resource "leases"'),
+     "this replica cannot lead: it needs get, create and update on leases.coordination.k8s.io in namespace berth, "
+     "for Lease berth"),
+    (ApiError(404, "NotFound", 'namespaces "berth" not found'),
+     "this replica cannot lead: the namespace berth does not exist. Make it, or set leaderElection.namespace"),
+    (Unreachable("the connection was refused"), "the Lease could not be read or renewed"),
+])  # fmt: skip
+def test_a_trouble_is_told_once_and_then_each_minute(store, caplog, failure, said):
+    assert told(store, caplog, (0.0, 2.0, 58.0, 61.0, 63.0), failure) == [said, said]

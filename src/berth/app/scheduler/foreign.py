@@ -57,6 +57,7 @@ class Foreign:
         self._clock = clock
         self._seen: dict[tuple[str, str], Seen] = {}
         self._troubles: dict[str, str] = {}
+        self._has_looked = False
         self.served = self._names - self._leases.keys()
 
     @property
@@ -73,7 +74,14 @@ class Foreign:
     async def look(self) -> None:
         """Look once, and tell if something has changed."""
         held = await asyncio.gather(*(self._is_held(name) for name in self._leases))
-        served = self._names - {name for name, is_held in zip(self._leases, held, strict=True) if is_held}
+        kept = {name for name, is_held in zip(self._leases, held, strict=True) if is_held}
+        served = self._names - kept
+        if not self._has_looked:
+            self._has_looked = True
+            for name in sorted(kept):
+                if not self._troubles.get(name):
+                    about = {"scheduler": name, "leases": ", ".join(self._leases[name])}
+                    log.info("a scheduler's name is not served until its Lease is seen to be free", extra=about)
         if served == self.served:
             return
         for name in sorted(self._leases):

@@ -24,6 +24,8 @@ from berth.kube.lease import Lease, LeaseSpec, create_lease, marked, read_lease,
 
 log = logging.getLogger("berth.leader")
 
+AGAIN_S = 60.0  # after which a trouble that stays is told again
+
 
 class Terms(Struct, frozen=True):
     """Of the election. `lease_s` > `renew_s` > `retry_s`. `serves` are the names that the Lease says are served."""
@@ -54,6 +56,9 @@ class Leadership:
         self.holder = ""
         self.won = asyncio.Event()  # it may write after a time, however short, in which it might not
         self._is_told = False
+        self._stood_by_for = ""
+        self._trouble = ""
+        self._trouble_told_s = float("-inf")
 
     def is_leader(self) -> bool:
         """May write now."""
@@ -64,16 +69,50 @@ class Leadership:
         while True:
             try:
                 await asyncio.wait_for(self._turn(), self._terms.renew_s)
+                self._trouble = ""
             except ApiError as error:
-                log.warning("the Lease could not be read or renewed", extra={"error": str(error)})
+                self._tell_trouble(error)
             except TimeoutError:
-                late = f"no answer within {self._terms.renew_s:g} s"
-                log.warning("the Lease could not be read or renewed", extra={"error": late})
+                self._tell_trouble(ApiError(0, "Late", f"no answer within {self._terms.renew_s:g} s"))
             self.tried.set()
-            if self._is_told != self.is_leader():
-                self._is_told = self.is_leader()
-                log.info("leads" if self._is_told else "leads no longer", extra={"epoch": self.epoch})
+            self._tell_standing()
             await asyncio.sleep(self._terms.retry_s * random.uniform(0.9, 1.2))
+
+    def _tell_standing(self) -> None:
+        """Once for each leader that there is."""
+        if self._is_told != self.is_leader():
+            self._is_told = self.is_leader()
+            log.info("leads" if self._is_told else "leads no longer", extra={"epoch": self.epoch})
+        stands_by_for = "" if self.is_leader() or self.holder == self._terms.identity else self.holder
+        if stands_by_for and stands_by_for != self._stood_by_for:
+            log.info("stands by", extra={"leads": stands_by_for, "lease": self._lease})
+        self._stood_by_for = stands_by_for
+
+    def _tell_trouble(self, error: ApiError) -> None:
+        """Once, and again each minute for as long as it stays."""
+        said, extra = self._why_not(error)
+        if said == self._trouble and self._clock() - self._trouble_told_s < AGAIN_S:
+            return
+        self._trouble, self._trouble_told_s = said, self._clock()
+        log.warning(said, extra=extra)
+
+    def _why_not(self, error: ApiError) -> tuple[str, dict[str, str]]:
+        """What is wrong, and for the log what the API server said where that adds anything."""
+        terms = self._terms
+        if error.is_no_right:
+            needs = f"get, create and update on leases.coordination.k8s.io in namespace {terms.namespace}"
+            return f"this replica cannot lead: it needs {needs}, for Lease {terms.name}", {}
+        if error.is_not_found and "namespaces" in error.message:  # a Lease that is not there is made
+            return (
+                f"this replica cannot lead: the namespace {terms.namespace} does not exist. Make it, or set "
+                "leaderElection.namespace", {},
+            )  # fmt: skip
+        said = str(error) if error.status else error.message
+        return "the Lease could not be read or renewed", {"lease": self._lease, "error": said}
+
+    @property
+    def _lease(self) -> str:
+        return f"{self._terms.namespace}/{self._terms.name}"
 
     async def release(self) -> None:
         """Give the Lease back, so that another need not wait for its end."""
