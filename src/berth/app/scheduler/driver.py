@@ -11,6 +11,7 @@ from berth.actions.binding import Binder, Order, Outcome, Result
 from berth.actions.evicting import Evictor, Leave, Left, Promise
 from berth.actions.pods import kept_nodes
 from berth.actions.volumes import Volumes
+from berth.app.scheduler.journal import Journal
 from berth.kube.errors import TOO_MANY
 from berth.model.snapshot import Snapshot
 from berth.model.workload import Workload
@@ -63,6 +64,7 @@ class Driver:
         self._window_s = window_s
         self._most_s = most_s
         self._now = now
+        self._journal = Journal()
         self._wake = asyncio.Event()
         self._changes = 0
         self._had_waiting = True  # of the last plan: when nobody waits any more, that is told once
@@ -163,9 +165,11 @@ class Driver:
 
     def asked_to_leave(self, left: Left) -> None:
         """What became of an eviction. Who was not let go is left alone for a while, and another way is looked for."""
-        if left.is_leaving:
-            return
         key, beneficiary = left.leave.key, left.leave.beneficiary
+        if left.is_leaving:
+            record = self._world.record(key)
+            self._journal.asked_to_leave("/".join(key), record.node if record is not None else "", beneficiary)
+            return
         log.info("eviction refused" if left.refused else "eviction not sent", extra={
             "pod": "/".join(key), "for": beneficiary, "code": left.refused, "said": left.message,
         })  # fmt: skip
@@ -195,6 +199,8 @@ class Driver:
                 continue
             decision = written((order.key[1], order.node) for order in orders) if len(orders) > 1 else None
             self._binder.submit(orders, decision)
+            if orders:
+                self._journal.placed(workload.identity, [order.node for order in orders])
             sent += len(orders)
         return sent
 
