@@ -27,10 +27,15 @@ class Comparison(Struct, frozen=True):
     earlier_s: tuple[float, ...]
     reasons: tuple[tuple[str, int], ...]
     examples: tuple[str, ...]
+    blind: tuple[str, ...] = ()  # kinds without which nothing is decided, and that may not be read
+    unread: tuple[str, ...] = ()  # other kinds that may not be read
 
 
 def lines(found: Comparison) -> Sequence[str]:
     """The report, a line each, for a terminal or a file."""
+    if found.blind:
+        blind = ", ".join(found.blind)
+        return [f"Nothing could be seen: {blind} may not be read. A shadow needs get, list and watch on {blind}."]
     told = [f"Shadow of {counted(found.pods, 'pod')} that asked to be placed; nothing was written."]
     rows = (
         (found.same_node, "placed by both on the same node"),
@@ -41,6 +46,9 @@ def lines(found: Comparison) -> Sequence[str]:
         (found.gone, "gone before anybody placed it"),
     )
     told += [f"  {number:>8,}  {what}" for number, what in rows if number]
+    if found.unread:
+        unread = ", ".join(found.unread)
+        told.append(f"What these say does not count, since they may not be read: {unread}.")
     if found.earlier_s:
         middle = found.earlier_s[len(found.earlier_s) // 2]
         when = "before" if middle >= 0 else "after"

@@ -33,6 +33,11 @@ class Journal:
         if self._may("asked to leave"):
             log.info("asked to leave", extra={"pod": pod, "node": node, "for": beneficiary})
 
+    def differs(self, pod: str, node: str, berth: str) -> None:
+        """In shadow: another scheduler bound the pod to the node, and Berth would have done something else."""
+        if self._may("decided otherwise"):
+            log.info("decided otherwise", extra={"pod": pod, "bound": node, "berth": berth})
+
     def _may(self, what: str) -> bool:
         if not log.isEnabledFor(logging.INFO):
             return False

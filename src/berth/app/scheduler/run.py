@@ -14,6 +14,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
+import msgspec
+
 from berth.actions.binding import TIMEOUT_S, Binder, Outcome
 from berth.actions.evicting import Evictor, Left
 from berth.actions.letting_in import LettingIn
@@ -36,6 +38,7 @@ from berth.model.topology import Level
 from berth.scheduling.plan import Plan
 from berth.scheduling.policy import Policy
 from berth.sources.live.follow import Follower
+from berth.sources.live.kinds import NEEDED
 from berth.sources.live.world import World
 from berth.views.metrics import Measures
 from berth.views.shadow import lines
@@ -43,6 +46,7 @@ from berth.views.shadow import lines
 log = logging.getLogger("berth.scheduler")
 
 TELL_S = 2.0  # for what people are told; whoever leads next tells the rest
+REPORT_S = 600.0  # between two reports of who only looks on
 DRAIN_S = 10.0  # for binds that are under way when the process is asked to end
 
 
@@ -194,7 +198,8 @@ class Scheduler:
 class Beside(Scheduler):
     """A replica that only looks on: it decides for the names that it is given, whoever serves them, and writes nothing.
 
-    At its end it prints how its decisions compare with what happened.
+    How its decisions compare with what happened it prints every ten minutes and at its end, and a line in the log for
+    what another scheduler decided otherwise.
     """
 
     def __init__(
@@ -213,6 +218,7 @@ class Beside(Scheduler):
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self.server.run())
             tasks.create_task(self.follower.run())
+            tasks.create_task(self._report_now_and_then())
             await self.follower.synced()
             log.info("looks on", extra={"names": ",".join(sorted(self.world.schedulers))})
             tasks.create_task(self.driver.run())
@@ -221,9 +227,26 @@ class Beside(Scheduler):
     def _told(self, plan: Plan, snapshot: Snapshot, seconds: float) -> None:
         self.measures.planned(plan, seconds)
 
+    async def _report_now_and_then(self) -> None:
+        told: list[str] = []
+        while True:
+            await asyncio.sleep(REPORT_S)
+            now = self._report()
+            if now != told:
+                print("\n".join(now), flush=True)
+            told = now
+
+    def _report(self) -> list[str]:
+        hidden = [kind for kind, reflector in self.follower.reflectors.items() if reflector.is_forbidden]
+        found = msgspec.structs.replace(
+            self.shadow.comparison(),
+            blind=tuple(sorted(kind.called for kind in hidden if kind in NEEDED)),
+            unread=tuple(sorted(kind.called for kind in hidden if kind not in NEEDED)),
+        )
+        return list(lines(found))
+
     async def close(self) -> None:
-        for line in lines(self.shadow.comparison()):
-            print(line)
+        print("\n".join(self._report()), flush=True)
 
 
 def _bind_timeout_s(election: Election) -> float:

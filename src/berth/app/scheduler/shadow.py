@@ -84,7 +84,7 @@ class Shadow(Driver):
             one = self.opinions.get(key)
             if one is not None:
                 del self._faster[key]
-                one.bound_to, one.bound_s = node, bound_s
+                self._compare(key, one, node, bound_s)
                 self._world.let_through(key)
 
     def _make_room(self, plan: Plan) -> None:
@@ -119,10 +119,16 @@ class Shadow(Driver):
         one = self.opinions.get(key)
         if one is not None:
             if not one.bound_to:
-                one.bound_to, one.bound_s = node, self._now()
+                self._compare(key, one, node, self._now())
             return False
         self._faster[key] = (node, self._now())
         return True
+
+    def _compare(self, key: Key, one: Opinion, node: str, bound_s: float) -> None:
+        one.bound_to, one.bound_s = node, bound_s
+        if one.node != node:
+            berth = f"would have placed it on {one.node}" if one.node else f"would have had it wait: {_said(one)}"
+            self._journal.differs("/".join(key), node, berth)
 
     def saw_gone(self, key: Key) -> None:
         self._faster.pop(key, None)
@@ -140,7 +146,7 @@ def compare(opinions: Iterable[tuple[Key, Opinion]], evictions: int = 0, partial
     counts: Counter[str] = Counter()
     reasons: Counter[str] = Counter()
     earlier: list[float] = []
-    examples: dict[str, list[str]] = {"only they": [], "only berth": [], "both wait": []}
+    examples: dict[str, list[str]] = {"other": [], "only they": [], "only berth": [], "both wait": []}
     pods = 0
     for (namespace, name), one in opinions:
         pods += 1
@@ -148,6 +154,8 @@ def compare(opinions: Iterable[tuple[Key, Opinion]], evictions: int = 0, partial
         if one.node and one.bound_to:
             counts["same" if one.node == one.bound_to else "other"] += 1
             earlier.append(round(one.bound_s - one.placed_s, 3))
+            if one.node != one.bound_to:
+                _example(examples["other"], f"{pod} is on {one.bound_to}; Berth would have placed it on {one.node}")
         elif one.bound_to:
             counts["only they"] += 1
             reasons[one.reason] += 1
