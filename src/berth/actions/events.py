@@ -102,7 +102,7 @@ def waiting(on: Reference, verdict: Verdict) -> Event:
     reason = verdict.reason.name if verdict.reason else verdict.answer.value
     note = verdict.causes[0].sentence if verdict.causes else ""
     if verdict.causes and verdict.causes[0].unlock:
-        note = f"{note}. It would start with: {verdict.causes[0].unlock[0]}"
+        note = f"{note}. What would help: {verdict.causes[0].unlock[0]}"
     return Event(on, reason, note, is_warning=verdict.answer is Answer.Never)
 
 
