@@ -64,6 +64,8 @@ class Played:
             if namespaced:
                 for namespace in {t["metadata"].get("namespace", "default") for t in self.things} | {"default", "ml"}:
                     self._list(f"{root}/namespaces/{namespace}/{plural}", kind, plural, group, namespace)
+        for namespace in {t["metadata"].get("namespace", "default") for t in self.things} | {"default", "ml"}:
+            on(f"/api/v1/namespaces/{namespace}", Answer({"kind": "Namespace", "metadata": {"name": namespace}}))
         for plural, kind in (("mutatingwebhookconfigurations", "MutatingWebhookConfiguration"),
                              ("validatingwebhookconfigurations", "ValidatingWebhookConfiguration")):  # fmt: skip
             self._list(f"{HOOKS}/{plural}", kind, plural, "admissionregistration.k8s.io")

@@ -64,6 +64,11 @@ def test_nodes_by_their_labels(tmp_path):
         assert free["classes"][0]["nodes"] == 2
         bad = berth(played, tmp_path, "nodes", "-l", "zone>3")
         assert bad.code == 2 and "is no condition on labels" in bad.err
+        chosen = "zone=z,!spot,gpu in (a,b)"
+        none = f"No node with GPUs has the labels {chosen}.\n"
+        assert berth(played, tmp_path, "nodes", "-l", chosen).out == none
+        assert berth(played, tmp_path, "free", "-l", chosen).out == none
+        assert berth(played, tmp_path, "nodes", "--all", "-l", chosen).out == none.replace(" with GPUs", "")
 
 
 def test_the_schedulers_own_word_goes_first_and_says_how_old_it_is(played, tmp_path):
@@ -176,6 +181,20 @@ def test_who_leads_is_not_doubted_without_being_seen(played, tmp_path):
     played.hidden, played.things[-1] = set(), pod("of-another", scheduler="default-scheduler")
     assert "Berth" not in berth(played, tmp_path, "why", "of-another").err
     assert "no Berth is seen here: no Lease of one is there" in berth(played, tmp_path, "why", "fits").err
+
+
+# ---- namespaces
+
+
+def test_a_namespace_that_is_not_there_is_told(played, tmp_path):
+    job = tmp_path / "job.yaml"
+    job.write_text("apiVersion: v1\nkind: Pod\nmetadata: {name: new}\nspec: {containers: [{name: c}]}\n")
+    gone = "note: there is no namespace nosuchns\n"
+    assert gone in berth(played, tmp_path, "check", "-f", str(job), "-n", "nosuchns").err
+    assert gone in berth(played, tmp_path, "queue", "-n", "nosuchns").err
+    for there in ("ml", "default"):
+        assert "no namespace" not in berth(played, tmp_path, "check", "-f", str(job), "-n", there).err
+        assert "no namespace" not in berth(played, tmp_path, "queue", "-n", there).err
 
 
 # ---- rights

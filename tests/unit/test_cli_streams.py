@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from cli_runs import CLUSTER, here, shell
 
 from berth.app.cli import compiled
+from berth.dialects.owners import READERS
 
 CHECK = "$BERTH check -f examples/llm-one-rack.yaml --from examples/cluster.yaml"
 NODES = "$BERTH nodes --from examples/cluster.yaml"
@@ -124,3 +126,14 @@ def test_somewhere_to_keep_compiled_code(tmp_path, monkeypatch):
     compiled.plain_unless_kept()
     compiled.kept_for_now()
     assert not {"NUMBA_CACHE_DIR", "NUMBA_DISABLE_JIT"} & set(os.environ)
+
+
+def test_a_command_that_is_misspelt_is_told_what_is_meant():
+    ran = here("schedular")
+    assert ran.code == 2 and "No such command 'schedular'. Did you mean 'scheduler'?" in ran.err
+    assert "Commands: check, why" in here("xyzzy").err
+
+
+def test_help_of_check_names_every_kind_that_is_read():
+    said = " ".join(here("check", "--help").out.split())
+    assert {kind for _, kind in READERS if not re.search(rf"\b{kind}\b", said)} == set()

@@ -17,10 +17,13 @@ from berth.views.tables import QUIET_STYLE, Column, pct, show_whole, table
 STATE_STYLE = {"ready": "", "cordoned": "yellow", "not ready": "red", "unfit": "red", "tainted": "dim"}
 
 
-def show_nodes(rows: Sequence[NodeRoom], screen: Console, wide: bool = False) -> None:
-    """A line a node, those with most free GPUs last."""
+def show_nodes(
+    rows: Sequence[NodeRoom], screen: Console, wide: bool = False, labels: str = "", everything: bool = False
+) -> None:
+    """A line a node, those with most free GPUs last. `labels` are what nodes were chosen by; `everything`: not only
+    those with GPUs."""
     if not rows:
-        screen.print("No node with GPUs.")
+        screen.print(nothing("No node" if everything else "No node with GPUs", labels), markup=False, soft_wrap=True)
         return
     columns = [
         Column("NODE"), Column("GPU CLASS"), Column("STATE"), Column("GPUS", True), Column("HEALTHY", True),
@@ -52,16 +55,22 @@ def show_nodes(rows: Sequence[NodeRoom], screen: Console, wide: bool = False) ->
     screen.print(Text(total_line, style=QUIET_STYLE), soft_wrap=True)
 
 
+def nothing(what: str, labels: str) -> str:
+    """That there is none, or none with these labels: where there is one without them, that is another thing."""
+    return f"{what} has the labels {labels}." if labels else f"{what}."
+
+
 def show_free(
     rows: Sequence[ClassRoom],
     counts: Sequence[Counted],
     fragmentation: Fragmentation,
     screen: Console,
     level: str | None = None,
+    labels: str = "",
 ) -> None:
     """A line a GPU class (and domain), then for each class the largest gangs by level."""
     if not rows and not counts:
-        screen.print("No GPUs.")
+        screen.print(nothing("No node with GPUs", labels) if labels else "No GPUs.", markup=False, soft_wrap=True)
         return
     if rows:
         head = [Column("GPU CLASS"), *([Column(level.upper())] if level else [])]

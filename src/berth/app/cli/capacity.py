@@ -6,7 +6,7 @@ import click
 from msgspec.structs import replace
 
 from berth.app.cli.options import Where, labels, level, of_cluster, output
-from berth.app.cli.selector import Selector, fits
+from berth.app.cli.selector import Selector, fits, written
 
 
 @click.command()
@@ -27,7 +27,8 @@ def nodes(where: Where, selector: Selector, everything: bool, output: str) -> No
     record = {"kind": "NodeList", "nodes": [room.node_record(n) for n in rows], "notes": snapshot.notes}
     emit(
         Frame(
-            record, lambda screen, wide: room.show_nodes(rows, screen, wide=wide), snapshot.notes,
+            record,
+            lambda screen, wide: room.show_nodes(rows, screen, wide, written(selector), everything), snapshot.notes,
             csv=room.nodes_csv(rows), names="".join(f"node/{n.name}\n" for n in rows),
         ),
         output,
@@ -66,7 +67,7 @@ def free(where: Where, selector: Selector, level: str | None, output: str) -> No
     emit(
         Frame(
             room.free_record(rows, counted, fragmentation, snapshot.notes),
-            lambda screen, wide: room.show_free(rows, counted, fragmentation, screen, level),
+            lambda screen, wide: room.show_free(rows, counted, fragmentation, screen, level, written(selector)),
             snapshot.notes,
             csv=room.free_csv(rows),
         ),

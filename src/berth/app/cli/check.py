@@ -25,8 +25,9 @@ DEFAULT = "default"  # the namespace of what names none
 def check(filename: str, where: Where, namespace: str | None, output: str) -> None:
     """Would this job start now?
 
-    JOB is a Pod, Job, PyTorchJob, MPIJob, JobSet, Deployment, StatefulSet, LeaderWorkerSet, RayCluster,
-    RayJob, TrainJob or Volcano Job. Exit code: 0 it fits, 1 it does not, 2 a bad JOB, 3 the cluster cannot be seen.
+    JOB is a CronJob, DaemonSet, Deployment, JAXJob, Job, JobSet, LeaderWorkerSet, MPIJob, PaddleJob, Pod, PyTorchJob,
+    RayCluster, RayJob, RayService, ReplicaSet, ReplicationController, StatefulSet, TFJob, TrainJob, XGBoostJob or a
+    Job of Volcano. Exit code: 0 it fits, 1 it does not, 2 a bad JOB, 3 the cluster cannot be seen.
     """
     plain_unless_kept()
     from msgspec.structs import replace
@@ -63,7 +64,7 @@ def check(filename: str, where: Where, namespace: str | None, output: str) -> No
             if claims.unseen:
                 unseen.append(f"{shape.name} mounts volume claims: where their volumes are was not considered")
 
-    snapshot = look(where, ask)
+    snapshot = look(where, ask, dict.fromkeys(namespace or shape.namespace for shape in shapes))
     answers = what_if(snapshot, workloads)
     notes = tuple(
         dict.fromkeys((*unseen, *(n for s in shapes for n in (*s.notes, *s.contradictions)), *snapshot.notes))

@@ -39,6 +39,16 @@ COMMANDS: dict[str, tuple[str, str]] = {
 }
 
 
+def _meant(name: str) -> str:
+    """Commands that are spelt much alike, as click says it of options; else all of them."""
+    from difflib import get_close_matches
+
+    close = get_close_matches(name, COMMANDS, 3, 0.6)
+    if not close:
+        return f"Commands: {', '.join(COMMANDS)}."
+    return f"Did you mean {' or '.join(repr(one) for one in close)}?"
+
+
 class _ReaderGone(Exception):
     """Whoever read the output has seen enough. Click would make exit code 1 of it, which says that a job does
     not fit."""
@@ -89,7 +99,7 @@ class _Lazy(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError:
-            ctx.fail(f"No such command {args[0]!r}. Commands: {', '.join(COMMANDS)}.")
+            ctx.fail(f"No such command {args[0]!r}. {_meant(args[0])}")
 
 
 @click.command(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})

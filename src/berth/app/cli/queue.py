@@ -66,7 +66,7 @@ def queue(name: str | None, where: Where, namespace: str | None, everywhere: boo
 
 async def _live(connection: Connection, where: Where, name: str | None, namespace: str | None) -> Frame:
     """The whole cluster where it may be seen, else what the scheduler has said in one namespace."""
-    from berth.app.cli.seeing import blind, read_all, snapshot
+    from berth.app.cli.seeing import absent, blind, read_all, snapshot
     from berth.sources.cluster import NODES, PODS, lacking
     from berth.sources.leading import leading
     from berth.sources.told import by_identity, verdicts
@@ -93,6 +93,8 @@ async def _live(connection: Connection, where: Where, name: str | None, namespac
         return _frame(name, namespace, seen, notes, server)
     made = snapshot(reading, where)
     notes = made.notes
+    if namespace is not None and not any(w.namespace == namespace for w in made.workloads):
+        notes = (*await absent(connection, (namespace,)), *notes)
     if answers.missing is not None:
         notes = (*notes, f"{answers.missing.sentence}; every verdict is worked out here")
     if lack := who.lack({w.scheduler for w in made.workloads}):

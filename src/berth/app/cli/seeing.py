@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace as changed
 
 from berth.app.cli.options import Where, now_s
 from berth.base.errors import UNREADABLE, BadInput
@@ -17,8 +19,11 @@ if TYPE_CHECKING:
     from berth.sources.inventory import Inventory
 
 
-def look(where: Where, asked: Callable[[Inventory], None] = lambda inventory: None) -> Snapshot:
+def look(
+    where: Where, asked: Callable[[Inventory], None] = lambda inventory: None, namespaces: Collection[str] = ()
+) -> Snapshot:
     """`asked` gets what was read before the snapshot is made of it: who asks for something says there what it is.
+    Those of `namespaces` that a live cluster does not have are among the notes.
 
     Raises BadInput, with exit code 3 where the truth cannot be seen: nodes and pods of the whole cluster.
     """
@@ -31,10 +36,30 @@ def look(where: Where, asked: Callable[[Inventory], None] = lambda inventory: No
     from berth.app.cli.live import ask
     from berth.sources.cluster import NODES, PODS
 
-    reading = ask(where, read_all)
+    async def read_it(connection: Connection) -> tuple[Reading, tuple[str, ...]]:
+        return await read_all(connection), await absent(connection, namespaces)
+
+    reading, lacking = ask(where, read_it)
     if unseen := reading.lacks(NODES, PODS):
         raise blind(unseen)
-    return snapshot(reading, where, asked)
+    made = snapshot(reading, where, asked)
+    return changed(made, notes=(*lacking, *made.notes)) if lacking else made
+
+
+async def absent(connection: Connection, namespaces: Collection[str]) -> tuple[str, ...]:
+    """Notes on those of these namespaces that the cluster does not have; none where that cannot be seen."""
+    from urllib.parse import quote
+
+    from berth.kube.errors import ApiError
+
+    notes = []
+    for name in namespaces:
+        try:
+            await connection.client.request("GET", f"/api/v1/namespaces/{quote(name, safe='')}")
+        except ApiError as error:
+            if error.is_not_found:
+                notes.append(f"there is no namespace {name}")
+    return tuple(notes)
 
 
 def look_with_words(where: Where) -> tuple[Snapshot, dict[str, Told]]:

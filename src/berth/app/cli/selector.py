@@ -14,6 +14,13 @@ class Term(NamedTuple):
     operator: str
     values: tuple[str, ...] = ()
 
+    def __str__(self) -> str:
+        if self.operator in ("Exists", "DoesNotExist"):
+            return self.key if self.operator == "Exists" else f"!{self.key}"
+        if len(self.values) == 1:
+            return f"{self.key}{'=' if self.operator == 'In' else '!='}{self.values[0]}"
+        return f"{self.key} {'in' if self.operator == 'In' else 'notin'} ({','.join(self.values)})"
+
     def holds(self, labels: Mapping[str, str]) -> bool:
         if self.operator == "In":
             return self.key in labels and labels[self.key] in self.values
@@ -39,6 +46,11 @@ def parse(text: str) -> Selector:
 def fits(selector: Selector, labels: Mapping[str, str]) -> bool:
     """Every term holds."""
     return all(term.holds(labels) for term in selector)
+
+
+def written(selector: Selector) -> str:
+    """The selector as one would type it."""
+    return ",".join(map(str, selector))
 
 
 def _term(part: str) -> Term:
