@@ -7,7 +7,8 @@ export BERTH_DATA ?= $(abspath $(wildcard ../shared/data))
 .PHONY: run test test-cluster cluster cluster-down setup lint lock manifests clean
 
 run: setup
-	$(BIN)/berth simulate packing
+	@echo "a day on 616 nodes, one to two minutes ..."
+	@$(BIN)/berth simulate packing
 
 test: setup lint
 	$(BIN)/python -m pytest
@@ -35,11 +36,14 @@ setup: $(VENV)/.ready
 
 # The lock file carries every version with its hashes; nothing is resolved at install time.
 $(VENV)/.ready: requirements.lock pyproject.toml
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps -e .
-	$(BIN)/python -m berth.app.compile
-	touch $@
+	@echo "setting up $(VENV) ..."
+	@$(PYTHON) -m venv $(VENV)
+	@echo "installing what requirements.lock names, a minute or two ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps -e .
+	@echo "compiling the hot loops, half a minute ..."
+	@$(BIN)/python -m berth.app.compile
+	@touch $@
 
 lock:
 	uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 --generate-hashes \

@@ -36,9 +36,7 @@ def main(arguments: list[str] | None = None) -> int:
 def _up(asked: argparse.Namespace) -> int:
     running = _running(asked.state)
     if running is not None:
-        print(
-            f"A cluster runs here already: {running.kubeconfig}. `python -m devcluster down` ends it.", file=sys.stderr
-        )
+        print(f"A cluster runs here already: {running.kubeconfig}. `{_end(asked.state)}` ends it.", file=sys.stderr)
         return 2
     chosen = Options(
         kubernetes=asked.kubernetes,
@@ -59,6 +57,7 @@ def _up(asked: argparse.Namespace) -> int:
         f"{asked.nodes} nodes ({asked.profile}) in {time.monotonic() - ready:.1f} s.",
         file=sys.stderr,
     )
+    print(f"`{_end(asked.state)}` ends it. The next line is for KUBECONFIG.", file=sys.stderr)
     print(cluster.kubeconfig)
     cluster.admin.close()
     return 0
@@ -69,8 +68,15 @@ def _down(asked: argparse.Namespace) -> int:
     if running is None:
         print("No cluster runs here.", file=sys.stderr)
         return 0
+    components = len(running.usage())
     running.stop()
+    print(f"Ended: {components} programs. Logs are in {running.state / 'logs'}.", file=sys.stderr)
     return 0
+
+
+def _end(state: Path) -> str:
+    """The command that ends the cluster of this folder."""
+    return "make cluster-down" if state == _STATE else f"python -m devcluster down --state {state}"
 
 
 def _status(asked: argparse.Namespace) -> int:

@@ -54,10 +54,10 @@ class Cluster:
     `Cluster.attach(state).stop()`).
     """
 
-    def __init__(self, options: Options | None = None, state: Path | None = None, tied: bool = True) -> None:
+    def __init__(self, options: Options | None = None, state: Path | str | None = None, tied: bool = True) -> None:
         self.options = options or Options()
         self._temporary = state is None
-        self.state = Path(tempfile.mkdtemp(prefix="devcluster-")) if state is None else state.absolute()
+        self.state = Path(tempfile.mkdtemp(prefix="devcluster-")) if state is None else Path(state).absolute()
         self.tied = tied
         self.ports: dict[str, int] = {}
         self.tokens: dict[str, str] = {}
@@ -69,8 +69,9 @@ class Cluster:
     # --- the whole cluster
 
     @classmethod
-    def attach(cls, state: Path) -> Cluster:
+    def attach(cls, state: Path | str) -> Cluster:
         """The cluster that another program has started in this folder. Raises FileNotFoundError."""
+        state = Path(state)
         known = json.loads((state / "state.json").read_text())
         cluster = cls(Options(**known["options"]), state, tied=False)
         cluster.ports, cluster.tokens = known["ports"], known["tokens"]
@@ -98,7 +99,7 @@ class Cluster:
         return self
 
     def stop(self) -> None:
-        """End all processes. A folder that was not asked for goes with them."""
+        """End all processes. A folder that was not asked for goes with them, of another one kubeconfigs and tokens."""
         if self._admin is not None:
             self._admin.close()
             self._admin = None
@@ -116,7 +117,9 @@ class Cluster:
         if self._temporary:
             shutil.rmtree(self.state, ignore_errors=True)
         else:
-            (self.state / "state.json").unlink(missing_ok=True)
+            # What tells the way to a cluster goes with it: with an old kubeconfig kubectl waits for nobody.
+            for left in ("state.json", "tokens.csv", *(path.name for path in self.state.glob("kubeconfig*"))):
+                (self.state / left).unlink(missing_ok=True)
 
     def __enter__(self) -> Cluster:
         return self.start()

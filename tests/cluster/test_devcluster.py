@@ -162,8 +162,9 @@ def test_up_status_down(tmp_path):
     try:
         assert up.returncode == 0, up.stderr
         assert up.stdout.strip() == str(tmp_path / "state" / "kubeconfig")
-        assert run("up").returncode == 2
-        cluster = Cluster.attach(tmp_path / "state")
+        again = run("up")
+        assert again.returncode == 2 and f"devcluster down --state {tmp_path / 'state'}` ends it" in again.stderr
+        cluster = Cluster.attach(str(tmp_path / "state"))
         assert len(cluster.kubectl("get", "nodes", "-o", "name").split()) == 20
         cluster.admin.create(gpu_pod("p"))
         cluster.admin.bind("default", "p", "n00003")
@@ -173,7 +174,10 @@ def test_up_status_down(tmp_path):
         assert {("admin", "create", "pods", 201), ("admin", "create", "pods/binding", 201)} <= written
         assert ("admin", "patch", "pods/status", 200) in written  # by the kubelet
     finally:
-        assert run("down").returncode == 0
+        down = run("down")
+        assert down.returncode == 0
+    assert "Ended: 4 programs" in down.stderr
+    assert not list((tmp_path / "state").glob("kubeconfig*")), "it leads nowhere any more"
     assert run("status").returncode == 1
     assert cluster.usage() == {}
     cluster.admin.close()
