@@ -57,7 +57,8 @@ def _up(asked: argparse.Namespace) -> int:
         f"{asked.nodes} nodes ({asked.profile}) in {time.monotonic() - ready:.1f} s.",
         file=sys.stderr,
     )
-    print(f"`{_end(asked.state)}` ends it. The next line is for KUBECONFIG.", file=sys.stderr)
+    kubectl = binaries.program("kubectl", chosen.kubernetes)
+    print(f"kubectl is {kubectl}. `{_end(asked.state)}` ends it. For KUBECONFIG:", file=sys.stderr)
     print(cluster.kubeconfig)
     cluster.admin.close()
     return 0

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import os
 import re
 import shlex
@@ -18,6 +19,9 @@ from pathlib import Path
 
 import click
 import pytest
+import yaml
+from devcluster.nodes import fake_nodes
+from devcluster.pods import gpu_pod
 
 from berth.app.cli.main import cli, main
 from berth.model.reasons import Block, Reason
@@ -176,4 +180,23 @@ def test_pages_tell_what_is_there_and_not_what_a_release_lacks(page: Path) -> No
 
 def test_every_example_is_told() -> None:
     page = (ROOT / "examples" / "README.md").read_text()
-    assert [f.name for f in (ROOT / "examples").glob("*.yaml") if f"{f.name}" not in page] == []
+    files = [f.relative_to(ROOT / "examples").as_posix() for f in (ROOT / "examples").rglob("*.yaml")]
+    assert [f for f in files if f"`{f}`" not in page] == []
+
+
+def test_live_examples_are_berths_and_fit_a_cluster_of_the_devcluster(tmp_path: Path) -> None:
+    """The job runs in one rack of a hundred fake nodes, and what is to wait waits for the queue."""
+    live = ROOT / "examples" / "live"
+    things = [thing for f in sorted(live.glob("*.yaml")) for thing in yaml.safe_load_all(f.read_text())]
+    templates = [thing["spec"].get("template", thing) for thing in things if thing["kind"] in ("Job", "Pod")]
+    assert len(templates) == 3 and all(t["spec"]["schedulerName"] == "berth" for t in templates)
+    used = [gpu_pod(f"p-{i}", "research", gpus=8, nodeName=f"n{i:05d}") for i in range(4)]
+    pod = [gpu_pod("notebook", "research", gpus=1, nodeName="n00004")]
+    cluster = [*fake_nodes(100, "h100"), *yaml.safe_load_all((live / "cluster.yaml").read_text())]
+    for held, file, code, said in (
+        ([], "job.yaml", 0, "rack b0/r"), ([], "pod.yaml", 0, "FITS NOW"), ([*used, *pod], "waits.yaml", 1, "31 left"),
+    ):  # fmt: skip
+        dump = tmp_path / "dump.json"
+        dump.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [*cluster, *held]}))
+        ended, shown = run(f"berth check -f {live / file} --from {dump}")
+        assert (ended, said in shown) == (code, True), shown
