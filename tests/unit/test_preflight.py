@@ -11,6 +11,7 @@ import pytest
 import yaml
 from cli_runs import here
 from played_cluster import CORE, OURS, Played, node
+from stand_in import Answer
 
 from berth.app.scheduler.configuration import Configuration, Election, Preemption
 from berth.app.scheduler.rights import FOREIGN, Right, rights
@@ -62,19 +63,46 @@ def test_the_rights_that_are_missing_are_named_with_what_is_lost(tmp_path):
         ("rights", f"alice may not list, watch {PRIORITIES}: what these objects say does not count"),
         ("rights", "alice may not create pods/binding: no pod can be placed"),
     ]
-    assert checks[0]["remedy"] == f"kubectl auth can-i list {PRIORITIES} -A"
+    assert checks[0]["remedy"] == (
+        "kubectl create clusterrolebinding berth --clusterrole=berth --user=alice (the role comes with `helm install`; "
+        "for the scheduler's own rights ask with --service-account berth-system/berth)"
+    )
+
+
+def with_account(played: Played) -> None:
+    account = {"metadata": {"name": "berth", "namespace": "berth-system"}}
+    played.server.on("/api/v1/namespaces/berth-system/serviceaccounts/berth", Answer(account))
+
+
+ACCOUNT = "--service-account berth-system/berth"
+
+
+def test_a_service_account_that_is_not_there_is_one_finding(tmp_path):
+    asked = []
+    code, checks, _ = ask(
+        tmp_path, *READY, arguments=ACCOUNT,
+        change=lambda played: setattr(played, "may", lambda user, attributes: asked.append(user) or False),
+    )  # fmt: skip
+    said = "there is no ServiceAccount berth-system/berth: nothing was asked of its rights"
+    assert code == 1 and found(checks) == [("rights", said)] and not asked
 
 
 def test_rights_of_a_service_account(tmp_path):
     asked = set()
 
     def note(played: Played) -> None:
+        with_account(played)
         played.may = lambda user, attributes: asked.add((user, attributes["verb"], attributes["resource"])) or False
 
-    code, checks, record = ask(tmp_path, *READY, change=note, arguments="--service-account berth-system/berth")
+    leases = ("coordination.k8s.io", "v1", "leases", "Lease", True)
+    code, checks, record = ask(tmp_path, *READY, change=note, arguments=ACCOUNT, kinds=(*CORE, *OURS, leases))
     who = "system:serviceaccount:berth-system:berth"
     assert code == 1 and record["askedAs"] == who and (who, "create", "pods") in asked
-    assert f"kubectl auth can-i get nodes -A --as={who}" in [c["remedy"] for c in checks]
+    whom = "--serviceaccount=berth-system:berth (the role comes with `helm install`)"
+    assert {c["remedy"] for c in checks if c["area"] == "rights"} == {
+        f"kubectl create clusterrolebinding berth --clusterrole=berth {whom}",
+        f"kubectl -n berth-system create rolebinding berth-leader --role=berth-leader {whom}",
+    }
     # In shadow it needs no right to write.
     asked.clear()
     ask(tmp_path, *READY, change=note, arguments="--shadow")
@@ -160,6 +188,44 @@ def test_other_schedulers_by_their_leases(tmp_path, monkeypatch, served, leases,
     checks = [c for c in record["checks"] if c["area"] == "other schedulers" and said in c["said"]]
     assert [c["state"] for c in checks] == [state]
     assert code == (1 if state == "finding" else 0)
+
+
+def of_berth(namespace: str, renewed: str, serves: str = "berth", name: str = "berth", holder: str = "b-0") -> Any:
+    made = lease(name, renewed, namespace, holder)
+    made["metadata"]["annotations"] = {"berth.dev/serves": serves}
+    return made
+
+
+TWO = "two Berths serve berth: Lease berth-system/berth, held by b-0, renewed 2 s ago; Lease other/x, held by b-0"
+STANDS = "no Berth leads here: Lease berth-system/berth is not held since 2 min"
+
+
+@pytest.mark.parametrize(("leases", "state", "said"), [
+    ([of_berth("berth-system", FRESH)], "note", "Berth itself leads here: Lease berth-system/berth, held by b-0"),
+    ([of_berth("berth-system", FRESH), of_berth("other", FRESH, "a,berth", "x")], "finding", TWO),
+    ([of_berth("other", FRESH)], "finding", "another Berth serves berth: Lease other/berth, held by b-0"),
+    ([of_berth("other", FRESH, serves="theirs")], "note", "no Berth is seen here: no Lease of one is there"),
+    ([of_berth("berth-system", STALE)], "finding", STANDS),
+    ([of_berth("berth-system", STALE, holder="")], "note", STANDS),
+])  # fmt: skip
+def test_which_berths_lead(tmp_path, leases, state, said):
+    code, _, record = ask(tmp_path, *READY, *leases, change=with_account, arguments=ACCOUNT)
+    checks = [c for c in record["checks"] if c["area"] == "other schedulers" and said in c["said"]]
+    assert [c["state"] for c in checks] == [state]
+    assert code == (1 if state == "finding" else 0)
+    # Who only looks on needs nobody to lead.
+    _, _, record = ask(tmp_path, *READY, *leases, change=with_account, arguments=f"{ACCOUNT} --shadow")
+    assert not any("until one leads" in c["said"] for c in record["checks"])
+
+
+def test_kinds_are_told_by_project_and_the_class_of_the_chart_is_not_your_own(tmp_path):
+    of_chart = {**CLASS, "metadata": {"name": "x-berth", "labels": {"app.kubernetes.io/part-of": "berth"}}}
+    ray = ("ray.io", "v1", "rayjobs", "RayJob", True)
+    _, checks, record = ask(tmp_path, *READY[:2], of_chart, kinds=(*CORE, *OURS, ray))
+    (gone,) = [c["said"] for c in checks if "understood and not served" in c["said"]]
+    assert "Volcano, " in gone and "Ray (" in gone and "rayjobs" not in gone and len(gone) < 400
+    assert any(c["said"].endswith("Ray (rayjobs.ray.io)") for c in record["checks"])
+    assert any("no PriorityClass of your own" in said for _, said in found(checks, "note"))
 
 
 # ---- nodes

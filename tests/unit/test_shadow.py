@@ -58,7 +58,8 @@ def test_what_another_decided_otherwise_is_a_line_and_an_example(caplog, capsys)
 
 
 @pytest.mark.parametrize(("hidden", "said"), [
-    (NEEDED[:2], "Nothing could be seen: nodes, pods may not be read. A shadow needs get, list and watch on nodes, pods."),
+    (NEEDED[:2], "Nothing could be seen: nodes, pods may not be read. "
+     "A shadow needs get, list and watch on nodes, pods."),
     (PLAIN[:1], f"What these say does not count, since they may not be read: {PLAIN[0].called}."),
 ])  # fmt: skip
 def test_what_may_not_be_read_is_told(capsys, hidden, said):

@@ -43,7 +43,8 @@ def preflight(
     from berth.app.cli.frames import Frame, emit
     from berth.app.cli.live import ask
     from berth.app.scheduler.configuration import configure
-    from berth.app.scheduler.preflight import checks_of, exit_code, gather
+    from berth.app.scheduler.preflight import gather
+    from berth.app.scheduler.preflight_checks import checks_of, exit_code
     from berth.sources.assemble import mapping_in
     from berth.views import preflight as view
 
@@ -64,9 +65,7 @@ def preflight(
     found, server = ask(where, work)
     checks = checks_of(found)
     version = found.served.server.git_version
-    emit(
-        Frame(view.record(checks, server, version, found.who), lambda screen, wide: view.show(checks, screen)), output
-    )
+    emit(Frame(view.record(checks, server, version, found.who), lambda screen, wide: view.show(checks, screen)), output)
     sys.exit(exit_code(checks))
 
 
