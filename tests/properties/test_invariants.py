@@ -119,11 +119,12 @@ def assert_topology_is_kept(snapshot, plan):
 
 
 def queue_of(queue, namespace, snapshot):
-    """The name of the queue that pays: the one named, else the one that lists the namespace, else its own."""
-    names = [q.name for q in snapshot.queues]
-    if queue:
+    """The name of the queue that pays: the one named, where the namespace may; else the one where it is at home."""
+    lists = {q.name: q.namespaces for q in snapshot.queues}
+    at_home = [name for name in lists if namespace in lists[name]] or [name for name in lists if name == namespace]
+    if queue in at_home or (queue and not at_home and not lists.get(queue)):
         return queue
-    return next((q.name for q in snapshot.queues if namespace in q.namespaces), namespace if namespace in names else "")
+    return max(at_home, default="")
 
 
 def chain_of(name, snapshot):

@@ -215,13 +215,14 @@ def test_queues(snapshot):
             "apiVersion": "berth.dev/v1alpha1",
             "kind": "GPUQueue",
             "metadata": {"name": "ml"},
-            "spec": {"parent": "root", "weight": 3, "quota": {"*": 8}, "limit": {"H100-80GB": 16}, "namespaces": ["a"]},
+            "spec": {"parent": "root", "weight": 3, "quota": {"*": 8}, "limit": {"H100-80GB": 16},
+                     "namespaces": ["a", "train"]},
         },
     ]
     labelled = pod("a", None)
     labelled["metadata"]["labels"]["berth.dev/queue"] = "ml"
     found = snapshot(NODE, *queues, labelled)
-    assert found.queues == (Queue("ml", "root", 3, (("*", 8),), (("H100-80GB", 16),), ("a",)), Queue("root"))
+    assert found.queues == (Queue("ml", "root", 3, (("*", 8),), (("H100-80GB", 16),), ("a", "train")), Queue("root"))
     assert found.workloads[0].queue == "ml"
 
 

@@ -390,7 +390,7 @@ def test_a_leader_that_may_not_list_tells_all_anew() -> None:
 QUEUES = (
     Queue("all", limit=(("*", 64),)),
     Queue("team-a", "all", quota=(("H100", 8),), namespaces=("team-a",)),
-    Queue("team-b", "all", namespaces=("team-b",)),
+    Queue("team-b", "all"),
 )
 
 

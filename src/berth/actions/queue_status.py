@@ -10,6 +10,7 @@ from typing import Any
 from msgspec import Struct
 
 from berth.model.cluster import Allocation
+from berth.model.paying import payers_of
 from berth.model.queue import ANY_CLASS, Queue
 from berth.model.snapshot import Snapshot
 from berth.model.workload import PodClass, Workload
@@ -32,11 +33,6 @@ class QueueSaid(Struct, frozen=True):
     problem: tuple[str, str] = ("", "")
 
 
-def payer(workload: Workload, listed: Mapping[str, str]) -> str:
-    """The queue that pays: the one named, else the one that lists the namespace, else the namespace's own."""
-    return workload.queue or listed.get(workload.namespace, workload.namespace)
-
-
 def listed_namespaces(queues: Iterable[Queue]) -> dict[str, str]:
     return {namespace: queue.name for queue in queues for namespace in queue.namespaces}
 
@@ -44,7 +40,7 @@ def listed_namespaces(queues: Iterable[Queue]) -> dict[str, str]:
 async def statuses(snapshot: Snapshot, waiting: Sequence[Workload]) -> dict[str, QueueSaid]:
     """Of each queue object; amounts with those of the queues below it. `waiting` are the workloads that still do."""
     queues = snapshot.queues
-    listed = listed_namespaces(queues)
+    payers = payers_of(queues)
     above = {q.name: _chain(q.name, {p.name: p.parent for p in queues}) for q in queues}
     used: dict[str, dict[str, int]] = {q.name: {} for q in queues}
     running: dict[str, set[str]] = {q.name: set() for q in queues}
@@ -52,7 +48,7 @@ async def statuses(snapshot: Snapshot, waiting: Sequence[Workload]) -> dict[str,
     milli_by_class: dict[int, tuple[PodClass, int]] = {}
     for start in range(0, len(snapshot.allocations), _SLICE):
         for held in snapshot.allocations[start : start + _SLICE]:
-            chain = above.get(held.queue or listed.get(held.namespace, held.namespace))
+            chain = above.get(payers.of(held.queue, held.namespace))
             if chain is None:
                 continue
             milli = _milli(held, milli_by_class)
@@ -68,7 +64,7 @@ async def statuses(snapshot: Snapshot, waiting: Sequence[Workload]) -> dict[str,
     counts: Counter[str] = Counter()
     gpus: Counter[str] = Counter()
     for workload in waiting:
-        for name in above.get(payer(workload, listed), ()):
+        for name in above.get(payers.of(workload.queue, workload.namespace), ()):
             counts[name] += 1
             gpus[name] += milli_of(workload, minimum=True)
     known = {c.name for c in snapshot.gpu_classes}

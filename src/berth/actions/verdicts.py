@@ -12,9 +12,9 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import fields
 
-from berth.actions.queue_status import listed_namespaces, payer
 from berth.actions.subjects import Reference, SubjectKey, object_of, stamp
 from berth.kube import wire_verdict as wire
+from berth.model.paying import payers_of
 from berth.model.queue import Queue
 from berth.model.reasons import Cause, Verdict
 from berth.model.workload import Workload
@@ -47,11 +47,11 @@ class Place(Struct, frozen=True, gc=False):
 
 def places(waiting: Iterable[Workload], queues: Iterable[Queue]) -> Iterator[Place]:
     """Of each of those that wait, in the order in which they do."""
-    listed = listed_namespaces(queues)
+    payers = payers_of(queues)
     positions: dict[str, int] = {}
     here: dict[str, tuple[str, ...]] = {}
     for ahead, workload in enumerate(waiting):
-        queue = payer(workload, listed)
+        queue = payers.of(workload.queue, workload.namespace)
         positions[queue] = position = positions.get(queue, 0) + 1
         before = here.get(workload.namespace, ())
         if len(before) < MOST_AHEAD:

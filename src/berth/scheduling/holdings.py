@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from berth.model.paying import payers_of
 from berth.model.snapshot import Snapshot
 from berth.scheduling.quota import Ledger, ledger_of
 from berth.scheduling.tables import Tables
@@ -19,9 +20,8 @@ Mask = NDArray[np.bool_]
 def ledger_with(snapshot: Snapshot, tables: Tables) -> Ledger:
     """The queues with what their allocations hold."""
     classes = [c.name for c in snapshot.gpu_classes]
-    namespaces = dict.fromkeys(w.namespace for w in snapshot.workloads if not w.queue)
-    named = dict.fromkeys(w.queue for w in snapshot.workloads if w.queue)
-    ledger = ledger_of(snapshot.queues, classes, [*namespaces, *named])
+    payers = payers_of(snapshot.queues)
+    ledger = ledger_of(snapshot.queues, classes, [payers.of(w.queue, w.namespace) for w in snapshot.workloads])
     if len(ledger.names) < 2 and not ledger.has_limits and not ledger.has_quotas:
         return ledger
     crowd, columns = tables.crowd, tables.columns
@@ -32,7 +32,7 @@ def ledger_with(snapshot: Snapshot, tables: Tables) -> Ledger:
     held = np.bincount(crowd.payer * width + gpu_class + 1, weights=milli, minlength=len(crowd.payers) * width)
     for code in np.flatnonzero(held).tolist():
         queue, namespace = crowd.payers[code // width]
-        if queue in ledger.index or namespace in ledger.index or namespace in ledger.of_namespace:
+        if payers.of(queue, namespace) in ledger.index:
             ledger.take(ledger.queue_of(queue, namespace), code % width - 1, int(held[code]))
     return ledger
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from berth.model.paying import payers_of
 from berth.model.queue import ANY_CLASS
 from berth.model.snapshot import Snapshot
 from berth.model.workload import Workload
@@ -87,15 +88,14 @@ def lines_of(snapshot: Snapshot) -> tuple[tuple[QueueLine, ...], tuple[InLine, .
 def _ledger(snapshot: Snapshot) -> Ledger:
     """Every queue of which there is an object, a workload that waits or a pod with GPUs; with what is held."""
     classes = [c.name for c in snapshot.gpu_classes]
-    named: dict[str, None] = {}
-    for w in snapshot.workloads:
-        named[w.queue or w.namespace] = None
+    payers = payers_of(snapshot.queues)
+    named = {payers.of(w.queue, w.namespace): None for w in snapshot.workloads}
     held: dict[tuple[str, str, str], int] = {}
     for a in snapshot.allocations:
         if milli := gpu_milli(a.pod_class.requests, a.pod_class.gpu_milli):
             key = (a.queue, a.namespace, a.node)
             held[key] = held.get(key, 0) + milli
-            named[a.queue or a.namespace] = None
+            named[payers.of(a.queue, a.namespace)] = None
     ledger = ledger_of(snapshot.queues, classes, list(named))
     column = {n.name: classes.index(n.gpu_class) if n.gpu_class in classes else -1 for n in snapshot.nodes}
     for (name, namespace, node), milli in held.items():

@@ -13,6 +13,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from berth.model.paying import Payers, payers_of
 from berth.model.queue import ANY_CLASS, Queue
 from berth.model.resources import Resources, is_accelerator
 from berth.model.workload import Workload
@@ -33,7 +34,7 @@ class Ledger:
 
     names: tuple[str, ...]
     index: Mapping[str, int]
-    of_namespace: Mapping[str, int]
+    payers: Payers
     classes: tuple[str, ...]
     parent: NDArray[np.int32]
     weight: I64
@@ -55,12 +56,9 @@ class Ledger:
         return bool((self.quota < NO_BOUND).any())
 
     def queue_of(self, queue: str, namespace: str) -> int:
-        """The queue that pays: the one named, else the one that lists the namespace, else the namespace's own."""
-        if queue in self.index:
-            return self.index[queue]
-        if not queue and namespace in self.of_namespace:
-            return self.of_namespace[namespace]
-        return self.index.get(namespace, 0)
+        """The queue that pays (model/paying.py)."""
+        found = self.index.get(self.payers.of(queue, namespace))
+        return self.index.get(namespace, 0) if found is None else found
 
     def chain(self, q: int) -> list[int]:
         """The queue and those above it."""
@@ -93,11 +91,10 @@ class Ledger:
         return chain[int(np.argmin((self.limit - self.used)[chain, column]))]
 
 
-def ledger_of(queues: Sequence[Queue], classes: Sequence[str], namespaces: Sequence[str]) -> Ledger:
-    """A ledger with nothing used. Namespaces that no queue lists and none is named after get one each."""
-    listed = {ns: q.name for q in queues for ns in q.namespaces}
+def ledger_of(queues: Sequence[Queue], classes: Sequence[str], named: Sequence[str]) -> Ledger:
+    """A ledger with nothing used. `named` are queues that pay: those without an object get one each."""
     known = {q.name for q in queues}
-    implicit = [Queue(ns) for ns in dict.fromkeys(namespaces) if ns not in known and ns not in listed]
+    implicit = [Queue(name) for name in dict.fromkeys(named) if name not in known]
     everyone = [*queues, *implicit] or [Queue("default")]
     index = {q.name: i for i, q in enumerate(everyone)}
     column = {name: i for i, name in enumerate(classes)}
@@ -123,7 +120,7 @@ def ledger_of(queues: Sequence[Queue], classes: Sequence[str], namespaces: Seque
     return Ledger(
         names=tuple(q.name for q in everyone),
         index=index,
-        of_namespace={ns: index[name] for ns, name in listed.items()},
+        payers=payers_of(queues),
         classes=tuple(classes),
         parent=np.array(parent, np.int32),
         weight=np.array([max(q.weight, 1) for q in everyone], np.int64),

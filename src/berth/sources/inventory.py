@@ -17,6 +17,7 @@ from berth.base.units import counted
 from berth.dialects.membership import OwnerRef
 from berth.kube import wire, wire_budgets, wire_devices, wire_queues, wire_state, wire_volumes
 from berth.model.budget import Budget
+from berth.model.paying import Payers
 from berth.model.workload import PodClass
 from berth.sources.budgets import budget_of
 from berth.sources.device_classes import DeviceClasses
@@ -114,6 +115,10 @@ class Inventory:
     def priority_values(self) -> dict[str, int]:
         """Values of priority classes by name, "" for what names none."""
         return {**self.priorities, "": self.default_priority}
+
+    def payers(self) -> Payers:
+        """Which queue pays for whom, by the queues that are known now."""
+        return Payers({name: (q.spec.namespaces if q.spec else None) or () for name, q in self.queues.items()})
 
     def share(self, thing: T) -> T:
         """The one object for all that equal this one."""

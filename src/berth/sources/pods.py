@@ -47,6 +47,7 @@ class Pods:
             knows_limits=storage.knows_limits or "CSINode" in listed,
         )
         made = self._made = Workloads(inventory, devices, Domains(Topology(), ()), self._doubts)
+        made.payers = inventory.payers()
         for record in inventory.pods.values():
             if record.claims and record.node:
                 made.attached.charge(record.key, record.node, record.claims)  # who is the first is known after all
@@ -81,7 +82,7 @@ class Pods:
         """Workloads with a pod that has no node, has not ended and is not being deleted; and suspended ones."""
         waiting = [self._made.workload(group.members) for group in self._groups.values() if group.waits]
         waiting.extend(suspended_workloads(self._inventory, self._objects, self._groups, self._doubts.contradictions))
-        return tuple(waiting)
+        return tuple(self._made.charged(workload) for workload in waiting)
 
     def owners(self) -> tuple[Owner, ...]:
         """The owners of pods, upwards, whose workloads go by other names; workloads that wait come first."""

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from berth.dialects.membership import Membership, PodFacts, merged, standings
 from berth.dialects.ranks import UNRANKED, Rank, rank_of
 from berth.model.cluster import Allocation
+from berth.model.paying import Payers
 from berth.model.resources import added
 from berth.model.workload import NodeTerm, PodClass, PodSet, TopologyWish, Workload
 from berth.sources.absent import unmet
@@ -42,6 +43,7 @@ class Workloads:
         self.domains = domains
         self.doubts = doubts
         self.attached = Attached(inventory.storage)
+        self.payers = Payers({})  # told once the queues are known
         self.needs: Callable[[str, str], str] = lambda group, kind: ""  # rights without which a kind is not seen
         self._mappings: dict[Pairs, dict[str, str]] = {}
 
@@ -193,6 +195,14 @@ class Workloads:
             checkpoint_every_s=membership.checkpoint_every_s,
             findings=membership.contradictions,
         )
+
+    def charged(self, workload: Workload) -> Workload:
+        """The workload in the queue that pays; where it names another, that is told."""
+        doubt = self.payers.doubt(workload.queue, workload.namespace)
+        pays = self.payers.of(workload.queue, workload.namespace)
+        if not workload.queue or pays == workload.queue:
+            return workload
+        return replace(workload, queue=pays, findings=(*workload.findings, doubt) if doubt else workload.findings)
 
     def _place_in_order(self, record: PodRecord) -> tuple[Rank, float, int, str]:
         """Neighbours in the job are neighbours in this order, so that slices of it stay together."""

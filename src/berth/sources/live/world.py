@@ -223,12 +223,21 @@ class World:
             self.on_change()
 
     def put_queue(self, queue: wire_queues.GPUQueue) -> None:
-        self._inventory.queues[(queue.metadata or wire.NO_META).name or ""] = queue
+        name = (queue.metadata or wire.NO_META).name or ""
+        before = self._inventory.queues.get(name)
+        self._inventory.queues[name] = queue
+        if before is None or before.spec != queue.spec:  # its status changes with every decision
+            self._charge_anew()
         self.on_change()
 
     def drop_queue(self, name: str) -> None:
-        self._inventory.queues.pop(name, None)
+        if self._inventory.queues.pop(name, None) is not None:
+            self._charge_anew()
         self.on_change()
+
+    def _charge_anew(self) -> None:
+        self._made.payers = self._inventory.payers()
+        self._roster.touch_where(lambda records, key: True)
 
     def put_gpu_class(self, gpu_class: wire_queues.GPUClass) -> None:
         name, rule = (gpu_class.metadata or wire.NO_META).name or "", gpu_class.spec or {}
@@ -406,6 +415,7 @@ class World:
 
     def _finished(self, key: GroupKey, workload: Workload, records: list[PodRecord]) -> Workload:
         """A workload with what is known of it beside its pods."""
+        workload = self._made.charged(workload)
         off = self.rejections.nodes_off(records, key, self._at_s)
         if off:
             workload = replace(workload, findings=(*workload.findings, *findings(off)))
