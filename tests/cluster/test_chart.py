@@ -17,6 +17,7 @@ from devcluster import Admin, Cluster, Options, binaries
 from devcluster.api import Refused
 from devcluster.binaries import MissingBinaries
 
+from berth.app.scheduler.configuration import configure
 from berth.app.scheduler.rights import FOREIGN
 
 ROOT = Path(__file__).parents[2]
@@ -137,16 +138,52 @@ def test_shadow_has_no_right_to_write(render: Callable[..., Things]) -> None:
 
 
 @pytest.mark.parametrize("name", list(FOREIGN))
-def test_leases_of_others_are_read_only_where_their_names_are_served(name: str, render: Callable[..., Things]) -> None:
-    usual = rights(named(render(), "ClusterRole", "berth")["rules"])
-    served = rights(named(render(f"config.schedulerNames={{berth,{name}}}"), "ClusterRole", "berth")["rules"])
+def test_a_shadow_reads_leases_of_others_only_where_their_names_are_served(
+    name: str, render: Callable[..., Things]
+) -> None:
+    usual = rights(named(render("shadow=true"), "ClusterRole", "berth")["rules"])
+    names = f"config.schedulerNames={{berth,{name}}}"
+    served = rights(named(render("shadow=true", names), "ClusterRole", "berth")["rules"])
     assert served - usual == {("coordination.k8s.io", "leases", "list")}
+    assert rights(named(render(names), "ClusterRole", "berth")["rules"]) >= served
 
 
 @pytest.mark.parametrize("value", ["replica=3", "config.batch.window=1", "config.logLevel=loud", "replicas=0"])
 def test_a_wrong_value_is_refused(value: str, helm: str, manifests: ModuleType) -> None:
     with pytest.raises(SystemExit, match="schema"):
         manifests.rendered(helm, value)
+
+
+LEVELS = "config.topology.levels"
+
+
+@pytest.mark.parametrize(("values", "said"), [
+    (["config.batch.windowMs=100"], "windowMs 100 is above mostMs 50"),
+    (["config.leaderElection.renewSeconds=100"], "renewSeconds 100 and leaseSeconds 15 must rise"),
+    (["config.leaderElection.enabled=false"], "Set replicas=1"),
+    (["config.gpuClasses=a: : b"], "config.gpuClasses: is no YAML"),
+    ([f"{LEVELS}[0].name=a", f"{LEVELS}[0].label=x", f"{LEVELS}[1].name=a", f"{LEVELS}[1].label=y"],
+     "the level a is there twice"),
+    ([f"{LEVELS}[0].name=a", f"{LEVELS}[0].label=x", f"{LEVELS}[1].name=b", f"{LEVELS}[1].label=x"],
+     "the label x is of two levels"),
+])  # fmt: skip
+def test_what_the_scheduler_would_refuse_at_start_is_refused(
+    values: list[str], said: str, helm: str, manifests: ModuleType
+) -> None:
+    with pytest.raises(SystemExit, match=re.escape(said)):
+        manifests.rendered(helm, *values)
+
+
+@pytest.mark.parametrize("values", [
+    ["config.batch.windowMs=0", "config.batch.mostMs=0"], ["config.leaderElection.enabled=false", "replicas=1"],
+    [f"{LEVELS}[0].name=rack", f"{LEVELS}[0].label=example.com/rack"],
+])  # fmt: skip
+def test_what_the_chart_takes_the_scheduler_takes(
+    values: list[str], render: Callable[..., Things], tmp_path: Path
+) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text(named(render(*values), "ConfigMap", "berth")["data"]["config.yaml"])
+    configure(str(file))
 
 
 # ---- installed
