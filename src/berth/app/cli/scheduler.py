@@ -65,7 +65,8 @@ def scheduler(
 
     Each value of the configuration comes from a flag, else from a variable (BERTH_BATCH_WINDOW_MS for
     batch.windowMs), else from the file, else it is the default; all are logged at start with where they came from.
-    Exit code: 0 ended by a signal, 2 a bad configuration, 3 no way to the cluster.
+    Exit code: 0 ended by a signal, 2 a bad configuration, a port in use or another Berth for the same name, 3 no way
+    to the cluster.
     """
     kept_for_now()
     from berth.app.cli.refusals import as_input
