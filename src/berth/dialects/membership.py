@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from berth.base.errors import BadInput
 from berth.dialects.carriers import Carrier, Said, inherited
 from berth.dialects.groups import VOLCANO_GROUPS, Claim, Part, claims_of, doubts_of
+from berth.dialects.known_keys import unknown_keys
 from berth.dialects.members import Membership, PodFacts, SetNeed, Standing
 from berth.dialects.objects import ObjectKey, Objects, OwnerRef, index
 from berth.dialects.owners import tiers_among
@@ -112,7 +113,7 @@ class Memberships:
         own = Carrier("the pod", pod.labels, pod.annotations)
         owned = self._owned(pod)
         carriers = [own, *owned.carriers]
-        troubles = [*owned.troubles, *doubts_of(carriers[:1])]
+        troubles = [*owned.troubles, *doubts_of(carriers[:1]), *unknown_keys(carriers)]
         claims: tuple[Claim, ...] = ()
         try:
             # A group's tiers are numbers that only HyperNodes explain, whoever owns its pods.

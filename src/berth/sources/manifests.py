@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from berth.base.errors import BadInput
 from berth.base.units import counted
 from berth.dialects.grouping import grouped
+from berth.dialects.known_keys import refuse_unknown
 from berth.dialects.objects import group_of, index
 from berth.dialects.owners import API_GROUPS, READERS, is_read, shapes_of
 from berth.dialects.shape import SetShape, Shape
@@ -74,6 +75,7 @@ def shapes_in(content: bytes, where: str, namespace: str = "") -> list[Shape]:
     for thing in workloads:
         # Of one workload alone the field says enough; among several the object is named too.
         name = where if len(workloads) == 1 else f"{where}: {_name(thing)}"
+        refuse_unknown(thing, name)
         shapes.extend(shapes_of(thing, name, objects))
     joined = grouped(shapes, objects)
     notes = _about(skipped)
