@@ -100,12 +100,15 @@ def test_a_snapshot_is_for_who_may_and_says_what_the_scheduler_says(
     dump.write_bytes(body)
     for name in ("large", "much"):
         live = berth(config, "why", name, "-n", namespace, "-o", "json")
-        later = berth(config, "why", name, "-n", namespace, "--from", str(dump), "-o", "json")
-        assert (live.code, later.code) == (1, 1)
-        one, other = live.record["answers"][0], later.record["answers"][0]
-        assert one["told"] is not None and other["told"] is None
-        for key in ("workload", "kind", "verdict", "reason", "sentence", "need", "have", "unit", "where", "nodes",
-                    "unlock"):  # fmt: skip
-            assert (one[key] or None) == (other[key] or None), key
+        one = live.record["answers"][0]
+        assert live.code == 1 and one["told"] is not None
+        # What the scheduler said then, and what is worked out of the objects that it gave.
+        for anew in ((), ("--anew",)):
+            later = berth(config, "why", name, "-n", namespace, "--from", str(dump), "-o", "json", *anew)
+            other = later.record["answers"][0]
+            assert later.code == 1 and (other["told"] is None) == bool(anew)
+            for key in ("workload", "kind", "verdict", "reason", "sentence", "need", "have", "unit", "where", "nodes",
+                        "unlock"):  # fmt: skip
+                assert (one[key] or None) == (other[key] or None), key
     runs = berth(config, "why", "fits", "-n", namespace, "--from", str(dump), "-o", "json")
     assert runs.code == 0 and runs.record["answers"][0]["running"]
