@@ -68,11 +68,11 @@ def test_one_that_renews_its_lease_keeps_another_from_beginning():
     )
 
 
-def test_one_that_does_not_renew_is_waited_for_as_long_as_its_lease_lasts():
+def test_one_that_does_not_renew_is_looked_at_for_a_part_of_the_time_that_its_lease_lasts():
     cluster = Cluster()
     cluster.put("there/berth")
     asyncio.run(cluster.others().look_before())
-    assert 15.0 < cluster.now_s < 18.0
+    assert 5.0 < cluster.now_s < 8.0
 
 
 @pytest.mark.parametrize("change", [

@@ -23,7 +23,8 @@ log = logging.getLogger("berth.scheduler")
 LOOK_S = 1.0  # while it is in doubt at start
 AGAIN_S = 30.0  # from then on
 LASTS_S = 15.0  # a Lease that does not say how long it lasts
-LONG_AGO_S = 600.0  # so old by its own date that clocks which differ do not matter
+PART = 0.4  # of the time for which a Lease lasts: whoever renews it has done so within it
+LONG_AGO_S = 120.0  # so old by its own date that clocks which differ do not matter
 
 
 class Others:
@@ -50,9 +51,14 @@ class Others:
         self._is_unseen = False
 
     async def look_before(self) -> None:
-        """Return once nobody else serves our names; raises BadInput where somebody is seen to."""
+        """Return once nobody else serves our names; raises BadInput where somebody is seen to.
+
+        A Lease that nobody renews, of one that was killed a moment ago, is looked at for a few seconds.
+        """
         began = self._clock()
         doubtful = await self._look()
+        for lease in doubtful:
+            log.info("looks whether another Berth serves the same name still", extra=_about(lease, self._names))
         while doubtful:
             await self._sleep(LOOK_S)
             now = await self._look()
@@ -60,7 +66,7 @@ class Others:
                 if self._changed(lease):
                     raise _taken(lease, self._names)
             passed = self._clock() - began
-            doubtful = [lease for lease in now if passed <= _lasts_s(lease) + LOOK_S]
+            doubtful = [lease for lease in now if passed < PART * _lasts_s(lease)]
 
     async def run(self) -> None:
         """Until cancelled: tell of one that came to serve the same name, once for as long as it does."""
