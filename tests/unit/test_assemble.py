@@ -11,6 +11,7 @@ from berth.base.errors import BadInput
 from berth.model.queue import Queue
 from berth.model.topology import Level
 from berth.model.workload import NodeTerm, Requirement
+from berth.scheduling.answer import why
 from berth.sources.assemble import read_snapshot
 from berth.sources.inventory import seconds
 
@@ -261,3 +262,16 @@ def test_times():
     assert seconds("1970-01-01T00:01:00Z") == seconds("1970-01-01T01:01:00+01:00") == 60.0
     assert seconds("1970-01-01T00:01:00.250000Z") == 60.25
     assert seconds(None) == seconds("") == seconds("yesterday") == 0.0
+
+
+def test_what_is_doubtful_of_who_runs_is_known_too(snapshot):
+    running, waiting = pod("runs", "h100-0"), pod("waits", None)
+    for one in (running, waiting):
+        one["metadata"]["annotations"] = {"berth.dev/min-runtime": "-5m", "berth.dev/topology-requird": "rack"}
+        one["metadata"].pop("ownerReferences", None)
+    found = snapshot(NODE, running, waiting)
+    ((identity, told),) = found.findings
+    assert identity == "Pod train/runs"
+    assert "-5m" in told[-1] + told[0] and any("close to it: topology-required" in one for one in told)
+    (answer,) = why(found, "runs", "train")
+    assert answer.remarks[-len(told) :] == told

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from msgspec.structs import replace
 from telling_api import Cluster, refused, run, served, workload
 
 from berth.actions.binding import Result
@@ -273,6 +274,20 @@ def test_a_cluster_that_never_stops_binding_is_told_slowly() -> None:
         await asyncio.sleep(5)
         assert c.api.take()["PATCH", "pods"] == 64
         assert c.api.most_in_flight <= 4
+
+    run(story())
+
+
+def test_what_is_doubtful_of_who_starts_is_one_warning() -> None:
+    async def story() -> None:
+        c = Cluster()
+        gang = replace(workload("train", 2), findings=("spec.x is wrong. It was passed over.", "Another."))
+        c.create(gang)
+        c.answer(c.plan(placed=[gang], scope="block b1"))
+        await c.settle()
+        found = {e["reason"]: (e["type"], e["note"]) for e in c.events()}
+        assert found["Finding"] == ("Warning", "spec.x is wrong. It was passed over. And 1 more.")
+        assert found["Scheduled"][0] == "Normal"
 
     run(story())
 

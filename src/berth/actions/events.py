@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import secrets
 from collections import OrderedDict
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -108,6 +109,12 @@ def waiting(on: Reference, verdict: Verdict) -> Event:
 
 def placed(on: Reference, where: str) -> Event:
     return Event(on, "Scheduled", where, BINDING)
+
+
+def doubtful(on: Reference, findings: Sequence[str]) -> Event:
+    """What is doubtful of a workload that runs from now on: without a Verdict nothing else says it."""
+    more = f" And {len(findings) - 1} more." if len(findings) > 1 else ""
+    return Event(on, "Finding", findings[0] + more, BINDING, is_warning=True)
 
 
 def _micro(epoch_s: float) -> str:

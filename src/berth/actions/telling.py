@@ -265,6 +265,8 @@ class Teller:
             self._has_failed = True  # its pods wait again, or are gone: the next plan says
             return
         self._outbox.add(EVENT, events.placed(placing.shown_on, placing.sentence))
+        if findings := placing.workload.findings:
+            self._outbox.add(EVENT, events.doubtful(placing.shown_on, findings))
         is_grouped = bool(group_path(placing.workload))
         if notice is None:
             if not is_grouped:

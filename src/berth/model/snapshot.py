@@ -27,7 +27,8 @@ class Snapshot(Struct, frozen=True, gc=False):
     """The cluster at `now_s` (seconds since the epoch).
 
     `allocations` are the pods that hold capacity, `workloads` those that wait, in no particular order.
-    `notes` say what could not be seen ("the dump holds no pods"), one sentence each.
+    `notes` say what could not be seen ("the dump holds no pods"), one sentence each. `findings` are those of workloads
+    that run, by identity, where a cluster is read once: what they disagree on, values that were passed over.
     """
 
     nodes: tuple[Node, ...] = ()
@@ -42,6 +43,7 @@ class Snapshot(Struct, frozen=True, gc=False):
     owners: tuple[Owner, ...] = ()
     budgets: tuple[Budget, ...] = ()
     holds: tuple[Hold, ...] = ()
+    findings: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
     def gpu_class(self, name: str) -> GpuClass | None:
         return next((c for c in self.gpu_classes if c.name == name), None)

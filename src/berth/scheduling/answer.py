@@ -206,7 +206,8 @@ def _running(key: str, held: Sequence[Allocation], snapshot: Snapshot) -> Answer
         queue=first.queue, scheduler=first.scheduler,
     )  # fmt: skip
     gone = sorted({a.node for a in held if a.node not in nodes})
-    remarks = tuple(f"node {n} is not in the dump" for n in gone)
+    found = dict(snapshot.findings).get(first.workload_identity, ())
+    remarks = (*(f"node {n} is not in the dump" for n in gone), *found)
     gpus = sum(max(gpu_milli(a.pod_class.requests, a.pod_class.gpu_milli), len(a.devices) * a.pod_class.gpu_milli)
                for a in held) / 1000  # fmt: skip
     return Answered(

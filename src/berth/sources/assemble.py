@@ -118,6 +118,7 @@ def snapshot_of(
         notes=(*told, *pods.notes(frozenset(inventory.nodes))),
         owners=pods.owners(),
         budgets=tuple(inventory.budgets.values()),
+        findings=pods.findings(),
     )
 
 

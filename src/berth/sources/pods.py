@@ -84,6 +84,19 @@ class Pods:
         waiting.extend(suspended_workloads(self._inventory, self._objects, self._groups, self._doubts.contradictions))
         return tuple(self._made.charged(workload) for workload in waiting)
 
+    def findings(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """What is doubtful of workloads that run and do not wait, by identity."""
+        found: list[tuple[str, tuple[str, ...]]] = []
+        for identity, group in self._groups.items():
+            if group.waits:
+                continue
+            running = [m for record, m in group.members if record.node and not record.has_ended]
+            doubts = (self._made.payers.doubt(m.queue, m.namespace) for m in running)
+            told = dict.fromkeys([*(one for m in running for one in m.contradictions), *(d for d in doubts if d)])
+            if told:
+                found.append((identity, tuple(told)))
+        return tuple(found)
+
     def owners(self) -> tuple[Owner, ...]:
         """The owners of pods, upwards, whose workloads go by other names; workloads that wait come first."""
         chains: dict[tuple[str, tuple[OwnerRef, ...]], tuple[OwnerRef, ...]] = {}
