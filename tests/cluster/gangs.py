@@ -6,12 +6,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from devcluster import Admin, Limit, gpu_pod, pod_group
+from devcluster import Admin, Limit, Options, gpu_pod, pod_group
 
 # On every pod of a gang of these tests, whatever its form: what the invariant watcher judges by. Berth reads neither.
 GANG, SIZE = "example.com/gang", "example.com/gang-size"
 UPSTREAM, KEYED, JOB = "upstream", "keyed", "job"
 FORMS = (UPSTREAM, KEYED, JOB)
+SERVES_POD_GROUPS = Options().minor >= 37  # before, upstream groups do not exist in this version
 
 Object = dict[str, Any]
 
@@ -32,8 +33,11 @@ class Gang:
 
 
 def gang(form: str, name: str, namespace: str, size: int, gpus: int = 1, **pod: Any) -> Gang:
-    """All of `size` pods of so many GPUs, or none. `pod` as in devcluster.gpu_pod."""
-    makers = {UPSTREAM: _upstream, KEYED: _keyed, JOB: _job}
+    """All of `size` pods of so many GPUs, or none. `pod` as in devcluster.gpu_pod.
+
+    On a Kubernetes without upstream groups the keys of Berth stand in for them.
+    """
+    makers = {UPSTREAM: _upstream if SERVES_POD_GROUPS else _keyed, KEYED: _keyed, JOB: _job}
     return Gang(name, namespace, size, gpus, tuple(makers[form](name, namespace, size, gpus, pod)))
 
 
@@ -112,7 +116,7 @@ def remove(admin: Admin, namespace: str) -> None:
 
     admin.until(is_empty, 30, "all pods are gone", every_s=0.2)
     groups = f"/apis/scheduling.k8s.io/v1beta1/namespaces/{namespace}/podgroups"
-    if admin.items(groups):
+    if SERVES_POD_GROUPS and admin.items(groups):
         admin.delete(groups)
 
 

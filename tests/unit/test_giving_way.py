@@ -15,7 +15,8 @@ NODE = """
 """
 CLASSES = """
 - {apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: high}, value: 1000}
-- {apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: patient}, value: 1000, preemptionPolicy: Never}
+- {apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: patient}, value: 1000,
+   preemptionPolicy: Never}
 """
 POD = """
 - apiVersion: v1

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from msgspec import Struct
 
 from berth.base.errors import UNREADABLE, BadInput
+from berth.base.lately import Lately, itself
 from berth.base.units import counted
 from berth.dialects.membership import OwnerRef
 from berth.kube import wire, wire_budgets, wire_devices, wire_queues, wire_state, wire_volumes
@@ -107,7 +108,7 @@ class Inventory:
         self.plain: list[Mapping[str, Any]] = []
         self.reader = PodReader()
         self.seen_pods = 0
-        self._shared: dict[Any, Any] = {}
+        self._shared: Lately[Any, Any] = Lately(itself)
         self._repeated: list[str] = []
         self._conflicting: list[str] = []
 
@@ -122,7 +123,7 @@ class Inventory:
 
     def share(self, thing: T) -> T:
         """The one object for all that equal this one."""
-        found: T = self._shared.setdefault(thing, thing)
+        found: T = self._shared(thing)
         return found
 
     def add(self, found: Found) -> None:

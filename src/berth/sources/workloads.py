@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from msgspec.structs import replace
 
+from berth.base.lately import Lately
 from berth.dialects.membership import Membership, PodFacts, merged, standings
 from berth.dialects.ranks import UNRANKED, Rank, rank_of
 from berth.model.cluster import Allocation
@@ -45,7 +46,7 @@ class Workloads:
         self.attached = Attached(inventory.storage)
         self.payers = Payers({})  # told once the queues are known
         self.needs: Callable[[str, str], str] = lambda group, kind: ""  # rights without which a kind is not seen
-        self._mappings: dict[Pairs, dict[str, str]] = {}
+        self._mapping: Lately[Pairs, dict[str, str]] = Lately(dict)
 
     # ---- one pod
 
@@ -112,12 +113,6 @@ class Workloads:
             bool(record.node),
             record.has_ended,
         )
-
-    def _mapping(self, pairs: Pairs) -> dict[str, str]:
-        found = self._mappings.get(pairs)
-        if found is None:
-            found = self._mappings[pairs] = dict(pairs)
-        return found
 
     def _priority(self, record: PodRecord, membership: Membership) -> int:
         """By the number or the class that a group or owner names; else as the API server wrote it on the pod."""
