@@ -1,4 +1,4 @@
-"""For the tests of this folder: what a command run inside the test process did to the garbage collector ends with the test."""
+"""What a command that was run inside the test process did to the garbage collector ends with the test."""
 
 from __future__ import annotations
 
