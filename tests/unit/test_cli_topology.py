@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from berth.app.cli.main import cli
+from berth.base.errors import BadInput
 
 
 def node(name: str, pod: str) -> dict:
@@ -43,3 +44,12 @@ def test_what_is_no_level_is_refused(dump, levels):
     found = CliRunner().invoke(cli, ["free", "--from", dump, "--topology", levels])
     assert found.exit_code == 2
     assert "--topology" in found.output
+
+
+@pytest.mark.parametrize("command", ["nodes", "free"])
+def test_a_label_that_no_node_carries_is_a_mistake_of_who_typed_it(dump, command):
+    found = CliRunner().invoke(cli, [command, "--from", dump, "--topology", "rack=example.com/pud"])
+    assert isinstance(found.exception, BadInput) and found.exception.exit_code == 2
+    assert found.exception.sentence == (
+        "--topology rack=example.com/pud: no node carries the label example.com/pud. Close to it: example.com/pod."
+    )

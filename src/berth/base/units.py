@@ -20,6 +20,12 @@ def counted(number: int, noun: str, plural: str = "") -> str:
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
+def capital(words: str) -> str:
+    """With a capital where it begins with a word, and not with a field, a resource or a name (`spec.replicas`)."""
+    first = words.partition(" ")[0]
+    return words if any(c in first for c in ".[/-_=\"") or not first.isalpha() else words[:1].upper() + words[1:]
+
+
 def duration(seconds: float) -> str:
     """Two units at most: `45 s`, `3 min`, `2 h 30 min`, `4 d 2 h`."""
     if seconds < 120:

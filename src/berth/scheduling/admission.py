@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -15,6 +16,8 @@ from berth.scheduling.wording import gpus
 
 Mask = NDArray[np.bool_]
 
+_EXAMPLE = re.compile(r"Write (\S+), for example")
+
 
 def not_ready(workload: Workload) -> Cause | None:
     """The workload itself keeps it: what Berth does not place, an owner, a gate, pods that nobody has created."""
@@ -27,7 +30,7 @@ def not_ready(workload: Workload) -> Cause | None:
         for problem in pod_set.pod_class.problems:
             return Cause(
                 Reason.InvalidRequest, problem.rstrip("."), where=problem.partition(" ")[0],
-                unlock=("a request that Kubernetes allows",),
+                unlock=(_lawful(problem),),
             )  # fmt: skip
     if unbound := [claim for s in workload.pod_sets for claim in s.pod_class.unbound]:
         return _waits_for(unbound)
@@ -62,6 +65,14 @@ def not_ready(workload: Workload) -> Cause | None:
             need=minimum, have=created, unit="pods", unlock=(f"{counted(minimum - created, 'more pod')} created",),
         )  # fmt: skip
     return None
+
+
+def _lawful(problem: str) -> str:
+    """What to ask for instead. Berth's own keys are no business of Kubernetes."""
+    if "berth.dev/" not in problem:
+        return "a request that Kubernetes allows"
+    example = _EXAMPLE.search(problem)
+    return f"a value such as {example[1]}" if example else "a value that can be read"
 
 
 def _waits_for(unbound: Sequence[Unbound]) -> Cause:

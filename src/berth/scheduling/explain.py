@@ -68,7 +68,8 @@ def causes_of(workload: Workload, rows: Sequence[int], draft: Draft, allowed: Ma
             or topology_fragmented(question)
             or pods_in_the_way(question, _placed_alone(question))
         )
-        if cause:
+        # What is wrong with the workload, and not with the set, is said once.
+        if cause and not any((c.reason, c.sentence) == (cause.reason, cause.sentence) for c in found):
             found.append(with_nodes(cause, question))
     if len(questions) > 1 and not any(c.reason.answer is Answer.Never for c in found):
         joint = (

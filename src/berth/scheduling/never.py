@@ -180,9 +180,17 @@ def unknown_level(q: Question) -> Cause | None:
         level = level_of(wish, q.draft)
         if wish.required and (level == -1 or (level < len(levels) and not names[level])):
             known = ", ".join(f"{lv.name} ({lv.label})" for lv, d in zip(levels, names, strict=True) if d) or "none"
+            label = levels[level].label if level >= 0 else wish.level
+            if label != wish.level:  # it is a name that somebody has given to a label
+                said = f"no node carries the label {label} of the level {wish.level}"
+            else:
+                said = f"no node carries the level {wish.level}"
+            names_it = f"a GPUTopology, or --topology, that names the label of {wish.level}"
+            if "/" in label:  # a label itself
+                names_it = f"nodes with the label {label}, or a level whose label they carry"
             return Cause(
-                Reason.UnknownTopologyLevel, f"no node carries the level {wish.level}; levels known: {known}",
-                need=q.need, unit="pods", where=wish.level, unlock=(f"label nodes with {wish.level}",),
+                Reason.UnknownTopologyLevel, f"{said}; levels known: {known}",
+                need=q.need, unit="pods", where=wish.level, unlock=(names_it,),
             )  # fmt: skip
     return None
 

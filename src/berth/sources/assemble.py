@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from difflib import get_close_matches
 from pathlib import Path
 
 from berth.base.errors import UNREADABLE, BadInput
@@ -44,6 +45,7 @@ def read_snapshot(
     for found in dump:
         inventory.add(found)
     _refuse_blind(dump, inventory)
+    refuse_uncarried(levels, inventory)
     notes = list(dump.notes)
     if inventory.state is not None:
         mapping, levels = _as_configured(inventory.state, mapping, levels)
@@ -135,6 +137,17 @@ def _refuse_blind(dump: Dump, inventory: Inventory) -> None:
         first = f"{bound[0].namespace}/{bound[0].name} to {bound[0].node}"
         problem = f"it holds no nodes, while {pods} ({first})."
         raise BadInput(dump.path, problem, "Dump nodes and pods: kubectl get nodes,pods -A -o json.", UNREADABLE)
+
+
+def refuse_uncarried(levels: tuple[Level, ...], inventory: Inventory) -> None:
+    """Raises BadInput for a level that somebody typed and whose label no node carries."""
+    carried = {key for node in inventory.nodes.values() for key in (node.metadata and node.metadata.labels) or ()}
+    for level in levels:
+        if carried and level.label not in carried:
+            close = get_close_matches(level.label, sorted(carried), 1, 0.7)
+            remedy = f"Close to it: {close[0]}." if close else "kubectl get nodes --show-labels lists what they carry."
+            given = level.name if level.name == level.label else f"{level.name}={level.label}"
+            raise BadInput(f"--topology {given}", f"no node carries the label {level.label}.", remedy)
 
 
 def mapping_in(file: str | None) -> GpuMapping | None:

@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from berth.base.units import counted, duration, from_milli
+from berth.base.units import capital, counted, duration, from_milli
 from berth.model.reasons import BLOCK_WORDS, Answer
 from berth.model.told import Told, ToldCause
 from berth.views.tables import QUIET_STYLE, Signs, signs
@@ -135,7 +135,7 @@ def _cause(cause: ToldCause, number: int, screen: Console) -> None:
     sentence = cause.sentence.rstrip(".")
     if sentence:
         lead = f"{cause.reason}: " if number and cause.reason else ""
-        _line(screen, f"{lead}{sentence[:1].upper()}{sentence[1:]}.")
+        _line(screen, f"{lead}{capital(sentence)}.")
     if number:
         return
     if cause.blocks:

@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from berth.base.units import counted, duration, from_milli
+from berth.base.units import capital, counted, duration, from_milli
 from berth.model.reasons import BLOCK_WORDS, Answer, Verdict
 from berth.scheduling.answer import Answered, Placed
 from berth.views.records import cause_record
@@ -138,7 +138,7 @@ def _placement(placed: Sequence[Placed], screen: Console, draw: Signs) -> None:
 def _causes(verdict: Verdict, screen: Console) -> None:
     for i, cause in enumerate(verdict.causes):
         lead = "" if i == 0 else f"{cause.reason.name}: "
-        _line(screen, lead + cause.sentence[:1].upper() + cause.sentence[1:] + ".")
+        _line(screen, lead + capital(cause.sentence) + ".")
         if i:
             continue
         if cause.blocks:

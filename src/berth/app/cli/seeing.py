@@ -82,8 +82,9 @@ def snapshot(
     reading: Reading, where: Where, asked: Callable[[Inventory], None] = lambda inventory: None
 ) -> Snapshot:
     """What was read as the core takes it, with notes on what could not be seen."""
-    from berth.sources.assemble import mapping_in, snapshot_of
+    from berth.sources.assemble import mapping_in, refuse_uncarried, snapshot_of
 
+    refuse_uncarried(where.levels, reading.inventory)
     made = snapshot_of(
         reading.inventory,
         now_s=now_s(),
