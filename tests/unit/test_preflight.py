@@ -98,10 +98,11 @@ def test_rights_of_a_service_account(tmp_path):
     code, checks, record = ask(tmp_path, *READY, change=note, arguments=ACCOUNT, kinds=(*CORE, *OURS, leases))
     who = "system:serviceaccount:berth-system:berth"
     assert code == 1 and record["askedAs"] == who and (who, "create", "pods") in asked
-    whom = "--serviceaccount=berth-system:berth (the role comes with `helm install`)"
+    whom = "--serviceaccount=berth-system:berth (the role comes with `helm install`"
     assert {c["remedy"] for c in checks if c["area"] == "rights"} == {
-        f"kubectl create clusterrolebinding berth --clusterrole=berth {whom}",
-        f"kubectl -n berth-system create rolebinding berth-leader --role=berth-leader {whom}",
+        f"kubectl create clusterrolebinding berth --clusterrole=berth {whom})",
+        f"kubectl -n berth-system create rolebinding berth-leader --role=berth-leader {whom}; "
+        "where its Lease has another name say so by --config)",
     }
     # In shadow it needs no right to write.
     asked.clear()

@@ -105,6 +105,10 @@ def _binding(found: Found, namespace: str) -> str:
     role = "kubectl create clusterrolebinding berth --clusterrole=berth"
     if namespace:
         role = f"kubectl -n {namespace} create rolebinding berth-leader --role=berth-leader"
+    if namespace and found.account:
+        return (
+            f"{role} {whom} (the role comes with `helm install`; where its Lease has another name say so by --config)"
+        )
     other = "" if found.account else "; for the scheduler's own rights ask with --service-account berth-system/berth"
     return f"{role} {whom} (the role comes with `helm install`{other})"
 
