@@ -84,7 +84,7 @@ def test_levels_in_a_variable():
         ("clients: {inFlight: 0}\n", ": clients.inFlight is 0. Write 1 to 1024."),
         ("gpuClasses: 'class: 5'\n", ": gpuClasses"),
         ("logLevel: info\nlogLevel: debug\n", ", line 4, column 1 is no YAML: the key 'logLevel' is there twice."),
-        ("batch: {windowMs: 5\n", ", line 4, column 1 is no YAML: "),
+        ("batch: {windowMs: 5\n", ", line 4, column 1 is no YAML: expected ',' or '}', but got the end of the file."),
     ],
 )
 def test_a_fault_in_the_file_names_field_value_and_remedy(tmp_path, text, said):

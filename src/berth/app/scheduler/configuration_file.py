@@ -27,6 +27,7 @@ def read_object(file: str, api_version: str, kind: str) -> dict[str, Any]:
         mark = error.problem_mark or error.context_mark
         where = f"{file}, line {mark.line + 1}, column {mark.column + 1}" if mark is not None else file
         said = " ".join((error.problem or error.context or "it cannot be read").split())
+        said = said.replace("'<stream end>'", "the end of the file")
         remedy = "See whether quotes and brackets are closed, and lines indented alike."
         raise BadInput(where, f"is no YAML: {said}.", remedy) from None
     except (yaml.YAMLError, ValueError):
