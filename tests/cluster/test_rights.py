@@ -216,6 +216,30 @@ def test_who_may_not_evict_binds_all_the_same(
     assert len(replica.said("eviction refused")) < 20
 
 
+def test_pods_whose_job_may_not_be_seen_wait_and_the_right_is_named(
+    set_stage: SetStage, run_as_account: Callable[..., Replica], installed: dict[str, Any]
+) -> None:
+    """Alone each of them would be bound as if nobody belonged with it."""
+    stage = set_stage(2)
+    for verb in ("list", "watch"):
+        without(stage.admin, "berth", "jobs", verb)
+    run_as_account()
+    template = gpu_pod("template", stage.namespace, 2)
+    spec = {**template["spec"], "restartPolicy": "Never"}
+    stage.admin.create({
+        "apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "train", "namespace": stage.namespace},
+        "spec": {"parallelism": 2, "completions": 2, "completionMode": "Indexed", "template": {"spec": spec}},
+    })  # fmt: skip
+    other = stage.single("other", 2)
+    stage.create(other)
+    stage.wait_whole(other)
+    said = stage.until(stage.verdicts, 20, "it is told")
+    assert {each["reason"] for each in said} == {"WaitingForOwner"}
+    named = f"Job {stage.namespace}/train has not been seen: Berth needs get, list, watch on jobs.batch"
+    assert said[0]["sentence"] == named
+    stage.stays(lambda: len(bound(stage.pods())) == 1, 2, "none of its pods is bound")
+
+
 def test_a_shadow_writes_nothing(
     set_stage: SetStage, run_scheduler: Callable[..., Replica], kube_scheduler: Cluster
 ) -> None:
