@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from devcluster import Admin, Cluster
+from devcluster import Admin, Cluster, gpu_pod
 from kinds import DEFINITIONS, foreign_kind, install, remove
+from scheduler import Replica
+from stage import SetStage
 
 from berth.kube.client import Client
 from berth.kube.discover import served
@@ -91,3 +93,33 @@ def test_a_version_that_goes_takes_no_object_with_it(
             work.cancel()
 
     asyncio.run(story())
+
+
+def test_pods_of_a_kind_that_came_a_moment_ago_are_not_bound_one_by_one(
+    set_stage: SetStage, run_scheduler: Callable[..., Replica], admin: Admin
+) -> None:
+    """The kind, the job and the first of its pods come within a second, long before the next look at what is served."""
+    kind = foreign_kind("jobset.x-k8s.io/v1alpha2", "JobSet", "jobsets")
+    remove(admin, [kind])
+    stage = set_stage(2)
+    replica = run_scheduler("a")
+    try:
+        install(admin, [kind])
+        template = {"spec": {"containers": [{"name": "c", "image": "none"}]}}
+        job = {"parallelism": 2, "completions": 2, "completionMode": "Indexed", "template": template}
+        made = admin.create({
+            "apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet",
+            "metadata": {"name": "train", "namespace": stage.namespace},
+            "spec": {"replicatedJobs": [{"name": "w", "replicas": 2, "template": {"spec": job}}]},
+        })  # fmt: skip
+        pod = gpu_pod("train-w-0-0", stage.namespace, 2)
+        pod["metadata"]["ownerReferences"] = [
+            {"apiVersion": made["apiVersion"], "kind": "JobSet", "name": "train", "uid": made["metadata"]["uid"],
+             "controller": True}
+        ]  # fmt: skip
+        admin.create(pod)
+        stage.wait_verdict("train", "WaitingForGang")
+        assert replica.said("follows a kind")
+        assert not stage.nodes_of("train-w-0-0")
+    finally:
+        remove(admin, [kind])
