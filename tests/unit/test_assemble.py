@@ -6,12 +6,13 @@ import json
 
 import pytest
 from dump_objects import NODE, as_list, pod, read, write
+from msgspec.structs import replace
 
 from berth.base.errors import BadInput
 from berth.model.queue import Queue
 from berth.model.topology import Level
 from berth.model.workload import NodeTerm, Requirement
-from berth.scheduling.answer import why
+from berth.scheduling.answer import what_if, why
 from berth.sources.assemble import read_snapshot
 from berth.sources.inventory import seconds
 
@@ -275,3 +276,17 @@ def test_what_is_doubtful_of_who_runs_is_known_too(snapshot):
     assert "-5m" in told[-1] + told[0] and any("close to it: topology-required" in one for one in told)
     (answer,) = why(found, "runs", "train")
     assert answer.remarks[-len(told) :] == told
+
+
+def test_a_queue_that_does_not_pay_is_told_of_a_dump_and_before_a_job_is_submitted(snapshot):
+    queue = {"apiVersion": "berth.dev/v1alpha1", "kind": "GPUQueue", "metadata": {"name": "ml"},
+             "spec": {"namespaces": ["train"]}}  # fmt: skip
+    labelled = pod("a", None)
+    labelled["metadata"]["labels"]["berth.dev/queue"] = "nope"
+    found = snapshot(NODE, queue, labelled)
+    doubt = "There is no GPUQueue nope. Queue ml pays, where namespace train is at home."
+    (workload,) = found.workloads
+    assert workload.queue == "ml" and doubt in workload.findings
+    assert any(note.endswith(doubt) for note in found.notes)
+    (asked,) = what_if(found, [replace(workload, queue="nope", findings=())])
+    assert doubt in asked.remarks

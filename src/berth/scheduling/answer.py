@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from berth.base.units import counted
 from berth.model.cluster import Allocation, Node
+from berth.model.paying import payers_of
 from berth.model.reasons import Answer, Reason, Verdict
 from berth.model.snapshot import Snapshot
 from berth.model.topology import Topology
@@ -71,7 +72,7 @@ def what_if(snapshot: Snapshot, workloads: Sequence[Workload], policy: Policy | 
         plan.workload.tolist(), plan.pod_set.tolist(), plan.node.tolist(), plan.devices.tolist(), strict=True
     ):
         places.setdefault(w, {}).setdefault((s, n), []).append(devices_of(mask))
-    ahead = _ahead(snapshot)
+    ahead, payers = _ahead(snapshot), payers_of(snapshot.queues)
     answers = []
     for w, workload in enumerate(workloads):
         placed = tuple(
@@ -80,6 +81,8 @@ def what_if(snapshot: Snapshot, workloads: Sequence[Workload], policy: Policy | 
         )
         verdict = plan.verdicts.get(w) or Verdict(workload.key, Answer.Fits)
         remarks = list(_remarks(workload))
+        if doubt := payers.doubt(workload.queue, workload.namespace):
+            remarks.append(doubt)
         if ahead and verdict.answer is Answer.Fits:
             remarks.append(f"{ahead} already; whether they go first is for their queues to say.")
         if w in leaving:

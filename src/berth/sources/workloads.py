@@ -197,6 +197,8 @@ class Workloads:
         pays = self.payers.of(workload.queue, workload.namespace)
         if not workload.queue or pays == workload.queue:
             return workload
+        if doubt:
+            self.doubts.contradictions[f"{workload.identity}: {doubt}"] = None
         return replace(workload, queue=pays, findings=(*workload.findings, doubt) if doubt else workload.findings)
 
     def _place_in_order(self, record: PodRecord) -> tuple[Rank, float, int, str]:
