@@ -63,9 +63,11 @@ def render(helm: str, manifests: ModuleType) -> Callable[..., Things]:
 
 @pytest.fixture(scope="module")
 def installed(control_plane: Cluster, helm: str) -> Iterator[Cluster]:
-    """The control plane with the chart in it, policies included; without pods, since nothing schedules them."""
+    """The control plane with the chart in it, policies included; without pods, which would be made again for ever."""
     run_helm(control_plane, helm, "install", "berth", str(CHART), "--create-namespace", "--take-ownership",
              "--set=" + ",".join(VALUES))  # fmt: skip
+    none = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "no-pods", "namespace": NAMESPACE}}
+    control_plane.admin.create(none | {"spec": {"hard": {"pods": "0"}}})
     yield control_plane
     run_helm(control_plane, helm, "uninstall", "berth")
     control_plane.admin.delete(f"/api/v1/namespaces/{NAMESPACE}")
