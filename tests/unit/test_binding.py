@@ -91,6 +91,18 @@ def test_a_gang_begins_with_its_decision_and_goes_out_before_what_comes_later():
     assert max(server.sent.index(n) for n in names) < server.sent.index("late-1")
 
 
+def test_few_gangs_begin_at_a_time_and_those_that_have_begun_are_whole_in_their_order():
+    gangs = [[f"g{g:02d}-{i}" for i in range(8)] for g in range(20)]
+    server = Server(*(name for gang in gangs for name in gang))
+    heard = run(server, *([order(n) for n in gang] for gang in gangs), in_flight=8)
+    assert set(results(heard).values()) == {Result.Bound} and len(heard) == 160
+    partial = [sum(0 < len([n for n in server.sent[:at] if n[:3] == gang[0][:3]]) < 8 for gang in gangs)
+               for at in range(161)]  # fmt: skip
+    assert max(partial) <= 4, "of twenty"
+    whole_at = [max(server.sent.index(n) for n in gang) for gang in gangs]
+    assert whole_at == sorted(whole_at)
+
+
 def test_nothing_of_a_gang_is_sent_when_its_first_bind_is_refused():
     server = Server("g0", "g1", "g2")
     server.answers["g0"] = [ApiError(403, "Forbidden", "a policy says no", verb="POST", path="")]

@@ -110,6 +110,8 @@ class Binder:
         self._sleep = sleep
         self._timeout_s = timeout_s
         self._waiting: deque[tuple[Order, _Convoy | None, float]] = deque()  # with the moment it was decided
+        self._begun: deque[tuple[Order, None, float]] = deque()  # of gangs whose first pod is bound
+        self._beginning = 0  # pods that follow those first pods that are under way
         self._wake = asyncio.Event()
         self._idle = asyncio.Event()
         self._idle.set()
@@ -121,7 +123,7 @@ class Binder:
     @property
     def pending(self) -> int:
         """Binds that are decided and not answered yet."""
-        return len(self._waiting) + self._busy
+        return len(self._waiting) + len(self._begun) + self._busy
 
     async def idle(self) -> None:
         """Return once nothing is pending."""
@@ -141,8 +143,7 @@ class Binder:
     def begin(self) -> None:
         """A new tenure: what was sent in an earlier one and not answered is known now from what was listed for it."""
         self._tenure += 1
-        while self._waiting:
-            self._withdraw(*self._waiting.popleft())
+        self._withdraw_all()
 
     async def close(self, *, drain_s: float = 0.0) -> None:
         """Send what is pending for `drain_s` seconds at most, then stop; what was not sent is withdrawn."""
@@ -152,35 +153,49 @@ class Binder:
         for worker in self._workers:
             worker.cancel()
         await asyncio.gather(*self._workers, return_exceptions=True)
-        while self._waiting:
-            self._withdraw(*self._waiting.popleft())
+        self._withdraw_all()
 
     async def _work(self) -> None:
         while True:
-            while not self._waiting:
+            while (next_ := self._next()) is None:
                 self._wake.clear()
-                if not self._busy:
+                if not self.pending:
                     self._idle.set()
                 await self._wake.wait()
-            order, convoy, decided_s = self._waiting.popleft()
+            order, convoy, decided_s = next_
             if not self._may_write() or not self._still(order):
                 self._withdraw(order, convoy)
                 continue
+            follow = len(convoy.rest) if convoy else 0
             self._busy += 1
+            self._beginning += follow
             try:
                 outcome = await self._send(order, convoy.annotations if convoy else None)
             finally:
                 self._busy -= 1
+                self._beginning -= follow
             self._say(replace(outcome, seconds=time.monotonic() - decided_s))
             if convoy is None:
                 continue
             if outcome.result is Result.Bound:
-                # Before all others: a gang that has begun is to be whole as soon as can be.
-                self._waiting.extendleft((one, None, decided_s) for one in reversed(convoy.rest))
-                self._wake.set()
+                self._begun.extend((one, None, decided_s) for one in convoy.rest)
             else:
                 for one in convoy.rest:
                     self._say(Outcome(one, Result.Withdrawn, 0, outcome.message))
+            self._wake.set()
+
+    def _next(self) -> tuple[Order, _Convoy | None, float] | None:
+        """What is to be sent now: a gang that has begun is to be whole as soon as can be, so few begin at a time."""
+        if self._begun:
+            return self._begun.popleft()
+        if self._waiting and (self._waiting[0][1] is None or self._beginning < self._in_flight):
+            return self._waiting.popleft()
+        return None
+
+    def _withdraw_all(self) -> None:
+        for queue in (self._begun, self._waiting):
+            while queue:
+                self._withdraw(*queue.popleft())
 
     def _withdraw(self, order: Order, convoy: _Convoy | None, _: float = 0.0) -> None:
         for one in (order, *(convoy.rest if convoy else ())):
