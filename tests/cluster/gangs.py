@@ -6,13 +6,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from devcluster import Admin, Limit, Options, gpu_pod, pod_group
+from devcluster import Admin, Limit, gpu_pod, pod_group
+from versions import SERVES_POD_GROUPS
 
 # On every pod of a gang of these tests, whatever its form: what the invariant watcher judges by. Berth reads neither.
 GANG, SIZE = "example.com/gang", "example.com/gang-size"
 UPSTREAM, KEYED, JOB = "upstream", "keyed", "job"
 FORMS = (UPSTREAM, KEYED, JOB)
-SERVES_POD_GROUPS = Options().minor >= 37  # before, upstream groups do not exist in this version
 
 Object = dict[str, Any]
 

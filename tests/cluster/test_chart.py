@@ -519,7 +519,8 @@ def test_the_stand_in_places_the_pods_that_wait_for_berth(
         admin.create(pod(f"waits-{number}", namespace, "berth"))
     admin.create(pod("another", namespace, "other"))
     flags = [flag for flag in container["command"][1:] if not flag.startswith(("--config", "--secure-port"))]
-    command = [str(binaries.program("kube-scheduler")), f"--config={file}", "--secure-port=0", *flags]
+    program = binaries.program("kube-scheduler", cluster.options.kubernetes)
+    command = [str(program), f"--config={file}", "--secure-port=0", *flags]
     with (tmp_path / "log").open("w") as log:
         running = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
     try:

@@ -15,6 +15,7 @@ from devcluster.nodes import fake_node
 from gangs import FORMS, JOB, KEYED, UPSTREAM, bound
 from proxy import BINDS, Proxy
 from stage import SetStage, Stage
+from versions import needs_pod_groups
 
 BERTH = "/apis/berth.dev/v1alpha1"
 HIGH = "test-high"
@@ -87,6 +88,7 @@ def test_gangs_that_do_not_fit_hold_nothing(set_stage: SetStage) -> None:
     assert sorted(len(stage.nodes_of(each.name)) for each in thirds) == [0, 0, 2]
 
 
+@needs_pod_groups
 def test_pods_may_come_before_their_group(set_stage: SetStage) -> None:
     """[3] In any order, without minutes of waiting, without a flood in the log."""
     stage = set_stage(4)

@@ -13,6 +13,7 @@ from gangs import FORMS, UPSTREAM, bound
 from programs import ROOT
 from scheduler import Replica
 from stage import SetStage, Stage
+from versions import needs_pod_groups
 
 NAMESPACE, ACCOUNT = "berth-system", "system:serviceaccount:berth-system:berth"
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
@@ -96,6 +97,7 @@ def condition_of(pod: dict[str, Any]) -> dict[str, Any] | None:
     return next((c for c in conditions if c["type"] == "PodScheduled" and c["status"] == "False"), None)
 
 
+@needs_pod_groups
 def test_its_rights_are_enough_for_all_that_it_does(
     set_stage: SetStage, run_as_account: Callable[..., Replica], cluster: Cluster
 ) -> None:
@@ -176,7 +178,12 @@ def test_a_volume_that_waits_for_its_first_consumer_needs_no_right_more(
 
 @pytest.mark.parametrize(
     ("resource", "verb"),
-    [("verdicts", "create"), ("podgroups/status", "patch"), ("pods/status", "patch"), ("events", "create")],
+    [
+        ("verdicts", "create"),
+        pytest.param("podgroups/status", "patch", marks=needs_pod_groups),
+        ("pods/status", "patch"),
+        ("events", "create"),
+    ],
 )
 def test_who_may_not_tell_binds_all_the_same(
     set_stage: SetStage, run_as_account: Callable[..., Replica], installed: dict[str, Any], resource: str, verb: str
@@ -240,6 +247,7 @@ def test_pods_whose_job_may_not_be_seen_wait_and_the_right_is_named(
     stage.stays(lambda: len(bound(stage.pods())) == 1, 2, "none of its pods is bound")
 
 
+@needs_pod_groups
 def test_a_shadow_writes_nothing(
     set_stage: SetStage, run_scheduler: Callable[..., Replica], kube_scheduler: Cluster
 ) -> None:

@@ -12,6 +12,7 @@ import pytest
 import yaml
 from devcluster import Admin, Cluster, gpu_pod, pod_group
 from kinds import foreign_kind, install, remove
+from versions import needs_pod_groups
 
 from berth.actions import conditions
 from berth.actions.binding import Binder, Order, Outcome
@@ -125,6 +126,7 @@ def refusal(reason: Reason = Reason.NotEnoughGpus) -> Verdict:
     return Verdict("x", Answer.NotYet, (Cause(reason, "no room", 8, 0, unlock=("more",)),))
 
 
+@needs_pod_groups
 @pytest.mark.usefixtures("kinds")
 def test_a_large_gang_that_does_not_fit_and_then_does(
     cluster: Cluster, admin: Admin, namespace: str, make_nodes: Callable[..., list[str]]
@@ -205,7 +207,7 @@ GROUPS = {
 
 
 @pytest.mark.usefixtures("kinds")
-@pytest.mark.parametrize("dialect", GROUPS)
+@pytest.mark.parametrize("dialect", [pytest.param("upstream", marks=needs_pod_groups), "kai", "volcano", "plugins"])
 def test_each_dialects_group_says_it_in_its_own_form(
     cluster: Cluster, admin: Admin, namespace: str, make_nodes: Callable[..., list[str]], dialect: str
 ) -> None:

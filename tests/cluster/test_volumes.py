@@ -15,6 +15,7 @@ import yaml
 from devcluster import Admin, Cluster, FakeKubelet, InvariantWatcher, Refused, gpu_pod
 from programs import ROOT
 from scheduler import TAKEOVER_S, Replica
+from versions import needs_claims_for_resources
 
 Thing = dict[str, Any]
 
@@ -412,6 +413,7 @@ def test_the_rights_of_the_chart_are_enough_for_volumes(
 # ---- dynamic resource allocation
 
 
+@needs_claims_for_resources
 def test_gpus_that_dynamic_allocation_alone_gives_are_refused_by_name(
     stage: Stage, make_nodes: Callable[..., list[str]], run_scheduler: Callable[..., Replica]
 ) -> None:
