@@ -17,8 +17,9 @@ import yaml
 from msgspec.structs import fields
 
 from berth.actions import verdicts
-from berth.app.scheduler.configuration import Configuration, configure
+from berth.app.scheduler.configuration import configure
 from berth.app.scheduler.rights import rights as needed_rights
+from berth.app.scheduler.settings import Configuration
 from berth.dialects.groups import KAI, PLUGINS, UPSTREAM, VOLCANO
 from berth.kube import wire_verdict
 from berth.kube.wire_queues import QueueSpec, TopologyLevel

@@ -13,8 +13,8 @@ from cli_runs import here
 from played_cluster import CORE, OURS, Played, node
 from stand_in import Answer
 
-from berth.app.scheduler.configuration import Configuration, Election, Preemption
 from berth.app.scheduler.rights import FOREIGN, Right, rights
+from berth.app.scheduler.settings import Configuration, Election, Preemption
 from berth.sources.live.kinds import FOLLOWED
 
 ROOT = Path(__file__).parents[2]

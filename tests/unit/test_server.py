@@ -16,10 +16,11 @@ from cli_runs import here
 from played_cluster import Played, node, pod
 from stand_in import refused
 
-from berth.app.scheduler.configuration import Configuration, Configured, LevelOf, TopologyOf
-from berth.app.scheduler.configuration import Server as Address
+from berth.app.scheduler.configuration import Configured
 from berth.app.scheduler.listening import listen
 from berth.app.scheduler.server import Server
+from berth.app.scheduler.settings import Configuration, LevelOf, TopologyOf
+from berth.app.scheduler.settings import Server as Address
 from berth.kube import wire, wire_queues
 from berth.kube.access import Access
 from berth.kube.client import Client

@@ -18,73 +18,15 @@ from msgspec import Struct
 
 from berth.app.scheduler.configuration_file import check_shape, read_object
 from berth.app.scheduler.configuration_rules import check
+from berth.app.scheduler.settings import API_VERSION, KIND, Configuration, LevelOf, Part
 from berth.base.errors import BadInput
 from berth.model.gpus import GpuMapping, read_mapping
 
-API_VERSION, KIND = "berth.dev/v1alpha1", "SchedulerConfiguration"
 PREFIX = "BERTH_"
 FLAG, DEFAULT = "flag", "default"
 # Variables of the commands, and what Kubernetes sets in pods for a Service whose name begins with berth.
 _OF_OTHERS = re.compile(r"BERTH_(CONFIG|TRACEBACK|NOW|DATA|DEVCLUSTER\w*|\w*SERVICE_(HOST|PORT)\w*|\w*PORT_\d\w*)")
 _OF_SERVICES = re.compile(r"(tcp|udp|sctp)://")
-
-
-class Part(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """Base of all parts: camelCase in the file."""
-
-
-class Election(Part, frozen=True, forbid_unknown_fields=True):
-    enabled: bool = True
-    namespace: str = ""  # "" is the namespace that the scheduler runs in
-    name: str = "berth"
-    lease_seconds: float = 15.0
-    renew_seconds: float = 10.0
-    retry_seconds: float = 2.0
-
-
-class Clients(Part, frozen=True, forbid_unknown_fields=True):
-    in_flight: int = 64
-
-
-class Server(Part, frozen=True, forbid_unknown_fields=True):
-    address: str = "0.0.0.0"
-    port: int = 8090
-
-
-class Preemption(Part, frozen=True, forbid_unknown_fields=True):
-    enabled: bool = True
-    beyond_budgets: bool = False
-
-
-class LevelOf(Part, frozen=True, forbid_unknown_fields=True):
-    name: str
-    label: str
-
-
-class TopologyOf(Part, frozen=True, forbid_unknown_fields=True):
-    levels: tuple[LevelOf, ...] = ()
-
-
-class Batch(Part, frozen=True, forbid_unknown_fields=True):
-    window_ms: float = 5.0
-    most_ms: float = 50.0
-
-
-class Configuration(Part, frozen=True, forbid_unknown_fields=True):
-    """Times in the unit of their name. `gpu_classes` is a mapping as `--gpu-classes` takes it, in line."""
-
-    api_version: str = API_VERSION
-    kind: str = KIND
-    scheduler_names: tuple[str, ...] = ("berth",)
-    leader_election: Election = Election()
-    clients: Clients = Clients()
-    server: Server = Server()
-    preemption: Preemption = Preemption()
-    topology: TopologyOf = TopologyOf()
-    gpu_classes: str = ""
-    batch: Batch = Batch()
-    log_level: str = "info"
-    log_format: str = "json"
 
 
 class Configured(Struct, frozen=True):

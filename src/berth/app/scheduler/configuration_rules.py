@@ -5,12 +5,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING
 
+from berth.app.scheduler.settings import Configuration
 from berth.base.errors import BadInput
-
-if TYPE_CHECKING:
-    from berth.app.scheduler.configuration import Configuration
 
 LEVELS = ("debug", "info", "warning", "error")
 FORMATS = ("json", "text")

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from berth import __version__
-from berth.app.scheduler.configuration import Configuration
 from berth.app.scheduler.redaction import plain, typed
+from berth.app.scheduler.settings import Configuration
 from berth.kube import wire
 from berth.kube.client import Client
 from berth.kube.discover import Resource, Served, served

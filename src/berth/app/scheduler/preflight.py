@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from berth.app.scheduler.configuration import Configuration
 from berth.app.scheduler.rights import Right, rights
+from berth.app.scheduler.settings import Configuration
 from berth.app.scheduler.webhooks import Webhook, webhooks_of
 from berth.kube import wire, wire_queues
 from berth.kube.client import Client

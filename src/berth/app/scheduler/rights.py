@@ -10,7 +10,7 @@ from enum import Enum
 
 from msgspec import Struct
 
-from berth.app.scheduler.configuration import Configuration
+from berth.app.scheduler.settings import Configuration
 
 READS = ("get", "list", "watch")
 

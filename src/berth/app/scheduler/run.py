@@ -21,13 +21,14 @@ from berth.actions.evicting import Evictor, Left
 from berth.actions.letting_in import LettingIn
 from berth.actions.telling import Teller
 from berth.actions.volumes import Volumes
-from berth.app.scheduler.configuration import Configured, Election
+from berth.app.scheduler.configuration import Configured
 from berth.app.scheduler.driver import Driver
 from berth.app.scheduler.foreign import Foreign
 from berth.app.scheduler.leader import Leadership, Terms
 from berth.app.scheduler.listening import listen
 from berth.app.scheduler.others import Others
 from berth.app.scheduler.server import Server
+from berth.app.scheduler.settings import Election
 from berth.app.scheduler.shadow import Shadow
 from berth.app.scheduler.tenure import SETTLE_S, Tenure
 from berth.kube.access import Access

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from aiohttp import web
 
 from berth.app.scheduler import debug
-from berth.app.scheduler.configuration import Configuration
+from berth.app.scheduler.settings import Configuration
 from berth.app.scheduler.state import State
 from berth.kube.client import Client
 from berth.kube.errors import ApiError
