@@ -79,6 +79,8 @@ def test_a_suspended_job_waits_for_who_suspended_it(tmp_path, monkeypatch, name)
     answer = said["answers"][0]
     assert (code, answer["workload"], answer["reason"]) == (1, "ml/big", "Gated")
     assert (answer["pods"], answer["gpus"], answer["where"]) == (2, 16.0, "spec.suspend")
+    assert answer["sentence"] == "it is suspended: spec.suspend is true"
+    assert answer["unlock"] == ["whoever set spec.suspend makes it false"]
 
 
 def test_suspended_jobs_that_wait_for_nothing(tmp_path, monkeypatch):

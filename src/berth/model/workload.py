@@ -13,6 +13,7 @@ from msgspec import Struct
 from berth.model.resources import Resources
 
 WHOLE = 1000  # milli: a whole device
+SUSPENDED = "spec.suspend"  # told as a gate: somebody has to open it
 
 # How the pods of a gang may be asked to leave: each by itself, or all together.
 Disruption = Literal["single", "all"]

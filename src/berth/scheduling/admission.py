@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from berth.base.units import counted, from_milli
 from berth.model.reasons import Cause, Reason
-from berth.model.workload import NO_VOLUME, Unbound, Workload
+from berth.model.workload import NO_VOLUME, SUSPENDED, Unbound, Workload
 from berth.scheduling.quota import NO_BOUND, Ledger, milli_of
 from berth.scheduling.wording import gpus
 
@@ -41,11 +41,15 @@ def not_ready(workload: Workload) -> Cause | None:
             unlock=tuple(one.unlock for one in workload.unmet),
         )  # fmt: skip
     if workload.gates:
-        gates = ", ".join(workload.gates)
-        closed = f"gate {gates} is" if len(workload.gates) == 1 else f"gates {gates} are"
+        if workload.gates == (SUSPENDED,):
+            sentence = f"it is suspended: {SUSPENDED} is true"
+            unlock: tuple[str, ...] = (f"whoever set {SUSPENDED} makes it false",)
+        else:
+            closed = f"{'gate' if len(workload.gates) == 1 else 'gates'} {', '.join(workload.gates)}"
+            sentence = f"the scheduling {closed} {'is' if len(workload.gates) == 1 else 'are'} closed"
+            unlock = tuple(f"whoever set {gate} removes it" for gate in workload.gates)
         return Cause(
-            Reason.Gated, f"the scheduling {closed} closed", need=len(workload.gates), unit="gates",
-            where=workload.gates[0], unlock=tuple(f"whoever set {gate} removes it" for gate in workload.gates),
+            Reason.Gated, sentence, need=len(workload.gates), unit="gates", where=workload.gates[0], unlock=unlock,
         )  # fmt: skip
     if workload.awaited:
         return Cause(

@@ -13,11 +13,10 @@ from msgspec.structs import replace
 from berth.base.errors import BadInput
 from berth.dialects.objects import Objects, controlling, find, owner_refs
 from berth.dialects.owners import is_read, shapes_of
-from berth.model.workload import Workload
+from berth.model.workload import SUSPENDED, Workload
 from berth.sources.inventory import Inventory, seconds
 from berth.sources.manifests import workloads_of
 
-GATE = "spec.suspend"  # told as a gate: somebody has to open it
 _ENDED = frozenset(("Complete", "Completed", "Failed", "FailureTarget", "Finished", "Succeeded"))
 
 
@@ -38,9 +37,9 @@ def suspended_workloads(
             continue
         created = meta.get("creationTimestamp")
         created_s = seconds(created) if isinstance(created, str) else 0.0
-        found.extend(
-            replace(w, gates=tuple(sorted({*w.gates, GATE})), created_s=created_s, **_object(thing, w)) for w in made
-        )
+        for one in made:
+            gates = tuple(sorted({*one.gates, SUSPENDED}))
+            found.append(replace(one, gates=gates, created_s=created_s, **_object(thing, one)))
     return found
 
 

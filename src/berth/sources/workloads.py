@@ -12,14 +12,13 @@ from berth.dialects.ranks import UNRANKED, Rank, rank_of
 from berth.model.cluster import Allocation
 from berth.model.paying import Payers
 from berth.model.resources import added
-from berth.model.workload import NodeTerm, PodClass, PodSet, TopologyWish, Workload
+from berth.model.workload import SUSPENDED, NodeTerm, PodClass, PodSet, TopologyWish, Workload
 from berth.sources.absent import unmet
 from berth.sources.domains import Domains
 from berth.sources.inventory import Inventory, Key, Pairs, PodRecord, seconds
 from berth.sources.pod_class import with_inherited
 from berth.sources.pods_doubts import Doubts
 from berth.sources.selectors import both
-from berth.sources.suspended import GATE
 from berth.sources.volumes.attached import Attached
 from berth.sources.volumes.wishes import wishes_of
 
@@ -162,7 +161,7 @@ class Workloads:
             provenance = (*provenance, ("domain", f"its running pods are in {where}"))
         gates = {gate for r, _ in waiting for gate in r.gates}
         if membership.suspended:
-            gates.add(GATE)
+            gates.add(SUSPENDED)
         group = membership.waits_for if self.doubts.knows_groups else None
         return Workload(
             name=membership.name,
