@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from berth.actions.binding import Binder, Order, Outcome, Result
+from berth.actions.binding import TOGETHER, Binder, Order, Outcome, Result
 from berth.kube import wire
 from berth.kube.errors import ApiError, Unreachable
 
@@ -86,9 +86,17 @@ def test_a_gang_begins_with_its_decision_and_goes_out_before_what_comes_later():
     gang = [order(n) for n in names]
     heard = run(server, gang, [order("late-0"), order("late-1")], decision={"k": "v"}, in_flight=1)
     assert set(results(heard).values()) == {Result.Bound}
-    assert server.annotations == {"g0": {"k": "v"}, "late-0": {"k": "v"}}
-    assert server.sent[0] == "g0"
-    assert max(server.sent.index(n) for n in names) < server.sent.index("late-1")
+    assert server.annotations == {key: {"k": "v"} for key in [*names, "late-0", "late-1"]}, "whoever dies, it is found"
+    assert server.sent == [*names, "late-0", "late-1"]
+
+
+def test_of_a_large_gang_the_first_carries_the_decision_and_is_waited_for():
+    names = [f"g{i:02d}" for i in range(TOGETHER + 1)]
+    server = Server(*names, "alone")
+    heard = run(server, [order(n) for n in names], [order("alone")], decision={"k": "v"}, in_flight=64)
+    assert set(results(heard).values()) == {Result.Bound}
+    assert server.annotations == {"g00": {"k": "v"}}
+    assert server.sent[:2] == ["g00", "alone"]
 
 
 def test_few_gangs_begin_at_a_time_and_those_that_have_begun_are_whole_in_their_order():
@@ -103,12 +111,13 @@ def test_few_gangs_begin_at_a_time_and_those_that_have_begun_are_whole_in_their_
     assert whole_at == sorted(whole_at)
 
 
-def test_nothing_of_a_gang_is_sent_when_its_first_bind_is_refused():
-    server = Server("g0", "g1", "g2")
-    server.answers["g0"] = [ApiError(403, "Forbidden", "a policy says no", verb="POST", path="")]
-    heard = run(server, [order("g0"), order("g1"), order("g2")])
-    assert results(heard) == {"g0": Result.Refused, "g1": Result.Withdrawn, "g2": Result.Withdrawn}
-    assert server.sent == ["g0"]
+def test_nothing_of_a_large_gang_is_sent_when_its_first_bind_is_refused():
+    names = [f"g{i:02d}" for i in range(TOGETHER + 1)]
+    server = Server(*names)
+    server.answers["g00"] = [ApiError(403, "Forbidden", "a policy says no", verb="POST", path="")]
+    heard = run(server, [order(n) for n in names])
+    assert results(heard) == dict.fromkeys(names[1:], Result.Withdrawn) | {"g00": Result.Refused}
+    assert server.sent == ["g00"]
     assert heard[0].message == "a policy says no"
 
 

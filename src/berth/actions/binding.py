@@ -1,7 +1,8 @@
 """Binds, sent many at a time, in the order in which they were decided; what became of each is told.
 
-A gang's binds go out together: the first carries the whole decision as an annotation and is waited for, so that
-whoever finds a part of the gang bound, after a crash at any moment, finds where the rest was to go.
+A gang's binds go out together, with the whole decision as an annotation, so that whoever finds a part of the gang
+bound, after a crash at any moment, finds where the rest was to go. Of a small gang each bind carries it; of a large one
+the first, which is waited for.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
 from enum import Enum
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -26,6 +27,7 @@ log = logging.getLogger("berth.binding")
 Key = tuple[str, str]  # (namespace, name)
 
 FIRST_PAUSE_S, MOST_PAUSE_S = 0.1, 5.0  # between tries of a bind whose answer did not arrive
+TOGETHER = 16  # pods of a gang whose binds do not wait for the first: each of them carries the decision
 TIMEOUT_S = 4.0  # less than what a Lease is still good for when its holder stops writing
 
 
@@ -75,14 +77,21 @@ class Sender(Protocol):
     async def get(self, path: str, type: type[wire.Pod]) -> wire.Pod: ...
 
 
-class _Convoy:
-    """The binds of one workload that are decided together."""
+class _Decided(NamedTuple):
+    """The binds of one workload, with the decision that goes with them and the moment it was made."""
 
-    __slots__ = ("annotations", "rest")
+    orders: Sequence[Order]
+    annotations: Mapping[str, str] | None
+    at_s: float
 
-    def __init__(self, rest: Sequence[Order], annotations: Mapping[str, str] | None) -> None:
-        self.rest = rest
-        self.annotations = annotations
+
+class _Next(NamedTuple):
+    """A bind to send, and those of its gang that wait until it is bound."""
+
+    order: Order
+    annotations: Mapping[str, str] | None
+    rest: Sequence[Order]
+    decided_s: float
 
 
 class Binder:
@@ -109,13 +118,13 @@ class Binder:
         self._still = still
         self._sleep = sleep
         self._timeout_s = timeout_s
-        self._waiting: deque[tuple[Order, _Convoy | None, float]] = deque()  # with the moment it was decided
-        self._begun: deque[tuple[Order, None, float]] = deque()  # of gangs whose first pod is bound
-        self._beginning = 0  # pods that follow those first pods that are under way
+        self._waiting: deque[_Decided] = deque()
+        self._begun: deque[_Next] = deque()  # of workloads of which some are sent
+        self._beginning = 0  # pods that wait for the first of their gang, which is under way
         self._wake = asyncio.Event()
         self._idle = asyncio.Event()
         self._idle.set()
-        self._busy = 0
+        self._pending = 0
         self._in_flight = in_flight
         self._tenure = 0
         self._workers: list[asyncio.Task[None]] = []
@@ -123,19 +132,19 @@ class Binder:
     @property
     def pending(self) -> int:
         """Binds that are decided and not answered yet."""
-        return len(self._waiting) + len(self._begun) + self._busy
+        return self._pending
 
     async def idle(self) -> None:
         """Return once nothing is pending."""
         await self._idle.wait()
 
     def submit(self, orders: Sequence[Order], decision: Mapping[str, str] | None = None) -> None:
-        """Send the binds of one workload, in their order. `decision` goes with the first of several."""
+        """Send the binds of one workload, in their order. `decision` goes with the first of several, or with all."""
         if not orders:
             return
         self._idle.clear()
-        convoy = _Convoy(orders[1:], decision) if len(orders) > 1 else None
-        self._waiting.append((orders[0], convoy, time.monotonic()))
+        self._pending += len(orders)
+        self._waiting.append(_Decided(orders, decision if len(orders) > 1 else None, time.monotonic()))
         self._wake.set()
         if not self._workers:
             self._workers = [asyncio.create_task(self._work()) for _ in range(self._in_flight)]
@@ -157,51 +166,61 @@ class Binder:
 
     async def _work(self) -> None:
         while True:
-            while (next_ := self._next()) is None:
+            while (one := self._next()) is None:
                 self._wake.clear()
-                if not self.pending:
+                if not self._pending:
                     self._idle.set()
                 await self._wake.wait()
-            order, convoy, decided_s = next_
-            if not self._may_write() or not self._still(order):
-                self._withdraw(order, convoy)
+            if not self._may_write() or not self._still(one.order):
+                self._withdraw((one.order, *one.rest))
                 continue
-            follow = len(convoy.rest) if convoy else 0
-            self._busy += 1
-            self._beginning += follow
+            self._beginning += len(one.rest)
             try:
-                outcome = await self._send(order, convoy.annotations if convoy else None)
+                outcome = await self._send(one.order, one.annotations)
             finally:
-                self._busy -= 1
-                self._beginning -= follow
-            self._say(replace(outcome, seconds=time.monotonic() - decided_s))
-            if convoy is None:
-                continue
+                self._beginning -= len(one.rest)
+            self._say(replace(outcome, seconds=time.monotonic() - one.decided_s))
             if outcome.result is Result.Bound:
-                self._begun.extend((one, None, decided_s) for one in convoy.rest)
+                self._begun.extend(_Next(order, None, (), one.decided_s) for order in one.rest)
             else:
-                for one in convoy.rest:
-                    self._say(Outcome(one, Result.Withdrawn, 0, outcome.message))
-            self._wake.set()
+                for order in one.rest:
+                    self._say(Outcome(order, Result.Withdrawn, 0, outcome.message))
+            if one.rest:
+                self._wake.set()
 
-    def _next(self) -> tuple[Order, _Convoy | None, float] | None:
-        """What is to be sent now: a gang that has begun is to be whole as soon as can be, so few begin at a time."""
-        if self._begun:
-            return self._begun.popleft()
-        if self._waiting and (self._waiting[0][1] is None or self._beginning < self._in_flight):
-            return self._waiting.popleft()
-        return None
+    def _next(self) -> _Next | None:
+        """What is to be sent now: a gang that has begun is to be whole as soon as can be, so few begin at a time.
+
+        None of a workload is sent if one of its binds makes no sense any more when it is to begin.
+        """
+        while not self._begun:
+            if not self._waiting:
+                return None
+            orders, annotations, at_s = self._waiting[0]
+            waits_for_first = len(orders) > TOGETHER
+            if waits_for_first and self._beginning >= self._in_flight:
+                return None
+            self._waiting.popleft()
+            if not self._may_write() or not all(map(self._still, orders)):
+                self._withdraw(orders)
+            elif waits_for_first:
+                return _Next(orders[0], annotations, orders[1:], at_s)
+            else:
+                self._begun.extend(_Next(order, annotations, (), at_s) for order in orders)
+        return self._begun.popleft()
 
     def _withdraw_all(self) -> None:
-        for queue in (self._begun, self._waiting):
-            while queue:
-                self._withdraw(*queue.popleft())
+        while self._begun:
+            self._withdraw((self._begun.popleft().order,))
+        while self._waiting:
+            self._withdraw(self._waiting.popleft().orders)
 
-    def _withdraw(self, order: Order, convoy: _Convoy | None, _: float = 0.0) -> None:
-        for one in (order, *(convoy.rest if convoy else ())):
-            self._say(Outcome(one, Result.Withdrawn))
+    def _withdraw(self, orders: Sequence[Order]) -> None:
+        for order in orders:
+            self._say(Outcome(order, Result.Withdrawn))
 
     def _say(self, outcome: Outcome) -> None:
+        self._pending -= 1
         try:
             self._told(outcome)
         except Exception:  # of whoever listens: the other binds go on
