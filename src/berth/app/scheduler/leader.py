@@ -53,6 +53,8 @@ class Leadership:
         self.won_s = float("-inf")  # on our clock, when this epoch began
         self.has_predecessor = False  # whose Lease ran out: it may have written until shortly before
         self.tried = asyncio.Event()  # the Lease has been asked for once, with whatever success
+        self._over = False
+        self._turning = asyncio.Lock()
         self.holder = ""
         self.won = asyncio.Event()  # it may write after a time, however short, in which it might not
         self._is_told = False
@@ -65,10 +67,11 @@ class Leadership:
         return self._clock() < self._good_until
 
     async def run(self) -> None:
-        """Stand for election, and renew, until cancelled."""
-        while True:
+        """Stand for election, and renew, until cancelled or released."""
+        while not self._over:
             try:
-                await asyncio.wait_for(self._turn(), self._terms.renew_s)
+                async with self._turning, asyncio.timeout(self._terms.renew_s):
+                    await self._turn()
                 self._trouble = ""
             except ApiError as error:
                 self._tell_trouble(error)
@@ -116,7 +119,9 @@ class Leadership:
 
     async def release(self) -> None:
         """Give the Lease back, so that another need not wait for its end."""
-        held, self._good_until = self.is_leader(), float("-inf")
+        held, self._good_until, self._over = self.is_leader(), float("-inf"), True
+        async with self._turning:  # a renewal that is under way would make our write one of the past
+            self._good_until = float("-inf")
         if held and self._seen is not None and self._seen.spec is not None:
             spec = self._seen.spec
             ended = LeaseSpec(
