@@ -91,7 +91,7 @@ class Process:
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
-                env={**os.environ, **(environment or {})},
+                env={**_inherited(), **(environment or {})},
             )
         self.identity = Identity.of(self._child.pid)
 
@@ -144,3 +144,9 @@ def _stat(pid: int) -> list[str] | None:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
         return None
+
+
+def _inherited() -> dict[str, str]:
+    """The environment without what would configure a Berth that is run: it is told all of that by its test."""
+    kept = ("BERTH_DEVCLUSTER", "BERTH_DATA")
+    return {k: v for k, v in os.environ.items() if not k.startswith("BERTH_") or k.startswith(kept)}

@@ -25,10 +25,7 @@ from berth.model.gpus import GpuMapping, read_mapping
 PREFIX = "BERTH_"
 FLAG, DEFAULT = "flag", "default"
 # Variables of the commands, and what Kubernetes sets in pods for a Service whose name begins with berth.
-_OF_OTHERS = re.compile(
-    r"BERTH_(CONFIG|TRACEBACK|NOW|DATA|DEVCLUSTER\w*|CLUSTER_REQUIRED|ALLOW_SKIP|SOAK_S|CHAOS_\w+|UPDATE_GOLDEN"
-    r"|\w*SERVICE_(HOST|PORT)\w*|\w*PORT_\d\w*)"
-)
+_OF_OTHERS = re.compile(r"BERTH_(CONFIG|TRACEBACK|NOW|DATA|DEVCLUSTER\w*|\w*SERVICE_(HOST|PORT)\w*|\w*PORT_\d\w*)")
 _OF_SERVICES = re.compile(r"(tcp|udp|sctp)://")
 
 
