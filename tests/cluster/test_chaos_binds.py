@@ -146,7 +146,7 @@ def test_pods_that_are_deleted_while_they_are_bound_leave_their_room_to_others(
     stage = set_stage(2)
     replica = stage.run(kubeconfig=proxy.kubeconfig(), values=SLOWLY)
     with proxy.delay(SLOW_S, BINDS):
-        stage.create(stage.gang(UPSTREAM, "gone", 4, 4), stage.single("also-gone"))
+        stage.create(stage.gang(UPSTREAM, "gone", 4, 3), stage.single("also-gone"))
         stage.until(lambda: bound(stage.pods("gone")), 10, "the first pod is bound")
         for pod in stage.pods():
             stage.delete(pod["metadata"]["name"])

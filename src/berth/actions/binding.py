@@ -158,7 +158,8 @@ class Binder:
         """Send what is pending for `drain_s` seconds at most, then stop; what was not sent is withdrawn."""
         if drain_s and self.pending:
             with suppress(TimeoutError):
-                await asyncio.wait_for(self.idle(), drain_s)
+                async with asyncio.timeout(drain_s):
+                    await self.idle()
         for worker in self._workers:
             worker.cancel()
         await asyncio.gather(*self._workers, return_exceptions=True)

@@ -155,7 +155,8 @@ class Outbox:
         self.kick()
         if drain_s and self._may_write():
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._idle.wait(), drain_s)
+                async with asyncio.timeout(drain_s):
+                    await self._idle.wait()
         self._closed = True
         if self._timer is not None:
             self._timer.cancel()

@@ -55,7 +55,8 @@ async def run_plugin(
     except OSError as error:
         raise _refuse(config, f"the command {config.command!r} cannot be run: {error.strerror}.", "Mend it.") from None
     try:
-        printed, complained = await asyncio.wait_for(process.communicate(), longest_s)
+        async with asyncio.timeout(longest_s):
+            printed, complained = await process.communicate()
     except TimeoutError:
         process.kill()
         await process.wait()
