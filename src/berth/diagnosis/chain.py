@@ -1,0 +1,65 @@
+"""Which finding explains which: the deepest cause first, what follows from it under it, independent ones beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cache
+
+from berth.diagnosis.finding import Finding
+from berth.diagnosis.words import LEADS_TO, WEAK, Effect
+from berth.evidence.fact import NO_PCI
+
+
+def explained(findings: Sequence[Finding]) -> dict[int, int]:
+    """Index of a consequence → index of the finding that explains it, the deepest of all that do."""
+    order = sorted(range(len(findings)), key=lambda index: rank(findings[index]))
+    answer: dict[int, int] = {}
+    for place, upper in enumerate(order):
+        for lower in order[:place]:
+            if lower not in answer and explains(findings[lower], findings[upper]):
+                answer[upper] = lower
+                break
+    return answer
+
+
+def explains(lower: Finding, upper: Finding) -> bool:
+    """Would the second go away with the first? A weak finding explains nothing; where both name a node or a device it
+    must be the same one."""
+    if lower.confidence <= WEAK or lower.layer > upper.layer or lower.code == upper.code:
+        return False
+    if lower.node and upper.node and lower.node != upper.node:
+        return False
+    if lower.pci != NO_PCI and upper.pci != NO_PCI and lower.pci != upper.pci and lower.layer == upper.layer:
+        return False
+    if lower.effect == upper.effect:
+        return lower.layer < upper.layer
+    return upper.effect in effects_of(lower.effect)
+
+
+@cache
+def effects_of(effect: Effect) -> frozenset[Effect]:
+    """All that does not work then, the effect itself left out where nothing leads back to it."""
+    found: set[Effect] = set()
+    ahead = [effect]
+    while ahead:
+        for following in LEADS_TO.get(ahead.pop(), ()):
+            if following not in found:
+                found.add(following)
+                ahead.append(following)
+    return frozenset(found)
+
+
+def rank(finding: Finding) -> tuple[bool, int, float, int, str, str]:
+    """Hints last; then the deepest layer, the surest, the worst; then by name: order never depends on reading."""
+    return (
+        finding.confidence <= WEAK,
+        int(finding.layer),
+        -finding.confidence,
+        -int(finding.severity),
+        finding.code,
+        finding.subject,
+    )
+
+
+def ranked(findings: Iterable[Finding]) -> list[Finding]:
+    return sorted(findings, key=rank)

@@ -1,0 +1,75 @@
+"""Facts in, diagnosis out: every rule is asked, the answers are merged, chained and ranked, and a gate closes it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from berth.diagnosis import chain
+from berth.diagnosis.finding import MOST_EVIDENCE, Finding, Rule, Unconfirmed
+from berth.diagnosis.gate import Gate, gate_of
+from berth.diagnosis.rules import RULES
+from berth.evidence.facts import Facts
+
+
+class Consequence(Struct, frozen=True):
+    """A finding that goes away with another."""
+
+    finding: Finding
+    explained_by: Finding
+
+
+class Diagnosis(Struct, frozen=True):
+    """The answer of the doctor."""
+
+    findings: tuple[Finding, ...]  # causes, the deepest first
+    consequences: tuple[Consequence, ...]
+    unconfirmed: tuple[Unconfirmed, ...]
+    traps: tuple[Finding, ...]
+    gate: Gate
+
+
+def diagnose(facts: Facts, rules: Sequence[Rule] = RULES) -> Diagnosis:
+    """The same facts give the same diagnosis."""
+    found: list[Finding] = []
+    missing: dict[tuple[str, str], Unconfirmed] = {}
+    for rule in rules:
+        for answer in rule.find(facts):
+            if isinstance(answer, Unconfirmed):
+                missing.setdefault((answer.what, answer.how), answer)
+            else:
+                found.append(answer)
+    merged = chain.ranked(_merged(found))
+    faults = [one for one in merged if not one.is_trap]
+    under = chain.explained(faults)
+    causes = tuple(one for index, one in enumerate(faults) if index not in under)
+    unconfirmed = tuple(missing.values())
+    return Diagnosis(
+        findings=causes,
+        consequences=tuple(Consequence(faults[upper], faults[_root(lower, under)]) for upper, lower in under.items()),
+        unconfirmed=unconfirmed,
+        traps=tuple(one for one in merged if one.is_trap),
+        gate=gate_of(causes, unconfirmed, facts),
+    )
+
+
+def _root(index: int, under: dict[int, int]) -> int:
+    while index in under:
+        index = under[index]
+    return index
+
+
+def _merged(found: Iterable[Finding]) -> list[Finding]:
+    """One fault that several rules or facts establish is one finding with all of their evidence."""
+    by_fault: dict[tuple[str, str], Finding] = {}
+    for one in found:
+        key = (one.code, one.subject)
+        if (before := by_fault.get(key)) is None:
+            by_fault[key] = one
+            continue
+        surer = one if one.confidence > before.confidence else before
+        evidence = dict.fromkeys((*before.evidence, *one.evidence))
+        by_fault[key] = replace(surer, evidence=tuple(evidence)[:MOST_EVIDENCE])
+    return list(by_fault.values())

@@ -1,0 +1,5 @@
+"""Rules of layer 1: the kernel driver."""
+
+from berth.diagnosis.finding import Rule
+
+RULES: tuple[Rule, ...] = ()

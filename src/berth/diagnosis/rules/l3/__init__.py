@@ -1,0 +1,5 @@
+"""Rules of layer 3: device plugin and kubelet."""
+
+from berth.diagnosis.finding import Rule
+
+RULES: tuple[Rule, ...] = ()

@@ -1,0 +1,5 @@
+"""Rules of layer 6: inside the container."""
+
+from berth.diagnosis.finding import Rule
+
+RULES: tuple[Rule, ...] = ()

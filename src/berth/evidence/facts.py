@@ -1,0 +1,55 @@
+"""All facts of a diagnosis, by kind. Rules read nothing else."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
+
+from berth.evidence.fact import Fact, Said
+
+Kind = TypeVar("Kind", bound=Fact)
+
+
+class Facts:
+    """Facts of everything that was read, in the order of the pieces."""
+
+    def __init__(self, facts: Iterable[Fact] = (), kinds: Iterable[str] = ()) -> None:
+        self._by_kind: dict[type[Fact], list[Fact]] = defaultdict(list)
+        self._said: dict[str, list[Said]] = defaultdict(list)
+        self.kinds: set[str] = set(kinds)  # of evidence that was read, by content: what was looked at at all
+        for fact in facts:
+            self.add(fact)
+
+    def add(self, fact: Fact) -> None:
+        if isinstance(fact, Said):
+            self._said[fact.message].append(fact)
+        else:
+            self._by_kind[type(fact)].append(fact)
+
+    def of(self, kind: type[Kind]) -> list[Kind]:
+        """Facts of that very kind."""
+        return self._by_kind.get(kind, [])  # type: ignore[return-value]
+
+    def said(self, *messages: str) -> Iterator[Said]:
+        """Sentences by name; a name that ends in `.` is a family: `nccl.`."""
+        for name in messages:
+            if name.endswith("."):
+                for known in list(self._said):
+                    if known.startswith(name):
+                        yield from self._said[known]
+            else:
+                yield from self._said.get(name, ())
+
+    def looked_at(self, *kinds: str) -> bool:
+        """Was evidence of one of these kinds read? What was not looked at is not known to be absent."""
+        return any(kind in self.kinds for kind in kinds)
+
+    def __iter__(self) -> Iterator[Fact]:
+        for said in self._said.values():
+            yield from said
+        for facts in self._by_kind.values():
+            yield from facts
+
+    def __len__(self) -> int:
+        return sum(map(len, self._said.values())) + sum(map(len, self._by_kind.values()))

@@ -1,0 +1,23 @@
+"""Documents with a structure: one file a format, each with its parser and its kinds of facts, and the list of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from msgspec import Struct
+
+from berth.evidence.fact import Fact
+from berth.evidence.piece import Piece
+
+
+class Format(Struct, frozen=True):
+    """A format that is read.
+
+    `looks_like` decides by content, cheaply: it sees the first 64 KiB, in bytes. `read` takes the whole piece, whatever
+    it holds: truncated, mixed, or something else after all; it never raises, and what it cannot read it leaves out.
+    """
+
+    name: str
+    kinds: tuple[str, ...]  # of evidence that this is: what Facts.looked_at knows afterwards
+    looks_like: Callable[[bytes], object]  # truthy where it is
+    read: Callable[[Piece], Iterable[Fact]]

@@ -1,0 +1,1 @@
+"""Formats by family: the list of each."""

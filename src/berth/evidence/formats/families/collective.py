@@ -1,0 +1,5 @@
+"""NCCL logs and tests, InfiniBand."""
+
+from berth.evidence.formats import Format
+
+FORMATS: tuple[Format, ...] = ()

@@ -1,0 +1,5 @@
+"""Container runtimes: configuration, CDI specifications."""
+
+from berth.evidence.formats import Format
+
+FORMATS: tuple[Format, ...] = ()

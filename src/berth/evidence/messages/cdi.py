@@ -1,0 +1,5 @@
+"""Container Device Interface: specifications, names, registries."""
+
+from berth.evidence.message import Message
+
+MESSAGES: tuple[Message, ...] = ()

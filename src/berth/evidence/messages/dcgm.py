@@ -1,0 +1,5 @@
+"""DCGM, its exporter and other agents that watch GPUs."""
+
+from berth.evidence.message import Message
+
+MESSAGES: tuple[Message, ...] = ()

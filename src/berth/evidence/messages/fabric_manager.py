@@ -1,0 +1,5 @@
+"""Fabric Manager, NVSwitch and IMEX: their logs."""
+
+from berth.evidence.message import Message
+
+MESSAGES: tuple[Message, ...] = ()

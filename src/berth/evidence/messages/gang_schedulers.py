@@ -1,0 +1,5 @@
+"""Queues and gang schedulers: Kueue, Volcano, KAI, HAMi, YuniKorn, scheduler-plugins."""
+
+from berth.evidence.message import Message
+
+MESSAGES: tuple[Message, ...] = ()

@@ -1,0 +1,5 @@
+"""Who may do what on a node: SELinux, AppArmor, capabilities, ownership."""
+
+from berth.evidence.message import Message
+
+MESSAGES: tuple[Message, ...] = ()
