@@ -15,10 +15,11 @@ import yaml
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+from berth.base import yaml_tree
 from berth.base.errors import UNREADABLE, BadInput
 from berth.kube import wire
 from berth.model.snapshot import Snapshot
-from berth.sources import dump_yaml, yaml_tree
+from berth.sources import dump_yaml
 from berth.sources.assemble import read_snapshot
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))

@@ -17,10 +17,10 @@ from typing import Any
 from msgspec import ValidationError, convert
 
 from berth.base.errors import UNREADABLE, BadInput
+from berth.base.yaml_tree import AliasUnknown, YAMLError, parse
 from berth.sources.dump_files import Content
 from berth.sources.dump_kinds import PLAIN, fields_read, type_of
 from berth.sources.dump_refusals import RETRY, not_an_object, object_name, wrong_type
-from berth.sources.yaml_tree import AliasUnknown, YAMLError, parse
 
 Blocks = dict[bytes, bytes]  # key: the text after its colon, to the line before the next key
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from berth.base import yaml_tree
 from berth.base.errors import BadInput
 from berth.base.units import counted
 from berth.dialects.grouping import grouped
@@ -23,7 +24,6 @@ from berth.dialects.objects import group_of, index
 from berth.dialects.owners import API_GROUPS, READERS, is_read, shapes_of
 from berth.dialects.shape import SetShape, Shape
 from berth.model.workload import PodClass, PodSet, Workload
-from berth.sources import yaml_tree
 from berth.sources.pod_class import read_template
 
 ToPodClass = Callable[[Mapping[str, Any], str, str], PodClass]

@@ -1,12 +1,13 @@
 """The formats that are read, by who knows them. Nothing registers itself."""
 
-from berth.evidence.formats import Format
+from berth.evidence.formats import Format, objects
 from berth.evidence.formats.families import collective, container, kernel, kubernetes, monitoring, smi
 
 FORMATS: tuple[Format, ...] = (
     *smi.FORMATS,
     *kernel.FORMATS,
     *container.FORMATS,
+    objects.OBJECTS,
     *kubernetes.FORMATS,
     *monitoring.FORMATS,
     *collective.FORMATS,

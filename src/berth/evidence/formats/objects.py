@@ -1,0 +1,223 @@
+"""Kubernetes objects as JSON or YAML: one, a List, several in a row; as kubectl prints or the API server sends them.
+
+Each kind that rules know becomes facts of cluster_facts.py, any other an ObjectSeen. What their messages say (events,
+statuses, configuration) is evidence of its own: `parts` gives those texts in which a known sentence may be.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import Raw
+
+from berth.base import yaml_tree
+from berth.evidence.fact import LONGEST_TEXT, Fact, Origin
+from berth.evidence.formats import Format
+from berth.evidence.formats import object_facts as facts_of
+from berth.evidence.formats import object_wire as wire
+from berth.evidence.formats.cluster_facts import NodeSeen, ObjectSeen
+from berth.evidence.piece import Piece
+
+_JSON = re.compile(rb'^\s*(?:\[\s*)?\{[\s\S]*?"(?:apiVersion|kind|items|metadata|status|capacity)"\s*:')
+_YAML = re.compile(rb"(?m)^(?:- )?(?:apiVersion|kind): *[\"']?[A-Za-z]")
+_OF_NODES = ("nvidia.com/", "feature.node.kubernetes.io/", "kubernetes.io/hostname")
+_STARTS = re.compile(r'\{\s*"(?:apiVersion|kind|metadata)"\s*:')
+_DOCUMENTS = re.compile(rb"(?m)^---(?:\s.*)?$")
+
+Part = TypeVar("Part")
+
+_item = msgspec.json.Decoder(wire.Item).decode
+_array = msgspec.json.Decoder(list[Raw]).decode
+_plain = msgspec.json.Decoder().decode
+
+
+class Found(msgspec.Struct, frozen=True):
+    """One object: its head, and its bytes as JSON."""
+
+    item: wire.Item
+    raw: bytes | Raw
+
+
+def objects(raw: bytes, kind: str = "", version: str = "") -> Iterator[Found]:
+    """All objects of a text, those of Lists one by one; `kind` is that of the list that they stood in."""
+    text = raw.strip()
+    if text[:1] in (b"{", b"["):
+        yield from _of_json(text, kind, version)
+        return
+    for document in _DOCUMENTS.split(raw):
+        try:
+            tree = yaml_tree.parse(document)
+        except (yaml_tree.YAMLError, RecursionError, ValueError):
+            continue
+        if isinstance(tree, (dict, list)):
+            yield from _of_json(msgspec.json.encode(tree), kind, version)
+
+
+def _of_json(text: bytes | Raw, kind: str, version: str) -> Iterator[Found]:
+    try:
+        many = _array(text) if bytes(text[:1] if isinstance(text, bytes) else b"{") == b"[" else [text]
+        for one in many:
+            item = _item(one)
+            if item.items is None:
+                yield _named(item, one, kind, version)
+                continue
+            of = (item.kind or "").removesuffix("List")
+            for inner in item.items:
+                yield from _of_json(inner, of, item.api_version or "")
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        if isinstance(text, bytes):
+            yield from _of_broken(text.decode("utf-8", "replace"))
+
+
+def _of_broken(text: str) -> Iterator[Found]:
+    """The whole objects of a text that is cut off, or has something in between."""
+    decoder = json.JSONDecoder()
+    position = 0
+    while (start := _STARTS.search(text, position)) is not None:
+        try:
+            value, position = decoder.raw_decode(text, start.start())
+        except (ValueError, RecursionError):
+            position = start.end()
+            continue
+        with_items = isinstance(value, dict) and "items" in value
+        if not with_items:
+            raw = msgspec.json.encode(value)
+            try:
+                yield _named(_item(raw), raw, "", "")
+            except msgspec.MsgspecError:
+                continue
+
+
+def _named(item: wire.Item, raw: bytes | Raw, kind: str, version: str) -> Found:
+    if item.kind or not kind:
+        return Found(item, raw)
+    return Found(msgspec.structs.replace(item, kind=kind, api_version=item.api_version or version), raw)
+
+
+def _as(shape: type[Part], raw: bytes | Raw) -> Part | None:
+    """A part of an object; None where it is absent or not of that shape."""
+    if not bytes(raw[:1] if isinstance(raw, bytes) else memoryview(raw)[:1]):
+        return None
+    try:
+        return msgspec.json.decode(raw, type=shape, strict=False)
+    except (msgspec.MsgspecError, RecursionError):
+        return None
+
+
+def read(piece: Piece) -> Iterator[Fact]:
+    for found in objects(piece.raw):
+        yield from _facts(found, piece)
+
+
+def _facts(found: Found, piece: Piece) -> Iterator[Fact]:
+    item = found.item
+    meta = item.metadata or wire.Meta()
+    kind = item.kind or _guessed(found)
+    origin = origin_of(piece, kind, meta)
+    if kind == "Node":
+        yield from facts_of.node(
+            meta, _as(wire.NodeSpec, item.spec), _as(wire.NodeStatus, item.status), origin, piece.node
+        )
+    elif kind == "Pod":
+        yield from facts_of.pod(meta, _as(wire.PodSpec, item.spec), _as(wire.PodStatus, item.status), origin)
+    elif kind == "Event":
+        if (event := _as(wire.EventWire, found.raw)) is not None:
+            yield facts_of.event(event, origin)
+    elif kind in ("DaemonSet", "Deployment", "StatefulSet"):
+        yield facts_of.operand(
+            kind, meta, _as(wire.SetSpec, item.spec), _as(wire.SetStatus, item.status), origin
+        )
+    elif kind:
+        body = _plain(found.raw)
+        if isinstance(body, dict):
+            yield ObjectSeen(
+                origin=origin, api_version=item.api_version or "", kind=kind,
+                namespace=meta.namespace or "", name=meta.name or "", body=body,
+            )  # fmt: skip
+    elif labels := _labels(found):
+        yield NodeSeen(origin=origin, name=piece.node, labels=labels)
+
+
+def _guessed(found: Found) -> str:
+    """Of an object without its kind: a node is known by what it offers, labels by themselves are a node's."""
+    status = _as(wire.NodeStatus, found.item.status)
+    if status is not None and (status.capacity or status.allocatable):
+        return "Node"
+    pod = _as(wire.PodSpec, found.item.spec)
+    return "Pod" if pod is not None and pod.containers else ""
+
+
+def _labels(found: Found) -> dict[str, str]:
+    """Labels by themselves, as `kubectl get node -o jsonpath={.metadata.labels}` prints them."""
+    labels = _as(dict[str, str], found.raw)
+    return labels if labels and any(name.startswith(_OF_NODES) for name in labels) else {}
+
+
+def origin_of(piece: Piece, kind: str, meta: wire.Meta) -> Origin:
+    where = "/".join(part for part in (meta.namespace, meta.name) if part)
+    node = meta.name or "" if kind == "Node" else ""
+    pod = f"{meta.namespace}/{meta.name}" if kind == "Pod" else ""
+    source = f"{piece.source}: {kind} {where}" if piece.source else f"{kind} {where}"
+    return Origin(source=source, kind=piece.kind or "objects", node=node, pod=pod)
+
+
+def parts(piece: Piece) -> Iterator[Piece]:
+    """The texts of objects in which something may be said: events with their reason, statuses, configuration."""
+    from berth.evidence.scan import scanner
+
+    texts: list[tuple[str, Origin]] = []
+    for found in objects(piece.raw):
+        item = found.item
+        meta = item.metadata or wire.Meta()
+        kind = item.kind or _guessed(found)
+        origin = origin_of(piece, kind, meta)
+        if kind == "ConfigMap":
+            yield from _configuration(found, piece, origin)
+            continue
+        texts.extend((text, msgspec.structs.replace(origin, **about)) for text, about in _said(found, kind))
+    for index in scanner().mentioned([text.encode() for text, _ in texts]):
+        text, origin = texts[index]
+        yield Piece(text.encode(), origin.source, origin.kind, origin.node, origin.pod)
+
+
+def _said(found: Found, kind: str) -> Iterator[tuple[str, dict[str, str]]]:
+    item = found.item
+    if kind == "Event":
+        event = _as(wire.EventWire, found.raw)
+        if event is not None:
+            about = event.involved_object or event.regarding or wire.Reference()
+            where = {"kind": "pod-events"}
+            if about.kind == "Pod":
+                where["pod"] = f"{about.namespace or ''}/{about.name or ''}"
+            elif about.kind == "Node":
+                where["node"] = about.name or ""
+            yield f"{event.type or ''}  {event.reason or ''}  {event.message or event.note or ''}", where
+    elif kind == "Pod":
+        pod = _as(wire.PodStatus, item.status)
+        if pod is not None:
+            for text in facts_of.pod_texts(pod):
+                yield text, {"kind": "pod-events"}
+    elif item.status:
+        status = _as(wire.NodeStatus, item.status)
+        for condition in (status.conditions if status else None) or ():
+            words = (condition.type, f"={condition.status}", condition.reason, condition.message)
+            yield " ".join(word for word in words if word)[:LONGEST_TEXT], {}
+
+
+def _configuration(found: Found, piece: Piece, origin: Origin) -> Iterator[Piece]:
+    body = _as(dict[str, Any], found.raw) or {}
+    data = body.get("data")
+    for key, value in (data.items() if isinstance(data, dict) else ()):
+        if isinstance(value, str):
+            yield Piece(value.encode(), f"{origin.source} {key}", "configmap", piece.node)
+
+
+def _looks_like(head: bytes) -> object:
+    return _JSON.match(head) or _YAML.search(head)
+
+
+OBJECTS = Format("Kubernetes objects", ("objects", "node-json"), _looks_like, read, parts)
