@@ -1,9 +1,10 @@
 """The formats that are read, by who knows them. Nothing registers itself."""
 
-from berth.evidence.formats import Format, objects
+from berth.evidence.formats import Format, bug_report, objects
 from berth.evidence.formats.families import collective, container, kernel, kubernetes, monitoring, smi
 
 FORMATS: tuple[Format, ...] = (
+    bug_report.BUG_REPORT,
     *smi.FORMATS,
     *kernel.FORMATS,
     *container.FORMATS,

@@ -1,0 +1,250 @@
+"""What `berth doctor` prints: the verdict in a line, then each cause with its evidence, its mending and its proof."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from textwrap import wrap
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from berth.base.units import capital, counted
+from berth.diagnosis.diagnose import Consequence, Diagnosis
+from berth.diagnosis.finding import Finding, Rule, Unconfirmed
+from berth.diagnosis.words import Severity
+from berth.evidence.fact import Origin
+from berth.views.tables import QUIET_STYLE
+
+INDENT = 4
+LABEL = 9  # columns of "verify" and its like
+MOST_CONSEQUENCES = 8
+MOST_UNCONFIRMED = 8
+LONGEST_QUOTE = 300
+
+_STYLES = {
+    Severity.Critical: "bold red",
+    Severity.Error: "bold red",
+    Severity.Warning: "bold yellow",
+    Severity.Info: "bold",
+}
+
+
+def docs_of(code: str) -> str:
+    return f"docs/findings/{code}.md"
+
+
+# ---- for programs
+
+
+def record(diagnosis: Diagnosis, notes: Sequence[str] = ()) -> dict[str, Any]:
+    """The stable record."""
+    gate = diagnosis.gate
+    return {
+        "findings": [finding_record(one) for one in diagnosis.findings],
+        "consequences": [
+            {**finding_record(one.finding), "explained_by": one.explained_by.code} for one in diagnosis.consequences
+        ],
+        "unconfirmed": [unconfirmed_record(one) for one in diagnosis.unconfirmed],
+        "traps": [finding_record(one) for one in diagnosis.traps],
+        "gate": {
+            "go": gate.go,
+            "stage": gate.stage,
+            "sentence": gate.sentence,
+            "missing": [unconfirmed_record(one) for one in gate.missing],
+        },
+        "notes": list(notes),
+    }
+
+
+def finding_record(one: Finding) -> dict[str, Any]:
+    return {
+        "code": one.code,
+        "layer": one.layer.name,
+        "cause_class": one.cause_class,
+        "severity": one.severity.name.lower(),
+        "subject": one.subject,
+        "title": one.title,
+        "cause": one.cause,
+        "confidence": one.confidence,
+        "evidence": [
+            {"source": source_of(origin), "time": origin.time or None, "text": origin.text} for origin in one.evidence
+        ],
+        "counter_check": one.counter_check,
+        "fix": {"steps": list(one.fix.steps), "risk": one.fix.risk, "rollback": one.fix.rollback},
+        "verify": list(one.verify),
+        "docs": docs_of(one.code),
+    }
+
+
+def unconfirmed_record(one: Unconfirmed) -> dict[str, Any]:
+    return {
+        "what": one.what,
+        "how": one.how,
+        "wanted_for": one.wanted_for,
+        "layer": one.layer.name,
+        "node": one.node or None,
+    }
+
+
+def source_of(origin: Origin) -> str:
+    """Where somebody finds the words again: file or object, and the line."""
+    return f"{origin.source}:{origin.line}" if origin.line > 1 else origin.source
+
+
+# ---- for people
+
+
+def show(diagnosis: Diagnosis, screen: Console, wide: bool = False) -> None:
+    """Top-down: what is wrong, how that is known, what to do, how it is proven; then what follows from it."""
+    _headline(diagnosis, screen)
+    for number, one in enumerate(diagnosis.findings, 1):
+        screen.print()
+        _finding(number, one, screen)
+        _consequences([each for each in diagnosis.consequences if each.explained_by == one], screen)
+    if diagnosis.traps:
+        screen.print()
+        screen.print(Text("looks like a fault and is none", style="bold"))
+        for one in diagnosis.traps:
+            screen.print()
+            _trap(one, screen)
+    if diagnosis.unconfirmed:
+        screen.print()
+        screen.print(Text("not confirmed: nobody collected it", style="bold"))
+        shown = diagnosis.unconfirmed if wide else diagnosis.unconfirmed[:MOST_UNCONFIRMED]
+        for missing in shown:
+            _wrapped(screen, f"{missing.layer.name}  ", missing.what)
+            _command(screen, missing.how)
+        if len(shown) < len(diagnosis.unconfirmed):
+            rest = len(diagnosis.unconfirmed) - len(shown)
+            screen.print(Text(" " * INDENT + f"and {rest} more (-o wide)", style=QUIET_STYLE))
+    screen.print()
+    _gate(diagnosis, screen)
+
+
+def _headline(diagnosis: Diagnosis, screen: Console) -> None:
+    if not diagnosis.findings:
+        words = "no fault found" if diagnosis.gate.go else "no fault found in what was read"
+        screen.print(Text(words, style="bold green" if diagnosis.gate.go else "bold"))
+        return
+    first = diagnosis.findings[0]
+    line = Text()
+    line.append(f"{first.layer.name}  ", style=_STYLES[first.severity])
+    line.append(first.title, style=_STYLES[first.severity])
+    if first.subject:
+        line.append(f": {first.subject}")
+    more = len(diagnosis.findings) - 1
+    rest = [f"and {counted(more, 'other fault')}"] if more else []
+    if diagnosis.consequences:
+        rest.append(counted(len(diagnosis.consequences), "consequence"))
+    if rest:
+        line.append("  " + ", ".join(rest), style=QUIET_STYLE)
+    screen.print(line)
+
+
+def _finding(number: int, one: Finding, screen: Console) -> None:
+    head = Text()
+    head.append(f"{number:<{INDENT}}")
+    head.append(one.code, style=_STYLES[one.severity])
+    facts = (one.layer.words, one.cause_class, one.severity.name.lower(), f"{one.confidence:.0%} sure")
+    head.append("  " + ", ".join(facts), style=QUIET_STYLE)
+    screen.print(head)
+    _wrapped(screen, "", capital(one.cause))
+    for origin in one.evidence:
+        _quote(screen, origin)
+    _wrapped(screen, "if not:", one.counter_check, style=QUIET_STYLE)
+    for step, words in enumerate(one.fix.steps, 1):
+        _wrapped(screen, "mend:" if step == 1 else "", f"{step}. {words}")
+    _wrapped(screen, "risk:", one.fix.risk, style=QUIET_STYLE)
+    _wrapped(screen, "undo:", one.fix.rollback, style=QUIET_STYLE)
+    for step, words in enumerate(one.verify):
+        _wrapped(screen, "" if step else "verify:", words)
+
+
+def _consequences(under: Sequence[Consequence], screen: Console) -> None:
+    for number, each in enumerate(under[:MOST_CONSEQUENCES]):
+        one = each.finding
+        about = f" ({one.subject})" if one.subject else ""
+        _wrapped(screen, "" if number else "explains:", f"{one.layer.name} {one.code}: {one.title}{about}")
+    if len(under) > MOST_CONSEQUENCES:
+        _wrapped(screen, "", f"and {len(under) - MOST_CONSEQUENCES} more")
+
+
+def _trap(one: Finding, screen: Console) -> None:
+    head = Text(" " * INDENT)
+    head.append(one.code, style="bold")
+    head.append(f"  {one.layer.words}, {one.cause_class}", style=QUIET_STYLE)
+    screen.print(head)
+    _wrapped(screen, "", capital(one.cause))
+    for origin in one.evidence:
+        _quote(screen, origin)
+    _wrapped(screen, "check:", one.counter_check, style=QUIET_STYLE)
+
+
+def _gate(diagnosis: Diagnosis, screen: Console) -> None:
+    gate = diagnosis.gate
+    line = Text()
+    line.append("go on" if gate.go else "stop", style="bold green" if gate.go else "bold red")
+    line.append(f" at {gate.stage}: ")
+    line.append(gate.sentence.partition(": ")[2] or gate.sentence)
+    screen.print(line)
+
+
+def _quote(screen: Console, origin: Origin) -> None:
+    """The exact words, one line of the source each, and where they stand."""
+    words = [line.strip() for line in origin.text.splitlines() if line.strip()] or ["(no words)"]
+    for number, line in enumerate(words):
+        shown = line if len(line) <= LONGEST_QUOTE else line[:LONGEST_QUOTE] + " ..."
+        _wrapped(screen, "" if number else "seen:", _safe(shown), style="cyan")
+    _wrapped(screen, "", f"in {source_of(origin)}", style=QUIET_STYLE)
+
+
+def _safe(words: str) -> str:
+    """What a log holds of control characters does not reach the terminal."""
+    return "".join(c if c.isprintable() else " " if c == "\t" else repr(c)[1:-1] for c in words)
+
+
+def _command(screen: Console, words: str) -> None:
+    """A command is not broken: it is to be copied."""
+    screen.print(Text(" " * (INDENT + LABEL) + _safe(words)), soft_wrap=True)
+
+
+def _wrapped(screen: Console, label: str, words: str, style: str = "") -> None:
+    start = " " * INDENT + (f"{label:<{LABEL}} " if label else "")
+    hang = " " * len(start) if label.strip() else " " * (INDENT + LABEL + 1)
+    if not label:
+        start = hang = " " * (INDENT + (LABEL + 1 if words[:1].isdigit() or style else 0))
+    width = max(20, screen.width)
+    for number, line in enumerate(wrap(words, width, initial_indent=start, subsequent_indent=hang)):
+        text = Text(line, style=style)
+        if number == 0 and label:
+            text = Text(line[: len(start)], style=QUIET_STYLE) + Text(line[len(start) :], style=style)
+        screen.print(text, soft_wrap=True)
+
+
+# ---- what a code means
+
+
+def explain(code: str, rules: Iterable[Rule], screen: Console) -> bool:
+    """The section of one code; False where no rule answers with it."""
+    for rule in rules:
+        for one in rule.codes:
+            if one.name.lower() == code.lower():
+                screen.print(Text(f"{one.name}: {one.title}", style="bold"))
+                facts = (one.layer.name, one.layer.words, one.cause_class, one.severity.name.lower())
+                screen.print(Text(", ".join(facts), style=QUIET_STYLE))
+                for label, words in (
+                    ("means:", one.meaning), ("known by:", one.known_by), ("if not:", one.disproved_by),
+                    ("check:", one.counter_check),
+                ):  # fmt: skip
+                    _wrapped(screen, label, words)
+                for step, words in enumerate(one.fix.steps, 1):
+                    _wrapped(screen, "mend:" if step == 1 else " ", f"{step}. {words}")
+                _wrapped(screen, "risk:", one.fix.risk)
+                _wrapped(screen, "undo:", one.fix.rollback)
+                for step, words in enumerate(one.verify):
+                    _wrapped(screen, " " if step else "verify:", words)
+                for step, words in enumerate(one.sources):
+                    _wrapped(screen, " " if step else "sources:", words)
+                return True
+    return False
