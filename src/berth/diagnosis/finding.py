@@ -15,8 +15,8 @@ MOST_EVIDENCE = 6  # quotations under one finding
 
 
 class Fix(Struct, frozen=True):
-    """How it is mended. Commands stand in steps as they are typed, with NODE, GPU, PCI, NAMESPACE, POD and RESOURCE
-    in the place of names; a finding puts in those that it knows."""
+    """How it is mended. Commands stand in steps as they are typed, with NODE, PCI, NAMESPACE, POD and RESOURCE in the
+    place of names; a finding puts in those that it knows."""
 
     steps: tuple[str, ...]
     risk: str  # what it costs or may break: "the node's pods are lost"
@@ -65,7 +65,7 @@ class Code(Struct, frozen=True):
         node = node or next((one.node for one in origins if one.node), "")
         pod = pod or next((one.pod for one in origins if one.pod), "")
         known = {
-            "NODE": node, "PCI": pci_words(pci), "GPU": pci_words(pci), "RESOURCE": resource,
+            "NODE": node, "PCI": pci_words(pci), "RESOURCE": resource,
             "NAMESPACE": pod.partition("/")[0] if "/" in pod else "", "POD": pod.rpartition("/")[2],
         }  # fmt: skip
         mend = fix or self.fix
@@ -132,7 +132,7 @@ class Rule(Struct, frozen=True):
     find: Callable[[Facts], Iterable[Answer]]
 
 
-_PLACE = re.compile(r"\b(NODE|PCI|GPU|RESOURCE|NAMESPACE|POD)\b")
+_PLACE = re.compile(r"\b(NODE|PCI|RESOURCE|NAMESPACE|POD)\b")
 
 
 def _named(words: str, known: dict[str, str]) -> str:

@@ -149,7 +149,7 @@ def _finding(number: int, one: Finding, screen: Console) -> None:
     facts = (one.layer.words, one.cause_class, one.severity.name.lower(), f"{one.confidence:.0%} sure")
     head.append("  " + ", ".join(facts), style=QUIET_STYLE)
     screen.print(head)
-    _wrapped(screen, "", capital(one.cause))
+    _wrapped(screen, None, capital(one.cause))
     for origin in one.evidence:
         _quote(screen, origin)
     _wrapped(screen, "if not:", one.counter_check, style=QUIET_STYLE)
@@ -175,7 +175,7 @@ def _trap(one: Finding, screen: Console) -> None:
     head.append(one.code, style="bold")
     head.append(f"  {one.layer.words}, {one.cause_class}", style=QUIET_STYLE)
     screen.print(head)
-    _wrapped(screen, "", capital(one.cause))
+    _wrapped(screen, None, capital(one.cause))
     for origin in one.evidence:
         _quote(screen, origin)
     _wrapped(screen, "check:", one.counter_check, style=QUIET_STYLE)
@@ -209,11 +209,10 @@ def _command(screen: Console, words: str) -> None:
     screen.print(Text(" " * (INDENT + LABEL) + _safe(words)), soft_wrap=True)
 
 
-def _wrapped(screen: Console, label: str, words: str, style: str = "") -> None:
-    start = " " * INDENT + (f"{label:<{LABEL}} " if label else "")
-    hang = " " * len(start) if label.strip() else " " * (INDENT + LABEL + 1)
-    if not label:
-        start = hang = " " * (INDENT + (LABEL + 1 if words[:1].isdigit() or style else 0))
+def _wrapped(screen: Console, label: str | None, words: str, style: str = "") -> None:
+    """Words beside their label; "" is under the label above, None has the whole width."""
+    start = " " * INDENT if label is None else " " * INDENT + f"{label:<{LABEL}} "
+    hang = " " * len(start)
     width = max(20, screen.width)
     for number, line in enumerate(wrap(words, width, initial_indent=start, subsequent_indent=hang)):
         text = Text(line, style=style)
@@ -239,12 +238,12 @@ def explain(code: str, rules: Iterable[Rule], screen: Console) -> bool:
                 ):  # fmt: skip
                     _wrapped(screen, label, words)
                 for step, words in enumerate(one.fix.steps, 1):
-                    _wrapped(screen, "mend:" if step == 1 else " ", f"{step}. {words}")
+                    _wrapped(screen, "mend:" if step == 1 else "", f"{step}. {words}")
                 _wrapped(screen, "risk:", one.fix.risk)
                 _wrapped(screen, "undo:", one.fix.rollback)
                 for step, words in enumerate(one.verify):
-                    _wrapped(screen, " " if step else "verify:", words)
+                    _wrapped(screen, "" if step else "verify:", words)
                 for step, words in enumerate(one.sources):
-                    _wrapped(screen, " " if step else "sources:", words)
+                    _wrapped(screen, "" if step else "sources:", words)
                 return True
     return False

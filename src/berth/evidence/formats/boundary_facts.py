@@ -1,0 +1,74 @@
+"""What is known at the boundaries between hardware and container: who names which device, who was given it, who sees it.
+
+Device ids are the plugin's: a UUID of a GPU or MIG instance, an index, or either with `::n` for a replica.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from berth.evidence.fact import Fact
+
+
+class Offered(Struct, frozen=True, gc=False):
+    """One device as a plugin lists it."""
+
+    id: str
+    is_healthy: bool = True
+    numa: int = -1
+
+
+class PluginAnswer(Fact, frozen=True, kw_only=True):
+    """What a device plugin answers on its socket: ListAndWatch's first list, or why there is none."""
+
+    resource: str
+    socket: str = ""
+    answered: bool = True
+    problem: str = ""  # "no answer within 3 s", "refused", "no socket"
+    devices: tuple[Offered, ...] = ()
+
+
+class KubeletOffers(Fact, frozen=True, kw_only=True):
+    """The devices that the kubelet takes for allocatable. Source: PodResources, GetAllocatableResources."""
+
+    resource: str
+    ids: tuple[str, ...] = ()
+
+
+class Given(Fact, frozen=True, kw_only=True):
+    """Devices that the kubelet has given to a container. Source: PodResources, List; or its checkpoint."""
+
+    resource: str
+    of_pod: str  # namespace/name; a uid where only the checkpoint says it
+    container: str = ""
+    ids: tuple[str, ...] = ()
+    is_checkpoint: bool = False
+
+
+class Visible(Fact, frozen=True, kw_only=True):
+    """Devices that a container reaches: by its environment, device files, or CDI annotations."""
+
+    of_pod: str
+    container: str = ""
+    ids: tuple[str, ...] = ()  # UUIDs where they are known
+    minors: tuple[int, ...] = ()  # of /dev/nvidiaN
+    all_of_them: bool = False  # NVIDIA_VISIBLE_DEVICES=all, privileged, or /dev as a host path
+    asked_for_none: bool = False  # it reaches devices and never asked: it bypasses the account
+
+
+class Holder(Fact, frozen=True, kw_only=True):
+    """A process that holds memory of a device."""
+
+    device: str  # UUID
+    pid: int = 0
+    of_pod: str = ""  # "" for a process of the machine
+    container: str = ""
+    process: str = ""
+    memory_bytes: int = 0
+
+
+class HostCount(Fact, frozen=True, kw_only=True):
+    """How many devices one way of counting finds on a machine."""
+
+    by: str  # "lspci", "nvml", "/dev", "/proc/driver/nvidia/gpus", "nvidia.com/gpu.count"
+    count: int
