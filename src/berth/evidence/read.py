@@ -13,9 +13,9 @@ PROBE = 64 * 1024  # bytes that decide what a piece is
 DEEPEST = 4  # pieces within pieces: a list, in it an event, in it a configuration
 
 
-def read(pieces: Iterable[Piece]) -> Facts:
-    """Facts of all pieces. Nothing raises: what cannot be read says nothing."""
-    facts = Facts()
+def read(pieces: Iterable[Piece], known: Facts | None = None) -> Facts:
+    """Facts of all pieces, beside those that are known. Nothing raises: what cannot be read says nothing."""
+    facts = Facts() if known is None else known
     for piece in pieces:
         _read(piece, facts, DEEPEST)
     return facts

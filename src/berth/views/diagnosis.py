@@ -12,6 +12,7 @@ from rich.text import Text
 from berth.base.units import capital, counted
 from berth.diagnosis.diagnose import Consequence, Diagnosis
 from berth.diagnosis.finding import Finding, Rule, Unconfirmed
+from berth.diagnosis.focus import Step
 from berth.diagnosis.words import Severity
 from berth.evidence.fact import Origin
 from berth.views.tables import QUIET_STYLE
@@ -37,7 +38,7 @@ def docs_of(code: str) -> str:
 # ---- for programs
 
 
-def record(diagnosis: Diagnosis, notes: Sequence[str] = ()) -> dict[str, Any]:
+def record(diagnosis: Diagnosis, notes: Sequence[str] = (), steps: Sequence[Step] = ()) -> dict[str, Any]:
     """The stable record."""
     gate = diagnosis.gate
     return {
@@ -53,6 +54,10 @@ def record(diagnosis: Diagnosis, notes: Sequence[str] = ()) -> dict[str, Any]:
             "sentence": gate.sentence,
             "missing": [unconfirmed_record(one) for one in gate.missing],
         },
+        "walk": [
+            {"layer": one.layer.name, "question": one.question, "holds": one.holds, "answer": one.answer}
+            for one in steps
+        ],
         "notes": list(notes),
     }
 
@@ -95,9 +100,13 @@ def source_of(origin: Origin) -> str:
 # ---- for people
 
 
-def show(diagnosis: Diagnosis, screen: Console, wide: bool = False) -> None:
+def show(diagnosis: Diagnosis, screen: Console, wide: bool = False, steps: Sequence[Step] = ()) -> None:
     """Top-down: what is wrong, how that is known, what to do, how it is proven; then what follows from it."""
     _headline(diagnosis, screen)
+    if steps:
+        screen.print()
+        for step in steps:
+            _step(step, screen)
     for number, one in enumerate(diagnosis.findings, 1):
         screen.print()
         _finding(number, one, screen)
@@ -139,6 +148,15 @@ def _headline(diagnosis: Diagnosis, screen: Console) -> None:
         rest.append(counted(len(diagnosis.consequences), "consequence"))
     if rest:
         line.append("  " + ", ".join(rest), style=QUIET_STYLE)
+    screen.print(line)
+
+
+def _step(step: Step, screen: Console) -> None:
+    word, style = {True: ("yes", "green"), False: ("no", "bold red"), None: ("?", "yellow")}[step.holds]
+    line = Text(f"{step.layer.name}  ")
+    line.append(f"{word:<4}", style=style)
+    line.append(f"{step.question}: ")
+    line.append(_safe(step.answer), style=QUIET_STYLE)
     screen.print(line)
 
 

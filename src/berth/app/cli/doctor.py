@@ -3,84 +3,64 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
 
 import click
 
-from berth.app.cli.options import named, output
-from berth.base.errors import UNREADABLE, BadInput
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from berth.evidence.piece import Piece
+from berth.app.cli.options import Where, evidence_from, in_namespace, named, of_evidence, output
+from berth.base.errors import BadInput
 
 
 @click.command()
 @click.argument("target", required=False, callback=named)
-@click.option(
-    "--from", "source", type=click.Path(allow_dash=True), metavar="PATH", callback=named,
-    help="Files in place of a live cluster: a kubectl dump, a must-gather, an nvidia-bug-report, a folder of command "
-    "outputs, an archive of them; gzip or not.",
-)  # fmt: skip
-@click.option(
-    "--evidence", multiple=True, type=click.Path(allow_dash=True), metavar="PATH",
-    help='A text, or JSON lines {"kind": "dmesg", "text": "…"}; - for standard input. May be given several times.',
-)  # fmt: skip
+@of_evidence
+@evidence_from
+@in_namespace
 @click.option("--explain", metavar="CODE", callback=named, help="What a finding of this code means; nothing is read.")
 @output("table", "wide", "json", "yaml")
 def doctor(
-    target: str | None, source: str | None, evidence: tuple[str, ...], explain: str | None, output: str
+    target: str | None,
+    where: Where,
+    evidence: tuple[str, ...],
+    namespace: str | None,
+    explain: str | None,
+    output: str,
 ) -> None:
     """What is wrong with TARGET, a pod, a node or a job; without it, with all that can be seen.
 
-    Evidence first: each finding carries the words that it rests on, what would disprove it, how it is mended and how
-    the mending is proven. What nobody collected is listed as not confirmed, never guessed.
+    A live cluster is asked, with the rights that you have, unless --from or --evidence names files. Evidence first:
+    each finding carries the words that it rests on, what would disprove it, how it is mended and how the mending is
+    proven. What nobody collected is listed as not confirmed, never guessed.
 
     Exit code: 0 nothing found, 1 a finding, 2 usage, 3 nothing could be read.
     """
     if explain:
         _explain(explain)
         return
-    if source is None and not evidence:
-        raise click.UsageError("Name what to read: --from PATH, or --evidence PATH.")
+    from berth.app.cli.evidence import facts_of
     from berth.app.cli.frames import Frame, emit
     from berth.diagnosis.diagnose import diagnose
-    from berth.evidence.read import read
+    from berth.diagnosis.focus import Step, focused
     from berth.views import diagnosis as view
 
     notes: list[str] = []
-    facts = read(_pieces(source, evidence, notes))
+    facts = facts_of(where, evidence, notes, target or "")
     found = diagnose(facts)
     if not facts.kinds and not len(facts):
         notes.append("nothing that was read says anything about a GPU")
+    steps: tuple[Step, ...] = ()
+    if target:
+        asked = focused(found, facts, target, namespace or "")
+        if asked is None:
+            raise BadInput("", f"{target!r} is no pod, node or job in what was read.", "Leave it out to see all.")
+        found, steps = asked
     frame = Frame(
-        record=view.record(found, notes),
-        draw=lambda screen, wide: view.show(found, screen, wide),
+        record=view.record(found, notes, steps),
+        draw=lambda screen, wide: view.show(found, screen, wide, steps),
         notes=tuple(notes),
         code=1 if found.findings else 0,
     )
     emit(frame, output)
     sys.exit(frame.code)
-
-
-def _pieces(source: str | None, evidence: tuple[str, ...], notes: list[str]) -> Iterator[Piece]:
-    from pathlib import Path
-
-    from berth.sources.evidence_files import STDIN, evidence_of, pieces_of
-
-    if source is not None:
-        yield from pieces_of(source, notes)
-    for path in evidence:
-        if path == STDIN:
-            yield from evidence_of(sys.stdin.buffer.read(), "standard input")
-            continue
-        try:
-            raw = Path(path).read_bytes()
-        except OSError as error:
-            problem = f"it cannot be read: {error.strerror}."
-            raise BadInput(path, problem, "Name a file with evidence.", UNREADABLE) from None
-        yield from evidence_of(raw, path)
 
 
 def _explain(code: str) -> None:

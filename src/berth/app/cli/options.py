@@ -51,6 +51,15 @@ from_dump = click.option(
     help="A dump in place of the live cluster: file, folder or - with the output of `kubectl get nodes,pods -A "
     "-o json` (or yaml, gzip or not).",
 )  # fmt: skip
+from_evidence = click.option(
+    "--from", "dump", type=click.Path(allow_dash=True), metavar="PATH", callback=named,
+    help="Files in place of the live cluster: a kubectl dump, a must-gather, an nvidia-bug-report, a folder of command "
+    "outputs, an archive of them; gzip or not; - for standard input.",
+)  # fmt: skip
+evidence_from = click.option(
+    "--evidence", multiple=True, type=click.Path(allow_dash=True), metavar="PATH",
+    help='A text, or JSON lines {"kind": "dmesg", "text": "…"}; - for standard input. May be given several times.',
+)  # fmt: skip
 kubeconfig = click.option(
     "--kubeconfig", type=click.Path(), metavar="FILE", callback=named,
     help="Default: KUBECONFIG, else ~/.kube/config, else the service account of the pod that this runs in.",
@@ -72,6 +81,12 @@ def of_cluster(command: Command) -> Command:
     """Options of commands that a dump answers, too: the command gets `where`."""
     options = (from_dump, kubeconfig, context, acting_as, gpu_mapping, topology)
     return _bundled(command, options, ("dump", "kubeconfig", "context", "acting_as", "gpu_mapping", "topology"))
+
+
+def of_evidence(command: Command) -> Command:
+    """Options of commands that read any evidence: files, or what a live cluster shows. The command gets `where`."""
+    options = (from_evidence, kubeconfig, context, acting_as)
+    return _bundled(command, options, ("dump", "kubeconfig", "context", "acting_as"))
 
 
 def _bundled(command: Command, options: tuple[Callable[[Any], Any], ...], names: tuple[str, ...]) -> Command:

@@ -1,4 +1,4 @@
-"""What is known at the boundaries between hardware and container: who names which device, who was given it, who sees it.
+"""What is known at the boundaries between hardware and container: who names a device, who was given it, who sees it.
 
 Device ids are the plugin's: a UUID of a GPU or MIG instance, an index, or either with `::n` for a replica.
 """

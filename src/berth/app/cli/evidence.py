@@ -1,0 +1,71 @@
+"""Facts for `doctor` and `ledger`: of files, of texts, of a live cluster, as the options say."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from berth.app.cli.options import Where
+from berth.base.errors import UNREADABLE, BadInput
+
+if TYPE_CHECKING:
+    from berth.app.cli.live import Connection
+    from berth.evidence.facts import Facts
+    from berth.evidence.piece import Piece
+
+
+def facts_of(where: Where, evidence: tuple[str, ...], notes: list[str], target: str = "") -> Facts:
+    """What can be known. A live cluster is asked unless files or texts are given.
+
+    Raises BadInput, exit code 3, where nothing can be read.
+    """
+    from berth.evidence.read import read
+
+    if where.dump is not None or evidence:
+        return read(_pieces(where.dump, evidence, notes))
+    return _live(where, notes, target)
+
+
+def _pieces(source: str | None, evidence: tuple[str, ...], notes: list[str]) -> Iterator[Piece]:
+    from berth.sources.evidence_files import STDIN, evidence_of, pieces_of
+
+    if source is not None:
+        yield from pieces_of(source, notes)
+    for path in evidence:
+        if path == STDIN:
+            yield from evidence_of(sys.stdin.buffer.read(), "standard input")
+            continue
+        try:
+            raw = Path(path).read_bytes()
+        except OSError as error:
+            problem = f"it cannot be read: {error.strerror}."
+            raise BadInput(path, problem, "Name a file with evidence.", UNREADABLE) from None
+        yield from evidence_of(raw, path)
+
+
+def _live(where: Where, notes: list[str], target: str) -> Facts:
+    from berth.app.cli.live import ask
+    from berth.diagnosis.ledger import accounts
+    from berth.evidence.facts import Facts
+    from berth.evidence.formats.cluster_facts import NodeSeen, PodSeen
+    from berth.evidence.read import read
+    from berth.sources.evidence_live import logs_of, pieces_of, suspicious
+
+    async def look(connection: Connection) -> Facts:
+        facts = Facts()
+        async for piece in pieces_of(connection.client, connection.served, notes):
+            read((piece,), facts)
+        if not facts.of(NodeSeen):
+            refused = "; ".join(notes) or "the cluster has no nodes"
+            raise BadInput("", f"{refused}.", "Check with: kubectl auth can-i list nodes", UNREADABLE)
+        pod = next((one for one in facts.of(PodSeen) if target and target in (one.key, one.name)), None)
+        nodes = {account.node for account in accounts(facts) if not account.is_equal}
+        nodes.update(one.name for one in facts.of(NodeSeen) if one.name == target)
+        if pod is not None and pod.on:
+            nodes.add(pod.on)
+        wanted = suspicious(facts, frozenset(nodes), pod.key if pod else "")
+        return read(await logs_of(connection.client, wanted, notes), facts)
+
+    return ask(where, look)

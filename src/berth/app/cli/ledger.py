@@ -1,0 +1,44 @@
+"""`berth ledger`: does the account equal the hardware, and where does it part?"""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from berth.app.cli.options import Where, evidence_from, named, of_evidence, output
+from berth.base.errors import BadInput
+
+
+@click.command()
+@click.argument("node", required=False, callback=named)
+@of_evidence
+@evidence_from
+@output("table", "wide", "json", "yaml")
+def ledger(node: str | None, where: Where, evidence: tuple[str, ...], output: str) -> None:
+    """Host, plugin, node, request, container: five boundaries side by side, and the first at which they part.
+
+    Counts for each node; each device for one NODE, or with -o wide. Partitions (MIG) and replicas (time-slicing, MPS)
+    are rows under the device that they are of. What nobody looked at is a dash, not a zero.
+
+    Exit code: 0 all are equal as far as they were seen, 1 they part somewhere, 2 usage, 3 nothing could be read.
+    """
+    from berth.app.cli.evidence import facts_of
+    from berth.app.cli.frames import Frame, emit
+    from berth.diagnosis.ledger import accounts
+    from berth.views import ledger as view
+
+    notes: list[str] = []
+    found = accounts(facts_of(where, evidence, notes, node or ""))
+    if node is not None:
+        found = tuple(one for one in found if one.node == node)
+        if not found:
+            raise BadInput("", f"there is no node {node!r} with GPUs in what was read.", "Leave it out to see all.")
+    frame = Frame(
+        record=view.record(found, notes),
+        draw=lambda screen, wide: view.show(found, screen, wide, one_node=node is not None),
+        notes=tuple(notes),
+        code=0 if all(one.is_equal for one in found) else 1,
+    )
+    emit(frame, output)
+    sys.exit(frame.code)
