@@ -1,5 +1,92 @@
-"""What the API server refuses or lets through unchanged: quotas, webhooks, policies, limit ranges."""
+"""What the API server and its admission say: quotas, limits, policies, webhooks."""
 
 from berth.evidence.message import Message
 
-MESSAGES: tuple[Message, ...] = ()
+_DEVICE = r"[\w.-]+\.[a-z]{2,}/[\w.-]+"
+
+MESSAGES: tuple[Message, ...] = (
+    Message(
+        "admission.quota_exceeded",
+        "exceeded quota",
+        r"exceeded quota:\s*(?P<quota>[\w.-]+)(?:,\s*requested:\s*(?P<requested>[^\s,]+(?:,[^\s,]+)*),\s*used:\s*"
+        r"(?P<used>[^\s,]+(?:,[^\s,]+)*),\s*limited:\s*(?P<limited>[^\s,\"]+(?:,[^\s,\"]+)*))?",
+    ),
+    Message(
+        "admission.quota_wants_values",
+        "failed quota",
+        r"failed quota:\s*(?P<quota>[\w.-]+):\s*must specify\s*(?P<what>[^\"\n]+)",
+    ),
+    Message(
+        "admission.priority_needs_quota",
+        "insufficient quota to match these scopes",
+        r"insufficient quota to match these scopes:?\s*(?P<scopes>\[.*\])?",
+    ),
+    Message(
+        "admission.priority_class_missing",
+        "no priorityclass with name",
+        r"no PriorityClass with name \W*(?P<name>[\w.-]+)\W* was found",
+    ),
+    Message(
+        "admission.limit_range",
+        (" usage per container is ", " usage per pod is ", "usage per persistentvolumeclaim is"),
+        rf"(?P<bound>maximum|minimum) (?P<resource>{_DEVICE}|cpu|memory) usage per (?P<per>Container|Pod) is "
+        r"(?P<allowed>[\w.]+?), but (?:limit|request) is (?P<asked>[\w.]+)",
+    ),
+    Message(
+        "admission.device_amount",
+        ("non overcommitable resources", "must be an integer", " limit of ", "invalid resource quantity"),
+        rf"Limit must be set for non overcommitable resources|(?P<resource>{_DEVICE})[\]\"':\s]+.*must be an integer"
+        rf"|Invalid value: .*must be (?:equal|less than or equal) to (?P<resource2>{_DEVICE}) limit",
+    ),
+    Message(
+        "admission.privileged",
+        (
+            "disallowed by cluster policy",
+            "violates podsecurity",
+            "unable to validate against any security context constraint",
+            "privileged containers are not allowed",
+            "privileged container is not allowed",
+            "allow-privileged",
+            "policyexception",
+            "pod security policy",
+            "podsecuritypolicy: unable",
+            "autogke-",
+            "gke warden",
+            "privileged mode is disallowed",
+            "hostpath volumes are forbidden",
+            "hostpath volumes are not allowed",
+        ),
+        r"(?:privileged|hostPath|hostNetwork|hostPID)\S*:? Forbidden: disallowed by cluster policy"
+        r"|disallowed by cluster policy"
+        r"|violates PodSecurity \W*(?P<level>[\w:.-]+)?|unable to validate against any security context constraint"
+        r"|privileged containers? (?:are|is) not allowed|privileged mode is disallowed"
+        r"|allow-privileged\S*\s+(?:is )?(?:off|false)"
+        r"|unable to validate against any pod security policy|GKE Warden|autogke-(?:disallow|no)[\w-]+"
+        r"|hostPath volumes are (?:forbidden|not allowed)",
+    ),
+    Message(
+        "admission.policy_denied",
+        "denied the request",
+        r"admission webhook \W*(?P<webhook>[\w.-]+)\W* denied the request:?\s*(?P<why>.*)",
+    ),
+    Message(
+        "admission.webhook_open",
+        "failing open",
+        r"failing open:?\s*(?P<webhook>[\w.-]+)?",
+    ),
+    Message(
+        "admission.webhook_closed",
+        ("failed calling webhook", "failed to call webhook", "failed calling admission webhook"),
+        r"fail(?:ed|ing)(?: to call|\s+calling)(?: admission)? webhook:?\s*\W*(?P<webhook>[\w.-]+)?\W*(?P<why>.*)",
+    ),
+    Message(
+        "admission.not_mutated",
+        ("not mutated", "without mutation", "mutation was skipped", "was not injected by the webhook"),
+        r"(?:was|is|were|pod) not mutated|without mutation|mutation was skipped|not injected by the webhook",
+    ),
+    Message(
+        "admission.account_missing",
+        "error looking up service account",
+        r"error looking up service account (?P<account>[\w./-]+)",
+    ),
+)

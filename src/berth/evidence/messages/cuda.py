@@ -1,5 +1,380 @@
-"""CUDA, frameworks and what a program prints when a GPU fails it."""
+"""CUDA and what runs on it: errors of the runtime and the driver interface, and of the frameworks above them."""
 
 from berth.evidence.message import Message
 
-MESSAGES: tuple[Message, ...] = ()
+MESSAGES: tuple[Message, ...] = (
+    # 802: fabric manager, IMEX or confidential computing are not ready yet.
+    Message(
+        "cuda.system_not_ready",
+        ("system not yet initialized", "system_not_ready", "systemnotready", "error 802", "(802)"),
+        r"system not yet initialized|CUDA_ERROR_SYSTEM_NOT_READY|cudaErrorSystemNotReady|CUDA\S* (?:error"
+        r"|failure):? 802\b|\berror 802\b|\(802\)",
+    ),
+    # 35 and its paraphrases. PyTorch prints the version that it found; then there is a driver.
+    Message(
+        "cuda.driver_insufficient",
+        (
+            "driver version is insufficient",
+            "insufficientdriver",
+            "insufficient_driver",
+            "driver on your system is too old",
+            "cudageterrorstring: 35",
+            "driver is too old",
+            "cuda driver version is insufficient",
+        ),
+        r"driver version is insufficient for (?:the )?CUDA runtime|cudaErrorInsufficientDriver"
+        r"|CUDA_ERROR_INSUFFICIENT_DRIVER"
+        r"|driver on your system is too old(?: \(found version (?P<found>\d+)\))?"
+        r"|driver is too old(?: \(found version (?P<found2>\d+)\))?",
+    ),
+    Message(
+        "cuda.forward_compatibility",
+        (
+            "forward compatibility was attempted",
+            "compat_not_supported_on_device",
+            "compatnotsupportedondevice",
+            "system_driver_mismatch",
+            "systemdrivermismatch",
+            "unsupported display driver",
+            "error 803",
+            "error 804",
+            "(803)",
+            "(804)",
+        ),
+        r"forward compatibility was attempted on non ?supported HW|COMPAT_NOT_SUPPORTED_ON_DEVICE"
+        r"|CompatNotSupportedOnDevice"
+        r"|SYSTEM_DRIVER_MISMATCH|SystemDriverMismatch|unsupported display driver ?/ ?cuda driver combination"
+        r"|\berror 80[34]\b|\(80[34]\)",
+    ),
+    Message(
+        "cuda.ptx_too_new",
+        ("unsupported toolchain", "unsupported_ptx_version", "unsupportedptxversion", "ptx was compiled with"),
+        r"PTX was compiled with an unsupported toolchain|UNSUPPORTED_PTX_VERSION|UnsupportedPtxVersion",
+    ),
+    Message(
+        "cuda.no_kernel_image",
+        (
+            "no kernel image is available",
+            "no_binary_for_gpu",
+            "nokernelimagefordevice",
+            "is not compatible with the current pytorch installation",
+            "not compatible with current pytorch",
+            "cudaerrornokernelimage",
+            "device kernel image is invalid",
+            "invalid device function",
+            "value 'sm_",
+            "unsupported gpu architecture",
+        ),
+        r"no kernel image is available|NO_BINARY_FOR_GPU|cudaErrorNoKernelImage\w*"
+        r"|CUDA capability (?P<capability>sm_\w+) is not compatible"
+        r"|device kernel image is invalid|invalid device function|Unsupported gpu architecture \W*(?P<arch>\w+)"
+        r"|Value '(?P<value>sm_\w+)' is not defined for option|is not compatible with the current PyTorch installation",
+    ),
+    Message(
+        "cuda.no_device",
+        (
+            "no cuda-capable device",
+            "cuda_error_no_device",
+            "cudaerrornodevice",
+            "no cuda gpus are available",
+            "could not find cuda drivers",
+            "found no nvidia driver",
+            "no gpu/tpu found",
+            "failed to infer device type",
+            "no gpus found",
+            "no compatible gpus were discovered",
+            "libcuda.so",
+            "libcuda reported",
+            "torch.cuda.is_available()",
+            "gpu will not be used",
+            "no gpu detected",
+            "nvidia driver was not detected",
+            "unknown backend: 'gpu'",
+            "unable to initialize backend 'cuda'",
+            "failed call to cuinit",
+            "is not available as platform cuda",
+            "cudagetdevicecount",
+            "without nvidia driver",
+            "cannot find cuda",
+            "gpu device plugin",
+            "ggml_cuda_init",
+            "deserialize object on a cuda device",
+        ),
+        r"no CUDA-capable device|CUDA_ERROR_NO_DEVICE|cudaErrorNoDevice|no CUDA GPUs are available"
+        r"|could not find cuda drivers"
+        r"|found no NVIDIA driver|No GPU/TPU found|failed to infer device type|no compatible GPUs were discovered"
+        r"|no GPUs? (?:were )?(?:found|detected)\b"
+        r"|libcuda\.so(?:\.1)?\W*:? cannot open shared object|could not load dynamic library \W*libcuda\.so"
+        r"|libcuda\.so(?:\.1)? (?:is )?not found"
+        r"|torch\.cuda\.is_available\(\)\W*(?:is|returns|returned|->|=|:)*\s*False|NVIDIA Driver was not detected"
+        r"|Unknown backend: 'gpu' requested|Unable to initialize backend 'cuda'"
+        r"|failed call to cuInit: (?:CUDA_ERROR_NO_DEVICE|UNKNOWN ERROR \(100\)|UNKNOWN ERROR \(303\))"
+        r"|ggml_cuda_init: failed to initialize CUDA: no CUDA-capable"
+        r"|Attempting to deserialize object on a CUDA device but torch\.cuda\.is_available"
+        r"|cudaGetDeviceCount\W+returned 100\b",
+    ),
+    Message(
+        "cuda.tool_missing",
+        ("nvidia-smi",),
+        r"nvidia-smi\W*:? (?:command )?not found|exec: \W*nvidia-smi\W*: executable file not found",
+    ),
+    Message(
+        "cuda.stub_library",
+        ("stub library", "stub_library", "stublibrary", "/stubs/libcuda"),
+        r"(?:CUDA )?driver is a stub library|CUDA_ERROR_STUB_LIBRARY|cudaErrorStubLibrary|/stubs/libcuda",
+    ),
+    Message(
+        "cuda.busy",
+        ("busy or unavailable", "devices_unavailable", "devicesunavailable", "deviceunavailable"),
+        r"busy or unavailable|cudaErrorDevicesUnavailable|CUDA_ERROR_DEVICE_UNAVAILABLE|DEVICES_UNAVAILABLE",
+    ),
+    Message(
+        "cuda.invalid_ordinal",
+        ("invalid device ordinal", "cudaerrorinvaliddevice", "cuda_error_invalid_device"),
+        r"invalid device ordinal|cudaErrorInvalidDevice\b|CUDA_ERROR_INVALID_DEVICE\b",
+    ),
+    Message(
+        "cuda.visible_devices_unreadable",
+        ("invalid literal for int() with base 10", "cuda_visible_devices"),
+        r"invalid literal for int\(\) with base 10: '(?P<value>(?:GPU|MIG)-[\w/-]*)"
+        r"|CUDA_VISIBLE_DEVICES\S*.*(?:is not (?:set correctly|an? integer)|cannot be parsed|unexpected)",
+    ),
+    Message(
+        "cuda.unknown",
+        (
+            "cuda_error_unknown",
+            "cudaerrorunknown",
+            "cuda unknown error",
+            "os call failed",
+            "operating_system",
+            "cudaerroroperatingsystem",
+            "unknown error",
+            "incorrectly set up environment",
+        ),
+        r"CUDA_ERROR_UNKNOWN|cudaErrorUnknown|CUDA unknown error|OS call failed or operation not supported on this OS"
+        r"|CUDA_ERROR_OPERATING_SYSTEM"
+        r"|cudaErrorOperatingSystem|(?:cuda|cuInit)\w*\W.*\b(?:999|304)\b|Error 999: unknown error|Error 304",
+    ),
+    # Errors that end the context: the program itself, or the device under it.
+    Message(
+        "cuda.kernel_fault",
+        (
+            "illegal memory access",
+            "illegal_address",
+            "illegaladdress",
+            "misaligned address",
+            "misaligned_address",
+            "misalignedaddress",
+            "unspecified launch failure",
+            "launch_failed",
+            "launchfailure",
+            "illegal instruction was encountered",
+            "illegal_instruction",
+            "cudaerrorillegalinstruction",
+            "invalid program counter",
+            "invalid_pc",
+            "illegal address during kernel execution",
+            "cudaerrorhardwarestackerror",
+            "device-side assert",
+            "device_side_assert",
+            "cudaerrorassert",
+            "warp illegal",
+        ),
+        r"(?P<what>illegal memory access|ILLEGAL_ADDRESS|cudaErrorIllegalAddress|misaligned address|MISALIGNED_ADDRESS"
+        r"|cudaErrorMisalignedAddress"
+        r"|unspecified launch failure|CUDA_ERROR_LAUNCH_FAILED|cudaErrorLaunchFailure"
+        r"|illegal instruction was encountered|CUDA_ERROR_ILLEGAL_INSTRUCTION"
+        r"|cudaErrorIllegalInstruction|invalid program counter|CUDA_ERROR_INVALID_PC|cudaErrorHardwareStackError"
+        r"|device-side assert|cudaErrorAssert\b"
+        r"|illegal address during kernel execution)",
+    ),
+    Message(
+        "cuda.ecc",
+        ("uncorrectable ecc", "ecc_uncorrectable", "eccuncorrectable", "ecc error encountered"),
+        r"uncorrectable ECC error encountered|CUDA_ERROR_ECC_UNCORRECTABLE|cudaErrorECCUncorrectable",
+    ),
+    Message(
+        "cuda.nvlink_uncorrectable",
+        ("uncorrectable nvlink error", "nvlink_uncorrectable", "nvlinkuncorrectable"),
+        r"uncorrectable NVLink error|CUDA_ERROR_NVLINK_UNCORRECTABLE|cudaErrorNvlinkUncorrectable",
+    ),
+    # Memory of the device
+    Message(
+        "cuda.out_of_memory",
+        (
+            "cuda out of memory",
+            "cuda_error_out_of_memory",
+            "cudaerrormemoryallocation",
+            "cuda error: out of memory",
+            "outofmemoryerror",
+            "resource_exhausted",
+            "cudamalloc failed: out of memory",
+            "resourceexhaustederror",
+            "cublas_status_alloc_failed",
+            "hip out of memory",
+            "ran out of memory trying to allocate",
+            "failed to allocate device memory",
+        ),
+        r"CUDA out of memory(?:.*?Tried to allocate (?P<tried>[\d.]+ [KMGT]iB))?(?:.*?total capacity of "
+        r"(?P<total>[\d.]+ [KMGT]iB))?(?:.*?of which (?P<free>[\d.]+ [KMGT]iB) is free)?"
+        r"|CUDA_ERROR_OUT_OF_MEMORY|cudaErrorMemoryAllocation|CUDA error: out of memory"
+        r"|torch(?:\.cuda)?\.OutOfMemoryError|RESOURCE_EXHAUSTED"
+        r"|ResourceExhaustedError|cudaMalloc failed: out of memory|CUBLAS_STATUS_ALLOC_FAILED"
+        r"|ran out of memory trying to allocate",
+    ),
+    Message(
+        "cuda.other_process",
+        ("memory in use. process", "of memory in use", "mib memory in use", "gib memory in use"),
+        r"Process (?P<pid>\d+) has (?P<used>[\d.]+ [KMGT]iB) memory in use",
+    ),
+    Message(
+        "cuda.startup_memory_short",
+        (
+            "less than desired gpu memory utilization",
+            "no available memory for the cache blocks",
+            "less than the desired",
+            "free memory on device",
+        ),
+        r"Free memory on device\s*(?:\S+ )?\(?(?P<free>[\d.]+)/(?P<total>[\d.]+) GiB\)? on startup is less than "
+        r"desired GPU memory utilization(?: \((?P<share>[\d.]+), (?P<wanted>[\d.]+) GiB\))?"
+        r"|No available memory for the cache blocks|free memory .* less than (?:the )?desired",
+    ),
+    Message(
+        "cuda.cache_too_small",
+        ("kv cache", "max_model_len"),
+        r"max seq len \(?(?P<length>\d+)\)? is larger than the maximum number of tokens that can be stored in KV cache"
+        r"|(?P<wanted>[\d.]+) GiB KV cache is needed, which is larger than the available KV cache memory "
+        r"\((?P<free>[\d.]+) GiB\)",
+    ),
+    Message(
+        "cuda.memory_without_process",
+        (
+            "no running processes found",
+            "memory held",
+            "memory not released",
+            "memory is not released",
+            "memory not freed",
+            "memory is still occupied",
+        ),
+        r"memory used\W*(?P<used>\d{3,}) ?Mi?B.*no running process|(?P<used2>\d{3,}) ?MiB.*no running processes found"
+        r"|(?:GPU )?memory (?:is )?(?:still )?(?:held|occupied|not (?:released|freed)).*(?:no (?:running )?process"
+        r"|after .*(?:exit|kill))",
+    ),
+    Message(
+        "cuda.host_memory_leak",
+        ("defunct",),
+        r"\[(?:python\w*|pt_main_thread|ray|torchrun|vllm)\S*\] <defunct>|<defunct>.*/dev/nvidia",
+    ),
+    # Shared memory of the host
+    Message(
+        "app.shm_small",
+        (
+            "out of shared memory",
+            "insufficient shared memory",
+            "bus error",
+            "unable to open shared memory object",
+            "unable to mmap",
+            "shared memory limit",
+            "/dev/shm",
+            "shared memory object",
+            "torch_shm_manager",
+            "unable to allocate shared memory",
+        ),
+        r"dataloader.s workers are out of shared memory|insufficient shared memory|(?:is )?killed by signal: Bus error"
+        r"|\bBus error\b(?: \(core dumped\))?"
+        r"|unable to (?:open|allocate|write to|resize)\S* shared memory(?: object)?.*(?:No space|\(28\)"
+        r"|Cannot allocate)|unable to mmap \d+ bytes from file.*Cannot allocate"
+        r"|/dev/shm.*(?:No space left|100%|is full|too small|only has|less than)|raise your shared memory limit",
+    ),
+    Message(
+        "app.shm_size_default",
+        ("/dev/shm",),
+        r"(?:shm|tmpfs)\s+(?:64M|65536K?|64\.0M|67108864)\s.*\s/dev/shm",
+    ),
+    Message(
+        "app.too_many_files",
+        ("too many open files", "received 0 items of ancdata"),
+        r"(?:OSError|RuntimeError|NCCL|Errno 24|error)\W.*(?:Too many open files|received 0 items of ancdata)"
+        r"|\[Errno 24\] Too many open files",
+    ),
+    Message(
+        "app.too_many_threads",
+        ("resource temporarily unavailable", "can't start new thread", "pthread_create failed"),
+        r"pthread_create failed|can.t start new thread|(?:fork|clone|thread\w*)\W.*Resource temporarily unavailable"
+        r"|blas_thread_init.*failed",
+    ),
+    # Images
+    Message(
+        "image.library_missing",
+        ("cannot open shared object file", "could not load dynamic library", "cannot find -l", "unable to load any of"),
+        r"(?P<library>lib(?:cudart|cublas\w*|cudnn\w*|cufft\w*|curand|cusolver\w*|cusparse\w*|nccl|nvrtc\w*|nvinfer\w*"
+        r"|nvjpeg|nvToolsExt|cufile|cupti|nvJitLink|nvonnxparser|nvshmem\w*|mpi\w*|ibverbs"
+        r"|rdmacm)[\w.+-]*)\W*:? cannot open shared object"
+        r"|could not load dynamic library \W*(?P<library2>lib(?!cuda\.)(?!nvidia)[\w.+-]+)"
+        r"|unable to load any of \W*\{(?P<library3>libcudnn[^}]*)",
+    ),
+    Message(
+        "image.symbol_missing",
+        (
+            "undefined symbol",
+            "version `",
+            "not found (required by",
+            "libcudnn version incompatibility",
+            "cudnn version incompatibility",
+            "was compiled against cudnn",
+        ),
+        r"undefined symbol:? \W*(?P<symbol>\w*(?:nccl|cudnn|cublas|cuda|cusparse|nvJitLink|c10|torch|at\d)\w*)"
+        r"|version `(?P<version>(?:GLIBC|GLIBCXX|CXXABI|libcu\w+)[\w.]*)' not found"
+        r"|cuDNN version incompatibility",
+    ),
+    Message(
+        "image.cudnn",
+        (
+            "cudnn_status_not_initialized",
+            "cudnn_status_arch_mismatch",
+            "cudnn_status_version_mismatch",
+            "loaded runtime cudnn library",
+        ),
+        r"CUDNN_STATUS_(?:NOT_INITIALIZED|ARCH_MISMATCH|\w*VERSION_MISMATCH)"
+        r"|Loaded runtime CuDNN library: (?P<found>[\d.]+) but source was compiled with: (?P<wanted>[\d.]+)",
+    ),
+    Message(
+        "image.cpu_build",
+        (
+            "not compiled with cuda enabled",
+            "compiled without cuda",
+            "compiled without gpu support",
+            "not built with cuda",
+            "cpu-only",
+            "+cpu",
+            "was not built with gpu",
+        ),
+        r"Torch not compiled with CUDA enabled|(?:compiled|built) without (?:CUDA|GPU) support|not (?:built"
+        r"|compiled) with (?:CUDA|GPU)|CPU-only (?:build|version|jaxlib)|torch\S*\+cpu\b"
+        r"|CUDA-enabled jaxlib is not installed",
+    ),
+    # What the operator of a service sees of it
+    Message(
+        "app.parallel_size",
+        (
+            "world size",
+            "tensor parallel size",
+            "tensor_parallel_size",
+            "number of gpus",
+            "not enough gpus",
+            "placement group",
+            "nproc_per_node",
+        ),
+        r"(?:world size|tensor.parallel.size)\W*\(?\d*\)?.*(?:is )?(?:larger"
+        r"|greater) than the number of (?:available )?GPUs|requires? \d+ GPUs?.*(?:only|but)\D*\d+ (?:GPU|available"
+        r"|found)"
+        r"|not enough GPUs available|Cannot provide a placement group of",
+    ),
+    Message(
+        "app.capability_too_low",
+        ("compute capability", "bfloat16 is only supported", "minimum cuda compute capability"),
+        r"Bfloat16 is only supported on GPUs with compute capability|minimum (?:required )?CUDA compute capability"
+        r"|requires compute capability|compute capability \S+ (?:or higher|is not supported)"
+        r"|less than (?:the )?minimum compute capability",
+    ),
+)

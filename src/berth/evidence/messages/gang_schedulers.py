@@ -1,5 +1,222 @@
-"""Queues and gang schedulers: Kueue, Volcano, KAI, HAMi, YuniKorn, scheduler-plugins."""
+"""Schedulers for groups and queues, and of shares: Volcano, KAI, coscheduling, YuniKorn, Kueue, HAMi."""
 
 from berth.evidence.message import Message
 
-MESSAGES: tuple[Message, ...] = ()
+MESSAGES: tuple[Message, ...] = (
+    # Volcano and what grew of it
+    Message(
+        "gang.not_ready",
+        ("tasks in gang unschedulable", "pod group is not ready", "podgroup is not ready"),
+        r"(?:(?P<pending>\d+)/(?P<tasks>\d+) tasks in gang unschedulable:?\s*)?pod ?group is not ready"
+        r"(?:.*?(?P<minimum>\d+) minAvailable)?|(?P<pending2>\d+)/(?P<tasks2>\d+) tasks in gang unschedulable",
+    ),
+    Message(
+        "gang.queue_overused",
+        ("resource in cluster is overused", "queue is overused", "is overused, ignore", "overused"),
+        r"resource in cluster is overused|queue\S*\s*\S*\s+is overused",
+    ),
+    Message(
+        "gang.queue_short",
+        (
+            "queue resource quota insufficient",
+            "queue quota insufficient",
+            "insufficient resource in queue",
+            "queue capacity insufficient",
+            "insufficient quota in queue",
+        ),
+        r"queue (?:resource )?(?:quota|capacity) insufficient|insufficient (?:resource|quota) in queue"
+        r"|insufficient <[^>]*> quota in queue",
+    ),
+    Message(
+        "gang.queue_unusable",
+        (
+            "queue state is not open",
+            "queue is not open",
+            "can only submit job to queue with state",
+            "unable to find queue",
+            "cannot find queue",
+            "queue not found",
+            "failed to find queue",
+            "can only submit podgroup to queue",
+            "is not a leaf",
+        ),
+        r"can only submit (?:job|podgroup) to (?:queue with state|leaf)|queue\S*\s*\S* (?:state )?is not open"
+        r"|(?:unable|failed|cannot|can't) (?:to )?find (?:the )?queue:? ?\W*(?P<queue>[\w.-]+)?"
+        r"|queue \W*(?P<queue2>[\w.-]+)\W* (?:was )?not found"
+        r"|queue\S*\s*\S* is not a leaf",
+    ),
+    # upstream workload API, coscheduling, KAI, YuniKorn
+    Message(
+        "gang.waits_for_members",
+        (
+            "pods from a gang",
+            "pod group",
+            "required for gang scheduling",
+            "podgroup",
+            "gang placeholder",
+            "placeholder",
+            "cannot find enough sibling pods",
+            "minmember",
+            "placements are available",
+        ),
+        r"waiting for minCount pods from a gang|waiting for pods.s pod group \W*(?P<group>[\w./-]+)\W* to appear"
+        r"|Resources were found for (?P<found>\d+) pods? while (?P<minimum>\d+) are required for gang scheduling"
+        r"|(?:pod ?group|gang)\W+(?P<group2>[\w./-]+)?\W*(?:gets )?rejected due to Pod|rejected in Pod Group"
+        r"|cannot find enough sibling pods"
+        r"|minResources cannot be satisfied|minMember.*(?:not|cannot be) (?:met|satisfied|reached)"
+        r"|gang.*placeholders? (?:time[d-]* ?out|cannot)|placeholder.*(?:timed out|timeout)"
+        r"|\d+/\d+ placements are available",
+    ),
+    Message(
+        "gang.group_missing",
+        ("podgroup", "pod group"),
+        r"(?:pod ?group|podgroups?\S*) \W*(?P<group>[\w./-]+)\W* (?:is |was )?not found|pod ?group not found"
+        r"|(?:cannot|failed to|unable to) (?:find|get) pod ?group",
+    ),
+    Message(
+        "kai.no_room",
+        (
+            "no nodes with enough resources were found",
+            "node(s) didn't have enough resources",
+            "didn't have enough resources: gpu",
+        ),
+        r"no nodes with enough resources were found"
+        r"|Node(?:\(s\))? didn.t have enough resources?:\s*(?P<what>GPUs?(?: memory)?|CPU cores|memory)",
+    ),
+    Message(
+        "kai.over_quota",
+        ("over quota", "overquota", "quota has reached the allowable limit", "exceeds the queue", "queue quota"),
+        r"(?:non-?preemptible )?(?:workload|job|pod ?group) is over quota|NonPreemptibleOverQuota|OverLimit"
+        r"|quota has reached the allowable limit|(?:exceeds|over) the queue.s? (?:quota|limit|deserved)",
+    ),
+    Message(
+        "yunikorn.queue_short",
+        ("yunikorn", "application rejected", "applicationrejected", "application has been rejected", "unscheduled"),
+        r"failed to (?:place|find placement for) application|application \S+ (?:has been |was )?rejected"
+        r"|ApplicationRejected"
+        r"|Request \S+ does not fit in queue \W*(?P<queue>[\w.-]+)",
+    ),
+    # Kueue
+    Message(
+        "kueue.quota_short",
+        (
+            "couldn't assign flavors",
+            "could not assign flavors",
+            "insufficient unused quota",
+            "insufficient quota for",
+            "exceedsmaxquota",
+            "maximum capacity",
+        ),
+        r"couldn.t assign flavors to pod set (?P<set>[\w-]+)(?::\s*(?P<why>.+))?|could not assign flavors"
+        r"|insufficient (?:unused )?quota for (?P<resource>[\w./-]+)(?: in flavor (?P<flavor>[\w.-]+))?|ExceedsMaxQuota"
+        r"|request > maximum capacity|exceeds? (?:the )?maximum capacity",
+    ),
+    Message(
+        "kueue.queue_inactive",
+        (
+            "flavornotfound",
+            "can't admit new workloads",
+            "clusterqueueisinactive",
+            "is inactive",
+            "admissioncheck",
+            "references missing",
+            "clusterqueue",
+            "topologynotfound",
+            "stopped",
+        ),
+        r"FlavorNotFound|can.t admit new workloads(?::?\s*(?P<why>.+))?|ClusterQueueIsInactive|(?:Cluster"
+        r"|Local)Queue \S+ is (?:inactive|stopped)"
+        r"|AdmissionCheck(?:NotFound|Inactive)|references missing (?P<what>\w+)|ClusterQueue\S*\s+Active=False"
+        r"|TopologyNotFound",
+    ),
+    Message(
+        "kueue.queue_missing",
+        ("localqueue", "clusterqueue", "local queue", "cluster queue"),
+        r"(?P<kind>(?:Local|Cluster) ?Queue) \W*(?P<queue>[\w.-]*)\W*(?:does\S*(?: not)? exist|not found|is missing)"
+        r"|ClusterQueueDoesNotExist|LocalQueueDoesNotExist",
+    ),
+    Message(
+        "kueue.topology",
+        (
+            "topologyplacementfailed",
+            "doesn't allow to fit",
+            "allows to fit only",
+            "topologyawarescheduling",
+            'topology "',
+        ),
+        r"TopologyPlacementFailed|topology \W*(?P<topology>[\w.-]+)\W* (?:doesn.t allow to fit|allows to fit only)"
+        r"|SecondPassFailed"
+        r"|does not support TopologyAwareScheduling",
+    ),
+    Message(
+        "kueue.namespace",
+        ("workload namespace doesn't match", "namespaceselector"),
+        r"workload namespace doesn.t match ClusterQueue selector",
+    ),
+    Message(
+        "kueue.pods_not_ready",
+        ("exceeded the podsready timeout", "podsreadytimeout"),
+        r"exceeded the PodsReady timeout|PodsReadyTimeout",
+    ),
+    # HAMi and its kin
+    Message(
+        "hami.no_card",
+        (
+            "all node scores do not meet",
+            "cardinsufficientmemory",
+            "cardinsufficientcore",
+            "cardtimeslicingexhausted",
+            "cardcomputeunitsexhausted",
+            "nodeinsufficientdevice",
+            "allocatedcardsinsufficientrequest",
+            "calcscore:node not fit",
+            "nodeunfitpod",
+            "exclusivedeviceallocateconflict",
+            "resourcequotanotfit",
+            "filteringfailed",
+        ),
+        r"no available node, all node scores do not meet|calcScore:node not fit pod|FilteringFailed"
+        r"|(?P<why>CardInsufficientMemory|CardInsufficientCore|CardTimeSlicingExhausted|CardComputeUnitsExhausted"
+        r"|NodeInsufficientDevice|AllocatedCardsInsufficientRequest|ExclusiveDeviceAllocateConflict"
+        r"|ResourceQuotaNotFit|NodeUnfitPod)",
+    ),
+    Message(
+        "hami.card_excluded",
+        ("cardtypemismatch", "carduuidmismatch", "cardnotfoundcustomfilterrule", "numanotfit"),
+        r"(?P<why>CardTypeMismatch|CardUuidMismatch|CardNotFoundCustomFilterRule|NumaNotFit)",
+    ),
+    Message(
+        "hami.more_than_node",
+        ("cannot exceed the total number of devices on the node", "request devices nums"),
+        r"request devices nums cannot exceed the total number of devices on the node"
+        r"(?:.*?request devices nums=(?P<asked>\d+).*?node device nums=(?P<has>\d+))?",
+    ),
+    Message(
+        "hami.node_locked",
+        ("has been locked within", "node lock", "nodelock", "hami.io/mutex.lock"),
+        r"has been locked within|(?:failed to|cannot|unable to) (?:acquire|get|set|release) (?:the )?node ?lock",
+    ),
+    Message(
+        "hami.unregistered",
+        ("no registered", "node unregisterd", "node unregistered"),
+        r"node unregister\w*d|no registered (?:device|node)",
+    ),
+    # what any of them believes and what is there
+    Message(
+        "scheduler.cache_stale",
+        (
+            "differs from allocatable",
+            "out of sync",
+            "outofsync",
+            "cache out of",
+            "idle gpu",
+            "resource is less than used",
+            "scheduler cache",
+            "differs from node allocatable",
+            "resource out of sync",
+        ),
+        r"(?:idle|cached?|used)\b.*differs? from (?:the )?(?:node.s? )?allocatable"
+        r"|(?:scheduler )?cache (?:is )?out of (?:step|sync)"
+        r"|node\S*\s*\S*\s+(?:is |resource )?out ?of ?sync|NodeOutOfSync|allocatable resource is less than used",
+    ),
+)

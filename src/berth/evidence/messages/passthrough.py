@@ -1,5 +1,52 @@
-"""Devices given to virtual machines: VFIO, KubeVirt, IOMMU groups."""
+"""Devices handed to virtual machines: VFIO, QEMU, libvirt, KubeVirt, Kata."""
 
 from berth.evidence.message import Message
 
-MESSAGES: tuple[Message, ...] = ()
+_PCI = r"(?P<pci>[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f])"
+
+MESSAGES: tuple[Message, ...] = (
+    Message(
+        "vfio.group_not_viable",
+        ("is not viable", "bound to their vfio bus driver", "group is not viable"),
+        rf"(?:vfio[:\s]+{_PCI}:?\s*)?(?:vfio )?group (?P<group>\w+) is not viable|group is not viable"
+        r"|all devices within the iommu.?group are bound to their vfio bus driver",
+    ),
+    Message(
+        "vfio.no_iommu",
+        ("iommu", "no iommu_group", "no iommu group"),
+        rf"vfio\S*\s*(?:{_PCI})?.*no iommu.?group (?:found|assigned)|IOMMU (?:is )?(?:not enabled|disabled"
+        rf"|not present)|host does not support (?:passthrough|IOMMU)"
+        r"|please (?:ensure|check).*iommu is enabled",
+    ),
+    Message(
+        "vfio.unusable",
+        (
+            "vfio_dma_map",
+            "vfio_map_dma",
+            "/dev/vfio/",
+            "failed to open /dev/vfio",
+            "failed to set iommu",
+            "failed to setup container for group",
+            "unable to power on device",
+            "vfio: failed",
+            "failed to get region",
+            "failed to bind device to vfio",
+            "not bound to vfio",
+            "is not bound to vfio-pci",
+            "vfio 0000",
+            "pci device is in use",
+        ),
+        r"VFIO_(?:DMA_MAP|MAP_DMA)\S*.*(?:failed|Cannot allocate|Operation not permitted|= -\d+)|(?:could not|cannot"
+        r"|failed to) open \W*/dev/vfio/(?P<group>\w+)"
+        r"|failed to (?:set iommu for container|setup container for group)|Unable to power on device, stuck in D3"
+        r"|(?:not|failed to be|failed to bind device) (?:bound )?to vfio(?:-pci)?\b|vfio \S+: failed to (?:get|open"
+        r"|setup|add)"
+        r"|PCI device \S+ is in use by driver (?P<driver>\w+)",
+    ),
+    Message(
+        "vfio.not_permitted",
+        ("permittedhostdevices", "is not permitted in", "hostdevice", "host device"),
+        r"(?:HostDevice|GPU|host device)\s*\S*\s+\S*\s*(?:is )?not permitted in permittedHostDevices"
+        r"|not permitted in permittedHostDevices",
+    ),
+)

@@ -1,5 +1,145 @@
-"""The scheduler of Kubernetes, 1.30 to 1.37: why a pod waits, and what preemption found."""
+"""The scheduler of Kubernetes, the autoscalers beside it, and the kubelet's refusal of what was placed wrongly."""
 
 from berth.evidence.message import Message
 
-MESSAGES: tuple[Message, ...] = ()
+_RESOURCE = r"(?P<resource>[\w.-]+(?:/[\w.-]+)?)"
+
+MESSAGES: tuple[Message, ...] = (
+    # 0/N nodes are available: <n reason>, <n reason>. <post-filter>. Split by formats/failed_scheduling.py.
+    Message(
+        "scheduler.unplaced",
+        ("nodes are available", "node is available"),
+        r"(?P<free>\d+)/(?P<total>\d+) nodes? (?:are|is) available(?:\s*:\s*(?P<reasons>\S.*))?",
+    ),
+    # GKE and old consoles say it without the count of nodes.
+    Message(
+        "scheduler.insufficient",
+        "insufficient ",
+        r"(?:cannot schedule pods?:|PodUnschedulable\b|unschedulable:|\d+\s)\s*Insufficient "
+        r"(?P<resource>[\w.-]+/[\w.-]*[\w-]|cpu\b|memory\b|ephemeral-storage\b|pods\b)",
+    ),
+    Message(
+        "scheduler.taint",
+        ("untolerated taint", "didn't tolerate", "did not tolerate", "does not tolerate", "not tolerated by"),
+        r"(?:untolerated taints?(?:\(s\))?(?:\s*\{?(?P<key>[\w./-]+):?\s*(?P<value>[\w./-]*)\}?)?"
+        r"|taints?\s*\{?(?P<key2>[\w./-]+):?\s*(?P<value2>[\w./-]*)\}?,?\s*that the pod did\S* tolerate"
+        r"|taints? that (?:the|this) pods? did\S* tolerate|(?:did|does) not tolerate (?:the )?(?:taint )?"
+        r"(?P<key3>[\w.-]+/[\w.-]+(?:[=:]\S+)?)|not tolerated by)",
+    ),
+    Message(
+        "scheduler.affinity",
+        ("node affinity", "match node selector", "match nodeselector", "match the requested node name"),
+        r"did\S* (?:not )?match (?:pod.s )?(?:node affinity(?:/selector)?|scheduler-enforced node affinity"
+        r"|node\s?selector)"
+        r"|did\S* (?:not )?match the requested node name",
+    ),
+    Message(
+        "scheduler.gates",
+        ("scheduling gates", "schedulinggated"),
+        r"waiting for scheduling gates:?\s*\[?(?P<gates>[^\]\"]*)|SchedulingGated",
+    ),
+    # Proxies of kubectl logs and exec that run as pods are kept out by the same taint.
+    Message(
+        "scheduler.no_tunnel_agent",
+        ("no agent available", "konnectivity-agent"),
+        r"No agent available|konnectivity-agent\S*\s+(?:\d+/\d+\s+)?Pending",
+    ),
+    Message(
+        "scheduler.system_pod_kept_out",
+        ("coredns", "metrics-server", "kube-dns", "cert-manager"),
+        r"(?P<name>(?:coredns|kube-dns|metrics-server|cert-manager)\S*)\s+\d+/\d+\s+Pending",
+    ),
+    Message(
+        "scheduler.not_responsible",
+        ("no scheduler", "schedulername"),
+        r"no scheduler (?:serves|named|with name|is responsible|found)"
+        r"|schedulerName:?\s*\"?(?P<scheduler>[\w-]+)\"?.*(?:not running|does not exist|no such|nobody"
+        r"|never scheduled)",
+    ),
+    Message(
+        "scheduler.bind_failed",
+        ("failedbinding", "binding rejected", "failed to bind pod", "running bind plugin", "running prebind plugin"),
+        r"binding rejected|failed to bind pod|running (?:Pre)?Bind plugin \S+ *: (?P<why>.+)",
+    ),
+    # Topology manager of the kubelet: the scheduler knows nothing of it.
+    Message(
+        "kubelet.topology_refused",
+        ("topologyaffinityerror", "topology locality"),
+        r"TopologyAffinityError|cannot be allocated with Topology locality",
+    ),
+    Message(
+        "kubelet.out_of",
+        ("outof", "node didn't have enough resource", "node did not have enough resource"),
+        r"\bOutOf(?P<resource>(?:[\w-]+\.)+[\w.-]+/[\w.-]+|cpu|memory|pods|ephemeral-storage|gpu)\b"
+        r"|Node did\S*(?: not)? have enough resource:\s*(?P<resource2>[\w./-]+)"
+        r"(?:,\s*requested:\s*(?P<requested>\d+),\s*used:\s*(?P<used>\d+),\s*capacity:\s*(?P<capacity>\d+))?",
+    ),
+    # Karpenter
+    Message(
+        "autoscaler.no_type_fits",
+        (
+            "no instance type satisfied",
+            "no instance type met",
+            "no instance type has enough",
+            "incompatible with nodepool",
+            "incompatible with provisioner",
+            "no instance type which had enough",
+            "nocompatibleinstancetypes",
+            "instance type requirements were not met",
+            "did not trigger scale-up",
+            "trigger scale-up",
+            "nottriggerscaleup",
+        ),
+        r"no instance type (?:satisfied|met|has enough|which had enough)|incompatible with (?:nodepool|provisioner)"
+        r"|NoCompatibleInstanceTypes|instance type requirements were not met"
+        r"|NotTriggerScaleUp|did\S*(?: not)? trigger scale-?up(?:[^:]*:\s*(?P<why>.+))?",
+    ),
+    Message(
+        "autoscaler.at_limit",
+        ("would exceed limit", "exceeds limit", "max node group size reached", "max cluster", "exceeded limits"),
+        r"(?:would exceed|exceeds) limits?\b.*(?:provisioner|nodepool|nvidia|cpu|resource)"
+        r"|all available instance types exceed limits?"
+        r"|max node group size reached|max cluster (?:cpu|memory|nvidia\S*|size) limit reached",
+    ),
+    Message(
+        "autoscaler.cloud_empty",
+        (
+            "insufficientinstancecapacity",
+            "insufficientcapacity",
+            "zone_resource_pool_exhausted",
+            "stockout",
+            "insufficient capacity",
+            "allocationfailed",
+            "skunotavailable",
+            "overconstrained",
+            "out of capacity",
+            "out of host capacity",
+            "unfulfillablecapacity",
+            "do not have sufficient",
+            "does not have enough resources available",
+        ),
+        r"Insufficient(?:Instance)?Capacity|ZONE_RESOURCE_POOL_EXHAUSTED|GCE_?STOCKOUT|\bstockout\b"
+        r"|insufficient capacity"
+        r"|(?:Overconstrained(?:Zonal)?)?AllocationFailed|OverconstrainedAllocation|SkuNotAvailable"
+        r"|out of (?:host )?capacity"
+        r"|UnfulfillableCapacity|do not have sufficient \S+ capacity"
+        r"|does not have enough resources available to fulfill",
+    ),
+    Message(
+        "autoscaler.cloud_quota",
+        (
+            "vcpulimitexceeded",
+            "quota_exceeded",
+            "quotaexceeded",
+            "gpus_all_regions",
+            "nvidia_",
+            "operationnotallowed",
+            "instancelimitexceeded",
+            "maxspotinstancecountexceeded",
+            "limit of 0.0 globally",
+        ),
+        r"VcpuLimitExceeded|InstanceLimitExceeded|MaxSpotInstanceCountExceeded|QUOTA_?EXCEEDED"
+        r"|Quota '?(?:(?:PREEMPTIBLE_)?NVIDIA_\w+|GPUS_ALL_REGIONS)'? exceeded|GPUS_ALL_REGIONS"
+        r"|OperationNotAllowed.*(?:quota|cores)",
+    ),
+)
