@@ -1,5 +1,28 @@
-"""Kubernetes: objects as JSON or YAML, tables and descriptions of kubectl, plugin configuration, labels."""
+"""Kubernetes: tables and descriptions of kubectl, what people state, plugin configuration, labels, the kubelet's files.
 
-from berth.evidence.formats import Format
+Objects of the API (objects.py) are listed in all.py, since they hold other pieces.
+"""
 
-FORMATS: tuple[Format, ...] = ()
+from berth.evidence.formats import (
+    Format,
+    gpu_labels,
+    kubectl_describe,
+    kubectl_tables,
+    kubelet_files,
+    plugin_config,
+    stated,
+    validations,
+)
+
+FORMATS: tuple[Format, ...] = (
+    kubectl_tables.KUBECTL_TABLES,
+    kubectl_describe.KUBECTL_DESCRIBE,
+    stated.STATED,
+    gpu_labels.LABEL_MAP,
+    gpu_labels.GFD_EXPECTED,
+    gpu_labels.NODE_PROFILE,
+    plugin_config.PLUGIN_CONFIG,
+    kubelet_files.KUBELET_CONFIG,
+    kubelet_files.KUBELET_CHECKPOINT,
+    validations.VALIDATIONS,
+)

@@ -1,5 +1,9 @@
 """DCGM: metrics, counters, MIG layouts."""
 
-from berth.evidence.formats import Format
+from berth.evidence.formats import Format, dcgm_metrics, mig_layout
 
-FORMATS: tuple[Format, ...] = ()
+FORMATS: tuple[Format, ...] = (
+    dcgm_metrics.DCGM_METRICS,
+    dcgm_metrics.DCGM_COUNTERS,
+    mig_layout.MIG_LAYOUT,
+)
