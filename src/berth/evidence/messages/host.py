@@ -1,5 +1,92 @@
-"""The machine and its system services: systemd, modprobe, memory, file descriptors, file systems."""
+"""The machine: what hangs, heats up, gets too little power or remembers wrongly, in the words of tools and of people."""
 
 from berth.evidence.message import Message
 
-MESSAGES: tuple[Message, ...] = ()
+_GPU_TOOL = r"(?:nvidia-(?:smi|container-cli|persistenced|bug-report\S*)|dcgm\S*|nv-hostengine|nvc:\S*)"
+
+_MEMORY = (
+    Message(
+        "host.remap_pending",
+        ("remapped rows", "remapped_row_pending", "row_remap_pending", "row remap"),
+        r"Remapped Rows[\s\S]{0,300}?\bPending\s*:\s*Yes|<remapped_row_pending>\s*Yes|"
+        r"ROW_REMAP_PENDING(?:_\w+)?\{[^}]*\}\s+[1-9]|row[ -]remap(?:ping|s)?(?: is| are)? pending",
+        lines=8,
+    ),
+    Message(
+        "host.remap_failed",
+        ("remapping failure occurred", "remapped_row_failure", "row_remap_failure", "row remap", "row-remap"),
+        r"Remapping Failure Occurred\s*:\s*Yes|<remapped_row_failure>\s*Yes|ROW_REMAP_FAILURE(?:_\w+)?\{[^}]*\}\s+[1-9]|"
+        r"row[ -]remap(?:ping)?[ -]fail(?:ure|ed)(?! (?:occurred)?\s*: *(?:No|0))|NvidiaRowRemapFailure",
+    ),
+    Message(
+        "host.retirement_pending",
+        ("pending page", "retired pages", "retired_pages", "page retirement", "retired_pending"),
+        r"Pending Page (?:Blacklist|Retirement)\s*:\s*Yes|<pending_(?:blacklist|retirement)>\s*Yes|"
+        r"RETIRED_PENDING(?:_\w+)?\{[^}]*\}\s+[1-9]|page retirement(?: is)? pending|pending page retirement",
+    ),
+    Message(
+        "host.sram_threshold",
+        ("sram threshold exceeded", "sram_threshold_exceeded"),
+        r"SRAM[ _]Threshold[ _]Exceeded\W+(?:Yes|1|true)",
+    ),
+    Message(
+        "host.ecc_uncorrected",
+        ("double bit", "double-bit", "uncorrectable ecc", "uncorrectable error", "ecc_dbe", "dbe"),
+        r"(?<!no )(?:double[ -]bit (?:ECC )?errors?|uncorrectable ECC error)(?! *:? *0\b)(?!\s*(?:is|was|were) not)|"
+        r"ECC_DBE_VOL(?:_TOTAL)?\{[^}]*\}\s+[1-9]|NvidiaDoubleBitError",
+    ),
+)
+
+_HEAT_AND_POWER = (
+    Message(
+        "host.hw_slowdown",
+        ("hw slowdown", "hw thermal slowdown", "hw power brake", "hw_slowdown", "hw_thermal", "hw_power_brake"),
+        r"(?P<reason>HW[ _](?:Thermal[ _]Slowdown|Power[ _]Brake(?:[ _]Slowdown)?|Slowdown))\W+Active\b|"
+        r"<clocks_(?:throttle|event)_reason_(?P<xml>hw_\w+)>\s*Active|"
+        r"(?P<said>HW (?:thermal |power brake )?slowdown) (?:is |was )?(?:active|engaged|asserted)",
+    ),
+    Message(
+        "host.gpu_hot",
+        ("overheat", "°c", "degrees", "thermal shutdown", "too hot"),
+        r"GPU[^\n]{0,40}(?:overheat\w*|too hot|thermal shutdown)|overheat\w*[^\n]{0,30}GPU|"
+        r"GPU[^\n]{0,40}\b(?:9[0-9]|1[01]\d) ?(?:°C|C\b|degrees)",
+    ),
+)
+
+_HANGS = (
+    Message(
+        "host.stuck_in_driver",
+        ("nvidia-smi", "nvidia-container-cli", "nvidia-persistenced", "nvidia-bug-report", "nv-hostengine", "nvc:", "dcgm"),
+        rf"(?P<process>{_GPU_TOOL})[^\n]*?(?:state D\b|D[ -]state|uninterruptible)|"
+        rf"(?:state D\b|D[ -]state|uninterruptible)[^\n]*?(?P<process2>{_GPU_TOOL})|"
+        rf"^\S+ +\d+ .*\s(?:D[sl+<NL]*)\s.*(?P<process3>{_GPU_TOOL})",
+    ),
+    Message(
+        "host.smi_hangs",
+        "nvidia-smi",
+        r"nvidia-smi\S*[^\n.;]{0,40}?\b(?:hangs?\b|hung|is hanging|gets? stuck|is stuck|stuck\b|freez\w+|"
+        r"never returns|does(?: not|n't) return|blocks? (?:indefinitely|forever)|unkillable)",
+    ),
+)
+
+_COUNTS = (
+    # `nvidia-smi shows 7 of 8 GPUs`, `nvidia-smi only lists 3/4`.
+    Message(
+        "host.gpus_missing",
+        ("nvidia-smi", "nvml", "nvidiadevicecountmismatch", "device count"),
+        r"(?:nvidia-smi|NVML)[^\n\d]{0,40}?(?:only )?(?:shows?|reports?|reporting|lists?|sees?|finds?|found)\s"
+        r"(?:only )?(?P<seen>\d+)\s?(?:/|of|out of)\s?(?P<there>\d+)|NvidiaDeviceCountMismatch|"
+        r"lspci[^\n\d]{0,30}(?P<there2>\d+)[^\n]{0,40}nvidia-smi[^\n\d]{0,30}(?P<seen2>\d+)",
+    ),
+)
+
+_FABRIC = (
+    Message(
+        "host.nvlink_inactive",
+        ("inactive", "in-active"),
+        r"(?:NVLinks?|all links)[^\n]{0,40}\b(?:are |is )?in[ -]?active|"
+        r"unable to retrieve NVLink information as all links are inactive",
+    ),
+)
+
+MESSAGES: tuple[Message, ...] = (*_MEMORY, *_HEAT_AND_POWER, *_HANGS, *_COUNTS, *_FABRIC)

@@ -1,11 +1,49 @@
-"""The kernel's log: the NVIDIA modules, PCI, and what else of the kernel matters to a GPU."""
+"""The kernel's log: the NVIDIA modules and their Xids, NVSwitch and its SXids, PCI Express, and what hangs."""
 
 from berth.evidence.message import Message
 
 _PCI = r"(?:PCI:)?(?P<pci>[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}(?:\.[0-9a-f])?)"
+_OF_GPU = r"NVRM: (?:GPU )?(?:at )?(?:PCI:)?(?:(?P<pci>[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}(?:\.[0-9a-f])?):? )?"
 
-MESSAGES: tuple[Message, ...] = (
-    # NVRM prints it with an Xid, as a line of its own, and over three lines where a probe finds the loss.
+_XIDS = (
+    # `Xid (PCI:0000:b3:00): 79, …`; without "PCI:" in old drivers; with `GPU-I:05 GPU-CI:00` under MIG.
+    Message(
+        "kernel.xid",
+        ("xid (", "xid("),
+        r"(?<![a-z])Xid ?\((?:PCI:)?(?P<pci>[^)\s]*)(?: GPU-I:(?P<gi>\w+))?(?: GPU-CI:(?P<ci>\w+))?[^)]*\): "
+        r"(?P<code>\d{1,3})\b[, ]*(?P<detail>.*)",
+    ),
+    # What agents, plugins and people make of it: `XidCriticalError: Xid=69 on Device=GPU-…`, `Detected XID 31 for GPU 4`.
+    Message(
+        "kernel.xid_named",
+        "xid",
+        r"(?<![a-z_(])(?<!\bno )(?<!without )(?<!previous )(?:nvidia)?xid(?:[ _-]?(?:error|code|event|number)s?)?"
+        r" ?(?:is |of |code )?[:=#]? ?#?(?P<code>\d{1,3})(?:Error)?\b(?!\.\d{2,}|,? ?\d{3,})"
+        r"(?:.*?(?P<uuid>GPU-[0-9a-f]{8}-[0-9a-f-]{27}))?(?:.*?PCI:(?P<pci>[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}))?",
+    ),
+    Message(
+        "kernel.sxid",
+        "sxid (",
+        r"(?:nvswitch(?P<switch>\d+).{0,3} )?SXid \((?:PCI:)?(?P<pci>[^)]*)\): (?P<code>\d{4,5})\b[, ]*"
+        r"(?:(?P<fatality>Non-?fatal|Fatal)\b[, ]*)?(?:Link (?P<link>-?\d+)\b[, ]*)?(?P<detail>.*)",
+    ),
+    Message("kernel.sxid_named", "sxid", r"\bSXid(?:[ _-]?(?:error|code)s?)?[ :=#]+(?P<code>\d{5})\b"),
+    Message(
+        "kernel.nvswitch_error",
+        "detected nvswitch",
+        r"detected NVSwitch (?P<fatality>fatal|non-fatal) error (?P<code>\d{5})\b"
+        r"(?:.*?pci bus id (?P<pci>[0-9a-f:.]+))?(?:.*?port (?P<link>\d+))?",
+    ),
+    Message("kernel.gpu_uuid", "nvrm: gpu at", rf"GPU at {_PCI}: (?P<uuid>GPU-[0-9a-f-]+)"),
+    Message(
+        "kernel.driver_version",
+        ("nvrm: loading nvidia", "kernel module "),
+        r"(?:NVRM: loading NVIDIA UNIX|NVRM version: NVIDIA UNIX).*?Kernel Module.*?\s(?P<version>\d{3}\.\d+(?:\.\d+)?)\b",
+    ),
+)
+
+_LOST = (
+    # With an Xid, as a line of its own, and over three lines where a probe finds the loss.
     Message("kernel.off_bus", "fallen off the bus", rf"(?:{_PCI}.*)?fallen off the bus"),
     Message(
         "kernel.off_bus_at_probe",
@@ -13,4 +51,215 @@ MESSAGES: tuple[Message, ...] = (
         rf"The NVIDIA GPU {_PCI}[\s\S]*?fallen off the bus",
         lines=3,
     ),
+    Message(
+        "kernel.not_attached",
+        ("gpu_attached_sanity_check", "for critical error 79", "gpu lost from the bus"),
+        r"GPU_ATTACHED_SANITY_CHECK failed|RC all channels for critical error 79|GPU lost from the bus",
+    ),
+    Message(
+        "nvidia_smi.gpu_lost",
+        ("gpu is lost", "gpu_is_lost", "gpu has been lost"),
+        r"(?:(?P<pci>[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]).*)?GPU(?: is|_IS| has been)[ _]lost",
+    ),
+    Message(
+        "nvidia_smi.no_handle",
+        "determine the device handle",
+        r"determine the device handle for GPU ?\d*:? ?(?P<pci>[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f])?\W*"
+        r"(?P<reason>[A-Za-z][\w ]*)?",
+    ),
+    Message("nvidia_smi.err_field", "err!", r"\bERR!"),
+    Message(
+        "kernel.config_space_dead",
+        ("rev ff)", "unknown header type 7f", "unknown header type 0x7f"),
+        r"(?:(?P<pci>\b(?:[0-9a-f]{4}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]) .*NVIDIA.*)?"
+        r"(?P<sign>\(rev ff\)|Unknown header type (?:0x)?7f)",
+    ),
 )
+
+_PROBE = (
+    Message(
+        "kernel.probe_failed",
+        ("nvidia: probe of", "probe with driver nvidia failed"),
+        rf"(?:nvidia: probe of {_PCI} failed|nvidia {_PCI.replace('pci>', 'pci2>')}: probe with driver nvidia failed)"
+        r" with error (?P<error>-?\d+)",
+    ),
+    Message(
+        "kernel.probe_routine_failed",
+        "probe routine failed for",
+        r"NVIDIA probe routine failed for (?P<count>\d+) device",
+    ),
+    Message(
+        "kernel.adapter_init",
+        ("rminitadapter failed", "rm_init_adapter failed"),
+        rf"(?:{_OF_GPU})?rm_?init_?adapter failed(?:! \((?P<status>0x[0-9a-f]+:0x[0-9a-f]+:\d+)\))?"
+        r"(?:.*minor number (?P<minor>\d+))?",
+    ),
+    Message(
+        "kernel.gfw_boot",
+        ("gfw_boot", "gfw boot"),
+        r"(?:failed to wait for|timed? ?out.*|progress 0x\w+.*)GFW[_ ]BOOT|GFW[_ ]BOOT.*(?:fail|timeout|timed out)",
+    ),
+    Message("kernel.wpr2", "wpr2", r"unexpected WPR2 already up|WPR2.*(?:not|fail|already)"),
+    Message(
+        "kernel.gsp_boot",
+        ("cannot initialize gsp firmware", "kgspbootstrap", "kgspinitrm", "gsp-rm proxy"),
+        r"Cannot initialize GSP firmware RM|kgsp(?:Bootstrap|InitRm)\w*:?.*(?:fail|cannot|timeout|halted|error)",
+    ),
+    Message(
+        "kernel.gsp_file_missing",
+        ("no firmware image found", "rmfetchgsprmimages", "direct firmware load for nvidia/"),
+        r"No firmware image found|Direct firmware load for nvidia/\S+ failed",
+    ),
+    Message(
+        "kernel.not_for_this_driver",
+        ("nvrm: the nvidia gpu", "not supported by the", "requires use of the nvidia open", "legacy gpu"),
+        r"(?:installed in this system is|not) not? ?supported by|not supported by the .*NVIDIA|"
+        r"requires use of the NVIDIA open|is supported through the NVIDIA .*Legacy|not supported by open",
+        lines=6,
+    ),
+    Message(
+        "kernel.owned_by_another",
+        ("probe routine was not called", "already bound to"),
+        r"probe routine was not called|already bound to (?:nouveau|vfio-pci)",
+    ),
+    Message("kernel.api_mismatch", "api mismatch", r"API mismatch: the client"),
+    Message(
+        "kernel.vbios",
+        "vbios",
+        r"(?:failed|unable|cannot|could not|not)[^\n]{0,30}(?:read|copy|get|find|load|found)?[^\n]{0,20}VBIOS|"
+        r"VBIOS[^\n]{0,30}(?:not found|corrupt|invalid|fail)",
+    ),
+    Message(
+        "kernel.power_cable",
+        ("power cable", "power connector", "auxiliary power", "power plug"),
+        rf"(?:{_OF_GPU})?.*?(?:"
+        r"necessary power cables? connected|(?:power cables?|power connectors?|auxiliary power|power plug)[^\n]{0,40}"
+        r"(?:not|isn't|aren't|un)[ -]?(?:\w+ )?(?:connected|plugged|attached)|connect the (?:PCIe|PCI-?E) power cables?)",
+    ),
+    Message(
+        "nvidia_smi.inforom",
+        "inforom",
+        r"info ?ROM is corrupted(?: at gpu (?P<pci>[0-9a-f:.]+))?|infoROM.*(?:corrupt|checksum|invalid)",
+    ),
+)
+
+_WINDOWS = (
+    # Since 6.9 the BAR and its range come before the sentence: `BAR 1 [mem 0x… 64bit pref]: can't assign; no space`.
+    Message(
+        "kernel.bar_unassigned",
+        ("no space", "can't assign", "failed to assign", "can't claim"),
+        rf"pci {_PCI}: BAR (?P<bar>[0-5])(?:: (?:no space for|failed to assign|can't assign|can't claim)| \[)"
+        r".*?(?P<range>mem [^\]]*)(?:\].*(?:no space|can't|failed))?",
+    ),
+    Message(
+        "kernel.bar_assigned",
+        "assigned",
+        rf"pci {_PCI}: BAR (?P<bar>[0-5])(?:: assigned | )\[mem [^\]]*\](?:: assigned)?(?<!can't assign)",
+    ),
+    Message(
+        "kernel.bar_invalid",
+        ("assigned to your nvidia device is invalid", "is 0m @ 0x0", "bar0 is 0m", "bar1 is 0m"),
+        r"PCI I/O region assigned to your NVIDIA device is invalid|"
+        r"BAR(?P<bar>\d) is 0M @ 0x0(?: \((?:PCI:)?(?P<pci>[0-9a-f:.]+)\))?",
+    ),
+    Message(
+        "kernel.above_4g",
+        ("above 4g", "mmio window", "mmio space", "mmio resources"),
+        r"above 4G (?:decod\w+ )?(?:is |was |needs to be )?(?:off|disabled|not enabled|enabled in)|"
+        r"(?:not enough|insufficient|out of|too small)[^\n]{0,30}MMIO|MMIO (?:window|space|resources)[^\n]{0,30}"
+        r"(?:too small|not enough|exhausted|insufficient)",
+    ),
+)
+
+_PCIE = (
+    Message(
+        "kernel.aer_uncorrected",
+        ("severity=uncorrect", "pcie bus error: uncorrect", "uncorrected (", "uncorrectable ("),
+        rf"(?:(?P<driver>[\w-]+) {_PCI}: )?.*(?:Bus Error: (?:severity=)?|AER: (?:Multiple )?)"
+        r"Uncorrect(?:ed|able) \((?P<fatality>Non-Fatal|Fatal)\)(?:.*?type=(?P<type>[\w ]+))?",
+    ),
+    Message(
+        "kernel.aer_corrected",
+        ("severity=correct", "pcie bus error: correct", "aer: correct", "aer: multiple correct"),
+        rf"(?P<driver>[\w-]+) {_PCI}: .*(?:Bus Error: (?:severity=)?|AER: (?:Multiple )?)Correct(?:ed|able)"
+        r"(?: error)?\b(?:.*?type=(?P<type>[\w ]+))?",
+    ),
+    Message(
+        "kernel.aer_not_recovered",
+        ("no error_detected callback", "device recovery failed"),
+        rf"(?P<driver>[\w-]+) {_PCI}: (?:AER: )?(?:can't recover \(no error_detected callback\)|device recovery failed)",
+    ),
+    Message(
+        "kernel.dpc",
+        "dpc: ",
+        rf"{_PCI}: (?:DPC|pcieport DPC): (?:containment event|.*(?:uncorrectable error|ERR_FATAL|ERR_NONFATAL))",
+    ),
+    Message(
+        "kernel.slot_down",
+        "pciehp",
+        rf"{_PCI}: pciehp: Slot\((?P<slot>[^)]*)\): (?P<event>Link Down|Card not present)",
+    ),
+    Message(
+        "kernel.power_state",
+        ("change power state", "ms after"),
+        rf"(?P<driver>[\w-]+) {_PCI}: (?:refused to change power state|(?:Unable to|can't) change power state from \S+ "
+        r"to \S+ ?[,(].*(?:inaccessible)|not ready \d+ms after (?:FLR|bus reset|resume|DPC)[;,] giving up)",
+    ),
+    # Printed at enumeration, when a GPU may idle at 2.5 GT/s: only the width tells something then.
+    Message(
+        "kernel.link_limited",
+        "available pcie bandwidth",
+        rf"{_PCI}: .*limited by (?P<speed>[\d.]+) GT/s PCIe x(?P<width>\d+) link at (?P<at>[0-9a-f:.]+) "
+        r"\(capable of .*with (?P<best_speed>[\d.]+) GT/s PCIe x(?P<best_width>\d+) link\)",
+    ),
+    Message("kernel.surprise_down", ("surprise down", "surprise link down"), r"Surprise (?:Link )?Down"),
+)
+
+_GSP = (
+    Message(
+        "kernel.gsp_silent",
+        ("from gsp", " gsp!", "gsp rm heartbeat", "gsp rpc", "gsp timeout", "gsp firmware"),
+        r"waiting for RPC (?:response )?from (?:GPU\d+ )?GSP|GSP RM heartbeat timed out|"
+        r"Rate limiting GSP RPC error prints for GPU at (?:PCI:)?(?P<pci>[0-9a-f:]+)|GSP (?:RPC )?time-?out|"
+        r"GSP firmware (?:halt|crash|hang|hung|stuck|timeout|timed out)",
+    ),
+    Message(
+        "kernel.gpu_locked",
+        ("gpu is probably locked", "wait for idle timed out"),
+        r"GPU is probably locked|Wait for idle timed out",
+    ),
+)
+
+_HANGS = (
+    Message(
+        "kernel.hung_in_driver",
+        "blocked for more than",
+        r"task (?P<process>[^:\s]+(?::\[\w+\])?):(?P<pid>\d+) blocked for more than (?P<seconds>\d+) seconds"
+        r"(?:(?=.*)[\s\S]*?(?P<module>\[nvidia\w*\]))?",
+        lines=45,
+    ),
+    Message(
+        "kernel.lockup_in_driver",
+        ("soft lockup", "hard lockup"),
+        r"(?:soft|hard) lockup.*?(?:stuck for (?P<seconds>\d+)s! )?(?:\[(?P<process>[^\]:]+)(?::\d+)?\])?"
+        r"(?:[\s\S]*?(?P<module>\[nvidia\w*\]))?",
+        lines=45,
+    ),
+)
+
+# Said by healthy machines, too.
+_HARMLESS = (
+    Message(
+        "kernel.peermem_context",
+        "detected invalid context",
+        r"nv_get_p2p_free_callback:\d+ ERROR detected invalid context",
+    ),
+    Message(
+        "kernel.modeset_complaint",
+        "nvidia-modeset: ",
+        r"nvidia-modeset: (?:WARNING|ERROR): GPU:\d+.*(?P<what>Lost display notification|Correcting number of heads|"
+        r"Unable to read EDID|Idling display engine timed out|Failed (?:to )?allocat\w+ (?:primary )?display)",
+    ),
+)
+
+MESSAGES: tuple[Message, ...] = (*_XIDS, *_LOST, *_PROBE, *_WINDOWS, *_PCIE, *_GSP, *_HANGS, *_HARMLESS)
