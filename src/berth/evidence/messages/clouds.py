@@ -1,5 +1,35 @@
-"""Cloud providers and autoscalers: node pools, provisioners, images of nodes."""
+"""Clouds and autoscalers: Karpenter, Cluster Autoscaler, managed Kubernetes."""
 
 from berth.evidence.message import Message
 
-MESSAGES: tuple[Message, ...] = ()
+MESSAGES: tuple[Message, ...] = (
+    Message(
+        "clouds.resource_not_registered",
+        ("requested but not registered", "resourcenotregistered", "resource not registered"),
+        r"[Rr]esource \\?\"(?P<resource>[\w./-]+)\\?\" was requested but not registered|ResourceNotRegistered",
+    ),
+    Message(
+        "clouds.startup_taint_stays",
+        ("startuptaint", "startup taint"),
+        r"StartupTaintsExist|[Ss]tartup ?[Tt]aint \\?\"(?P<taint>[\w./:=-]+)\\?\" still exists|"
+        r"StartupTaint \"(?P<other>[^\"]+)\" still exists",
+    ),
+    Message(
+        "clouds.agent_blind",
+        "acceleratedhardwareready",
+        r"AcceleratedHardwareReady\"?[=: ]+\"?True.*?(?:in spite of|despite|although|but)|"
+        r"AcceleratedHardwareReady.*?(?:dcgm|hostengine).*?(?:unreachable|not (?:running|connected|found)|missing)",
+    ),
+    Message(
+        "clouds.agent_without_dcgm",
+        ("dcgm socket", "failed to initialize dcgm", "connect to dcgm", "dcgm server", "dcgm-server"),
+        r"(?:node-monitoring-agent|eks|agent|monitor\w*)?.*?(?:[Ff]ailed|[Uu]nable|cannot|could not|waiting).*?(?:to )?"
+        r"(?:initialize DCGM|connect to (?:the )?DCGM|DCGM socket|dcgm-?server)",
+    ),
+    Message(
+        "clouds.autoscaler_waits_for_gpu",
+        ("has unready gpu", "gpu label", "still unready gpu", "unready gpu"),
+        r"(?:[Nn]ode \S+ )?(?:has|still has|with) (?:an )?unready GPU|"
+        r"Overriding status of node \S+, which seems to have unready GPU",
+    ),
+)

@@ -1,5 +1,116 @@
-"""DCGM, its exporter and other agents that watch GPUs."""
+"""DCGM, its hostengine, and dcgm-exporter; agents that build on them."""
 
 from berth.evidence.message import Message
 
-MESSAGES: tuple[Message, ...] = ()
+MESSAGES: tuple[Message, ...] = (
+    Message(
+        "dcgm.profiling_absent",
+        (
+            "failed to load module 8",
+            "module of dcgm that is not currently loaded",
+            "profiling is not supported",
+            "dcgm_profiling_sr",
+            "not collecting dcp metrics",
+            "profiling module returned",
+            "profiling module failed",
+        ),
+        r"Failed to load module 8|module of DCGM that is not currently loaded|Profiling is not supported|"
+        r"DCGM_PROFILING_SR_\w+ failed|Not collecting DCP metrics|[Pp]rofiling module (?:returned|failed)",
+    ),
+    Message(
+        "dcgm.profiling_module_state",
+        "profiling",
+        r"^\W*8\W+Profiling\W+(?P<state>Failed to load|Not loaded|Denylisted|Blacklisted)",
+    ),
+    Message(
+        "dcgm.profiling_taken",
+        ("profiling", "watch fields", "watching fields"),
+        r"[Pp]rofiling.*?(?:in use by|another (?:client|tool|process|application))|"
+        r"(?:watch|watching) fields.*?(?:already in use|in use by another)",
+    ),
+    Message(
+        "dcgm.hostengine_gone",
+        ("host engine connection", "nv-hostengine", "hostengine", "host engine is not"),
+        r"Host ?engine connection invalid/disconnected|(?:[Ee]rror|[Ff]ailed|[Uu]nable|"
+        r"could ?n[o']t).{0,40}?connect\w*.{0,40}?(?:nv-)?host ?engine|"
+        r"(?:nv-)?host ?engine.{0,60}?(?:connection refused|not running|timed? ?out|no such host)",
+    ),
+    Message(
+        "dcgm.library_absent",
+        ("libdcgm.so", "dcgm initialization error", "error starting nv-hostengine", "dcgm library"),
+        r"libdcgm\.so[.\d]*(?::|.*?(?:cannot open|not [Ff]ound))|DCGM initialization error|"
+        r"[Ee]rror starting nv-hostengine",
+    ),
+    Message(
+        "dcgm.versions_differ",
+        ("version mismatch", "different version of dcgm", "api version"),
+        r"(?:DCGM|dcgm|hostengine|host engine).*?[Vv]ersion mismatch|API version.*?(?:dcgm|hostengine).*?mismatch",
+    ),
+    Message(
+        "dcgm.fields_refused",
+        (
+            "error watching fields",
+            "failed to watch metrics",
+            "failed to watch fields",
+            "error setting watches",
+            "could not find dcgm field",
+            "unknown field",
+        ),
+        r"(?:[Ee]rror watching fields|[Ff]ailed to watch (?:metrics|fields)|"
+        r"Error setting watches).*?(?P<why>Feature not supported|Bad parameter[\w ]*|"
+        r"not supported|unrecoverable error|.*)|[Cc]ould not find DCGM [Ff]ield",
+    ),
+    Message(
+        "dcgm.collect_fails",
+        ("failed to collect metrics", "failed to collect gpu metrics", "failed to collect"),
+        r"[Ff]ailed to collect (?:gpu )?metrics",
+    ),
+    Message(
+        "dcgm.counters_unreadable",
+        (
+            "malformed csv",
+            "failed to parse csv",
+            "could not read metrics",
+            "failed to read metrics file",
+            "could not find prometheus",
+            "counters file",
+            "failed to read csv",
+        ),
+        r"[Mm]alformed (?:csv|CSV)|(?:[Ff]ailed to (?:parse|read)|[Cc]ould not (?:read|parse)).*?(?:csv|"
+        r"metrics? file|counters|prometheus)",
+    ),
+    Message(
+        "dcgm.pods_unmapped",
+        ("pod-resources", "podresources", "kubelet socket", "pod info", "pod mapper"),
+        r"(?:[Ff]ail\w*|[Ee]rror|[Uu]nable|[Nn]o).*?(?:pod-resources|[Pp]od ?[Rr]esources|[Kk]ubelet socket)|"
+        r"pod-resources/kubelet\.sock.*?(?:no such file|refused|permission|deadline)|"
+        r"(?:[Nn]o|missing|empty) .{0,30}(?:pod|namespace) labels? .{0,40}(?:metrics|dcgm)",
+    ),
+    Message(
+        "dcgm.scrape_fails",
+        (":9400", "9400->", "9400/metrics"),
+        r":9400\S*.*?(?:i/o timeout|context deadline exceeded|connection refused|broken pipe|EOF)|9400->.*?i/o timeout",
+    ),
+    Message(
+        "dcgm.exporter_oom",
+        ("dcgm-exporter", "nv-hostengin"),
+        r"(?:Killed process \d+ \((?:dcgm-exporter|nv-hostengine?)\)|(?:dcgm-exporter|nv-hostengine)\S*.*?OOMKilled|"
+        r"OOMKilled.*?dcgm-exporter|dcgm-exporter\b.*?(?:memory leak|out of memory))",
+    ),
+    Message(
+        "dcgm.exporter_hangs",
+        ("dcgm-exporter", "exporter"),
+        r"dcgm-?exporter.*?(?:\bhangs?\b|\bhung\b|stuck|no (?:new )?metrics|stale metrics|stops? (?:reporting|"
+        r"collecting))",
+    ),
+    Message(
+        "dcgm.nvml_absent",
+        ("nvml doesn't exist", "nvml shared library", "libnvidia-ml"),
+        r"NVML doesn't exist on this system|(?:dcgm|DCGM).*?libnvidia-ml\.so.*?(?:not found|cannot open)",
+    ),
+    Message(
+        "dcgm.wrong_values",
+        ("4294967295", "9223372036854775794", "18446744073709551600"),
+        r"DCGM_FI_\w+.*?\b(?:4294967295|9223372036854775794|18446744073709551\d{3})\b",
+    ),
+)

@@ -1,5 +1,160 @@
-"""The kubelet: device manager, admission, topology, checkpoints, registration."""
+"""The kubelet: its device manager, admission, checkpoints, plugin watcher."""
 
 from berth.evidence.message import Message
 
-MESSAGES: tuple[Message, ...] = ()
+_RESOURCE = r"(?P<resource>[\w.-]+(?:\.[a-z]{2,}/[\w.-]+)?)"
+
+MESSAGES: tuple[Message, ...] = (
+    # Admission of pods that ask for devices.
+    Message(
+        "kubelet.no_healthy_devices",
+        "no healthy devices present",
+        rf"no healthy devices present; cannot allocate unhealthy devices {_RESOURCE}|no healthy devices present",
+    ),
+    Message(
+        "kubelet.unregistered",
+        ("allocate unregistered device", "unknown device plugin"),
+        rf"can(?:no|')t allocate unregistered device {_RESOURCE}|[Uu]nknown Device Plugin {_RESOURCE}".replace(
+            "Plugin (?P<resource>", "Plugin (?P<plugin>"
+        ),
+    ),
+    Message(
+        "kubelet.no_longer_healthy",
+        "previously allocated devices are no longer healthy",
+        rf"previously allocated devices are no longer healthy(?:; cannot allocate unhealthy devices {_RESOURCE})?",
+    ),
+    Message(
+        "kubelet.devices_unavailable",
+        "requested number of devices unavailable",
+        rf"requested number of devices unavailable for {_RESOURCE}[.;,] *"
+        r"Requested: ?(?P<requested>\d+), *Available: ?(?P<available>\d+)",
+    ),
+    Message(
+        "kubelet.allocate_unreachable",
+        "allocate failed due to",
+        r"Allocate failed due to .*?(?:code = Unavailable|connection refused|transport is closing|connection error|"
+        r"context deadline exceeded|DeadlineExceeded)",
+    ),
+    Message(
+        "kubelet.allocate_inconsistent",
+        (
+            "allocated less resources than required",
+            "changed request for resource",
+            "no containers return in allocation",
+        ),
+        r"allocated less resources than required|changed request for resource|"
+        r"no containers return in allocation response",
+    ),
+    Message("kubelet.rejected_pod", "unexpectedadmissionerror", r"UnexpectedAdmissionError"),
+    # Registration and the stream.
+    Message(
+        "kubelet.registration_request",
+        ("got registration request", "got device plugin registration"),
+        r"Got registration request from device plugin(?: with resource(?: "
+        r"name)?)?\b.*?(?P<resource>[\w.-]+\.[a-z]{2,}/[\w.-]+)?",
+    ),
+    Message(
+        "kubelet.stream_eof",
+        ("listandwatch ended unexpectedly", "listandwatch"),
+        r"ListAndWatch ended unexpectedly.*?(?:reading from server: EOF|error reading from server|\bEOF\b)"
+        r"(?:.*?resource(?:Name)?=\"?(?P<resource>[\w./-]+))?|ListAndWatch\b.*?\bEOF\b",
+    ),
+    Message(
+        "kubelet.stream_broken",
+        "listandwatch",
+        r"ListAndWatch (?:ended unexpectedly|failed|error|stopped|returned).*?(?:transport is closing|Canceled|"
+        r"Unavailable|"
+        r"connection reset|stream terminated|deadline)|ListAndWatch\b.*?transport is closing",
+    ),
+    Message(
+        "kubelet.cannot_dial_plugin",
+        (
+            "create new endpoint with socket path",
+            "failed to dial device plugin",
+            "failed to get plugin info",
+            "failed to get info using rpc",
+            "registration plugin",
+            "registerplugin error",
+        ),
+        r"(?:Can't create new endpoint with socket path|[Ff]ailed to dial device plugin|RegisterPlugin error|"
+        r"failed to get plugin info using RPC call)\b.*?(?:path=\"?(?P<path>[^\s\"]+)|"
+        r"at socket \"?(?P<socket>[^\s\",]+))?$",
+    ),
+    Message(
+        "kubelet.plugin_api_unsupported",
+        ("is not supported by kubelet", "supported api versions", "plugin registration versions"),
+        r"requested API version \"?(?P<asked>\S+?)\"? is not supported by kubelet|"
+        r"(?:plugin|versions).*?not supported.*?Supported version",
+    ),
+    Message("kubelet.plugin_manager_started", "starting device plugin manager", r"Starting Device Plugin manager"),
+    Message(
+        "kubelet.clean_up_failed",
+        "fail to clean up stale content",
+        r"Fail to clean up stale contents? under (?P<path>\S+)",
+    ),
+    Message(
+        "kubelet.endpoint_replaced",
+        ("endpoint is added while", "other endpoint"),
+        r"[Ss]ome other endpoint .*? is added while endpoint",
+    ),
+    # What it remembers.
+    Message(
+        "kubelet.checkpoint_corrupt",
+        (
+            "checkpoint is corrupted",
+            "checkpointcorrupted",
+            "failed to unmarshal deviceplugin checkpoint",
+            "could not restore state from checkpoint",
+            "failed to read checkpoint file",
+            "unable to get checkpoint",
+            "checkpoint file",
+            "checksum",
+        ),
+        r"checkpoint is corrupted|CheckpointCorrupted|failed to unmarshal deviceplugin checkpoint|"
+        r"could not restore state from checkpoint(?::? ?(?P<why>.*))?|unable to get checkpoint|"
+        r"checkpoint.*?(?:unexpected end of JSON|invalid character|checksum (?:mismatch|did not match))",
+    ),
+    Message(
+        "kubelet.state_file_must_go",
+        (
+            "drain this node and delete",
+            "drain node and remove policy state file",
+            "delete the cpu manager checkpoint",
+            "cpu_manager_state",
+            "memory_manager_state",
+        ),
+        r"(?:drain (?:this )?node and (?:delete|remove)|delete the \w+ manager checkpoint file).*?"
+        r"(?P<file>/[\w./-]+(?:_state|checkpoint\S*))?|(?:configured|"
+        r"current) policy .*? differs from state checkpoint policy",
+    ),
+    Message(
+        "kubelet.checkpoint_absent",
+        "checkpoint is not found",
+        r"kubelet_internal_checkpoint\"?:?.*?checkpoint is not found",
+    ),
+    Message(
+        "kubelet.checkpoint_removed",
+        "kubelet_internal_checkpoint",
+        r"(?:kubelet_internal_checkpoint\b.{0,40}\b(?:removed|deleted|gone|missing)\b|"
+        r"\b(?:rm|remove[ds]?|delete[ds]?)\b.{0,80}kubelet_internal_checkpoint)",
+    ),
+    Message(
+        "kubelet.checkpoint_not_written",
+        ("write checkpoint", "writing checkpoint", "checkpoint encountered"),
+        r"(?:[Ff]ailed to write|writing) (?:deviceplugin )?checkpoint.*?(?P<why>no space left on device|"
+        r"read-only file system|permission denied|.*)?$",
+    ),
+    Message(
+        "kubelet.init_container_reallocated",
+        ("not present in the initial running set", "need devices to allocate for pod"),
+        r"container not present in the initial running set",
+    ),
+    # Alignment.
+    Message(
+        "kubelet.topology_hints_fail",
+        "topology",
+        r"Topology ?Manager.*?(?:no valid hint|admission failed|cannot be allocated)|"
+        r"unsupported topology manager (?:policy|scope|option)"
+        r"|topology manager scope",
+    ),
+)

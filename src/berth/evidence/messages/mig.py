@@ -1,5 +1,114 @@
-"""MIG: mig-parted, the MIG manager, nvidia-smi mig."""
+"""mig-parted and the MIG manager."""
 
 from berth.evidence.message import Message
 
-MESSAGES: tuple[Message, ...] = ()
+_PROFILE = r"(?P<profile>\d+(?:c\.\d+)?g\.\d+gb(?:[+-][\w.]+)?)"
+
+MESSAGES: tuple[Message, ...] = (
+    Message(
+        "mig.in_use",
+        ("in use by another client", "could not be reset", "error resetting all gpus"),
+        r"could not be reset|(?P<pci>[0-9A-Fa-f]{8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.\d)[: ].*?In use by another client|"
+        r"In use by another client|error resetting all GPUs",
+    ),
+    Message(
+        "mig.drm_holds",
+        ("nvidia_drm", "nvidia-drm"),
+        r"nvidia[_-]drm\b.*?(?:loaded|in use|holds)|unload (?:the )?nvidia[_-]drm",
+    ),
+    Message(
+        "mig.mode_pending",
+        ("mode change pending", "change pending", "mig mode is pending", "pending enable", "pending disable"),
+        r"[Mm]ode change pending: true|[Aa]t least one mode change pending|MIG mode (?:is|change).*?pending|"
+        r"Warning: MIG mode is in pending (?:enable|disable) state",
+    ),
+    Message("mig.mode_disabled", "with mig mode disabled", r"unable to apply MIG config with MIG mode disabled"),
+    Message("mig.mode_checked", "asserting mig mode", r"Asserting MIG mode: (?P<wanted>Enabled|Disabled)"),
+    Message("mig.mode_now", "current mig mode", r"Current MIG mode: (?P<mode>Enabled|Disabled)"),
+    Message("mig.applied", "mig configuration applied", r"MIG configuration applied successfully"),
+    Message(
+        "mig.applied_without_effect",
+        ("mode unchanged", "no mig devices", "mig devices not found", "apply succeeded"),
+        r"apply succeeded\W+mode unchanged|MIG (?:mode|configuration) .*?unchanged|"
+        r"(?:success\w*|applied)\b.*?\bno MIG (?:devices|instances)|MIG devices not found after",
+    ),
+    Message(
+        "mig.state_set",
+        ("mig.config.state", "config.state"),
+        r"[Cc]hanging the '?nvidia\.com/mig\.config\.state'? node label to '(?P<state>\w+)'",
+    ),
+    Message(
+        "mig.not_applied_now",
+        ("selected configuration not currently applied", "not currently applied"),
+        r"selected configuration not currently applied",
+    ),
+    Message(
+        "mig.config_unknown",
+        (
+            "unable to validate the selected mig",
+            "selected mig-config not present",
+            "mig-config not found",
+            "selected mig config",
+            "not present in the configuration file",
+        ),
+        r"Unable to validate the selected MIG configuration|selected mig-?config not present:? ?(?P<name>\S*)|"
+        r"mig-?config (?P<wanted>\S+ )?not (?:found|present)",
+    ),
+    Message(
+        "mig.profile_unsupported",
+        (
+            "unsupported mig device specified",
+            "unable to get device name",
+            "gpu instance profile info",
+            "invalid mig profile",
+            "failed to find device with id",
+            "mig profile",
+        ),
+        rf"Unsupported MIG Device specified {_PROFILE}|failed to find device with id '?(?P<id>[0-9a-f]+)|"
+        r"getting GPU [Ii]nstance [Pp]rofile [Ii]nfo|invalid MIG profile",
+    ),
+    Message(
+        "mig.orderings_failed",
+        (
+            "all orderings failed",
+            "multiple config orderings",
+            "error creating gpu instance",
+            "error creating compute instance",
+            "unable to create a gpu instance",
+            "unable to create gpu instance",
+        ),
+        r"all orderings failed|multiple config orderings|error creating (?:GPU|[Cc]ompute) [Ii]nstance|"
+        r"[Uu]nable to create (?:a )?GPU instance.*?(?P<why>Insufficient Resources|.*)",
+    ),
+    Message(
+        "mig.apply_failed",
+        ("error applying mig", "error setting migconfig", "error setting mig mode", "failed to apply mig"),
+        r"[Ee]rror applying MIG|[Ee]rror setting M(?:ig|IG)(?:Config| [Mm]ode)|[Ff]ailed to apply MIG",
+    ),
+    Message(
+        "mig.clients_would_not_leave",
+        (
+            "unable to shut down gpu clients",
+            "unable to tear down gpu client",
+            "waiting for the device-plugin to shutdown",
+            "gpu client pods",
+            "shutdown gpu clients",
+            "shutting down gpu clients",
+        ),
+        r"[Uu]nable to (?:shut ?down|tear down) (?:all )?GPU clients?|(?:timed out|timeout|"
+        r"failed).*?(?:shut(?:ting)? ?down).*?GPU clients?|"
+        r"GPU client pods? .*?(?:timed out|still running)",
+    ),
+    Message(
+        "mig.lost_at_reboot",
+        ("with_reboot", "already attempted a reboot", "reboot"),
+        r"already (?:attempted|tried) (?:a )?reboot|[Rr]eboot(?:ing)? (?:is )?required .*?MIG|MIG.*?(?:requires?|"
+        r"needs?) (?:a )?reboot",
+    ),
+    Message(
+        "mig.toggle_unsupported",
+        ("mig mode change is not supported", "unable to enable mig mode", "mig is not supported", "mig mode for gpu"),
+        r"[Uu]nable to (?:enable|disable) MIG [Mm]ode for GPU (?P<pci>[0-9A-Fa-f:.]+)?:? ?(?P<why>.*)|"
+        r"MIG mode change is not supported",
+    ),
+)

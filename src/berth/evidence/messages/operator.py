@@ -1,5 +1,124 @@
-"""The GPU Operator: ClusterPolicy, operands, validator, upgrades."""
+"""The GPU Operator, its validator and its operands; Node Feature Discovery."""
 
 from berth.evidence.message import Message
 
-MESSAGES: tuple[Message, ...] = ()
+MESSAGES: tuple[Message, ...] = (
+    Message(
+        "operator.waits_for_toolkit",
+        ("container stack to be setup", "toolkit-ready", "container toolkit to be"),
+        r"waiting for nvidia container stack to be set ?up|waiting for .*?toolkit.*?(?:ready|setup)|"
+        r"stat\S* /run/nvidia/validations/toolkit-ready: no such file",
+    ),
+    Message(
+        "operator.waits_for_driver",
+        (
+            "driver to be loaded",
+            "waiting for the driver",
+            "driver-ready",
+            "driver is not ready",
+            "waiting for gpu driver",
+        ),
+        r"waiting for (?:the )?(?:nvidia )?driver(?: (?:libraries|modules))? to be|driver is not ready|"
+        r"stat\S* /run/nvidia/validations/\.?driver(?:-ctr)?-ready: no such file",
+    ),
+    Message(
+        "operator.waits_for_mofed",
+        ("waiting for mofed", "mofed-ready", "mofed driver"),
+        r"waiting for (?:the )?(?:mofed|MOFED)\b|mofed driver (?:is )?not ready",
+    ),
+    Message(
+        "operator.waits_for_plugin",
+        ("gpu resources are not discovered", "gpu resources are not yet discovered", "plugin is not ready"),
+        r"GPU resources are not (?:yet )?discovered(?: by the node)?(?:, retry: (?P<retry>\d+))?|"
+        r"error validating plugin installation",
+    ),
+    Message(
+        "operator.toolkit_invalid",
+        ("toolkit is not ready", "error validating toolkit"),
+        r"toolkit is not ready|error validating toolkit installation",
+    ),
+    Message(
+        "operator.driver_invalid",
+        ("error validating driver", "failed to validate the driver"),
+        r"error validating driver installation|failed to validate the driver(?:, retrying.*)?",
+    ),
+    Message(
+        "operator.not_ready",
+        ("states not ready", "clusterpolicy isn't ready", "clusterpolicy is not ready"),
+        r"ClusterPolicy (?:isn't|is not|is NOT) ready.*?states not ready\"?:? ?\[(?P<states>[^\]]*)|"
+        r"ClusterPolicy (?:isn't|is not) ready",
+    ),
+    Message(
+        "operator.api_absent",
+        "no matches for kind",
+        r"no matches for kind \\?\"(?P<kind>\w+)\\?\" in version \\?\"(?P<version>[^\"\\]+)",
+    ),
+    Message(
+        "operator.crd_old",
+        ("com.nvidia.v1", "clusterpolicy.nvidia.com", "nvidiadriver.nvidia.com"),
+        r"unknown field \\?\"(?P<field>[\w.]+)\\?\" in com\.nvidia\.v1|"
+        r"ClusterPolicy\.nvidia\.com \\?\"[\w-]+\\?\" is invalid:? ?(?P<why>.*)|"
+        r"(?:clusterpolicies|nvidiadrivers)\.nvidia\.com\\?\" (?:is invalid|exists and cannot be imported)",
+    ),
+    Message(
+        "operator.policy_ignored",
+        ("multiple instances", "only one instance of clusterpolicy", "singleton"),
+        r"(?:[Mm]ultiple|more than one) (?:instances of )?ClusterPolicy|ClusterPolicy.*?\b(?:ignored|singleton)\b",
+    ),
+    Message(
+        "operator.nfd_absent",
+        (
+            "did you run the node feature discovery",
+            "could not find kernel full version",
+            "no gpu node in the cluster",
+            "no gpu node can be monitored",
+            "could not get any nodes to match",
+            "no nfd labels",
+            "nfd labels are missing",
+            "hasnfdlabels",
+        ),
+        r"did you run the node feature discovery|Could not find kernel full version|No GPU node (?:in the cluster|"
+        r"can be monitored)|"
+        r"Could not get any nodes to match|(?:no|missing) NFD labels|NFD labels (?:are )?missing|"
+        r"\"?HasNFDLabels\"?: ?false",
+    ),
+    Message(
+        "operator.nfd_pod_denied",
+        ("nfd-worker", "node-feature-discovery", "nfd-master"),
+        r"(?:nfd-(?:worker|master)|node-feature-discovery)\S*.*?(?:CrashLoopBackOff|connection refused|Unavailable|"
+        r"forbidden|OOMKilled)",
+    ),
+    Message(
+        "operator.image_fails",
+        ("failed to pull image", "back-off pulling image", "errimagepull", "imagepullbackoff"),
+        r"(?:Failed to pull image|Back-off pulling image|ErrImagePull|"
+        r"ImagePullBackOff).*?(?P<image>nvcr\.io/[^\s\"\\,]+|\S*(?:gpu-operator|"
+        r"k8s-device-plugin|container-toolkit|dcgm|driver|gpu-feature|k8s-mig-manager)[^\s\"\\,]*)(?P<why>.*)",
+    ),
+    Message(
+        "operator.oom",
+        "oomkilled",
+        r"(?P<who>gpu-operator|node-feature-discovery\S*|nfd-\w+|nvidia-[\w-]*|dcgm-exporter)\S*\s.*?OOMKilled|"
+        r"OOMKilled.*?(?P<what>gpu-operator|nfd-\w+|dcgm-exporter)",
+    ),
+    Message(
+        "operator.psa_denied",
+        ("violates podsecurity", "podsecurity"),
+        r"violates PodSecurity \\?\"(?P<level>\w+)",
+    ),
+    Message(
+        "operator.upgrade_failed",
+        ("upgrade-failed", "driver upgrade failed", "failed to drain node", "gpudriverupgrade"),
+        r"gpu-driver-upgrade-state['\"]?[=:]? ?['\"]?upgrade-failed|[Dd]river upgrade failed|"
+        r"GPUDriverUpgrade.*?[Ff]ailed to drain",
+    ),
+    Message(
+        "operator.gke_driver_not_installed",
+        (
+            "driver auto installation is disabled",
+            "gpu driver auto installation",
+            "gpu driver libraries to be available",
+        ),
+        r"GPU driver auto installation is disabled|Waiting for GPU driver libraries to be available",
+    ),
+)

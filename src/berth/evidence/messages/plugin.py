@@ -1,5 +1,276 @@
-"""Device plugins and GPU Feature Discovery: NVIDIA's and its kin."""
+"""Device plugins: NVIDIA's, GPU Feature Discovery, and those of others that follow the same interface."""
 
 from berth.evidence.message import Message
 
-MESSAGES: tuple[Message, ...] = ()
+_RESOURCE = r"(?P<resource>[\w.-]+\.[a-z]{2,}/[\w.-]+)"
+_DEVICE = r"(?P<device>(?:MIG-)?GPU-[0-9a-f-]+(?:/\d+/\d+)?(?:::\d+)?|MIG-[0-9a-f-]+(?:::\d+)?)"
+
+MESSAGES: tuple[Message, ...] = (
+    # It starts, and serves.
+    Message("plugin.serving", "starting to serve", rf"Starting to serve '?{_RESOURCE}"),
+    Message(
+        "plugin.registered", "registered device plugin", rf"Registered device plugin (?:for|with)\b(?:.*?{_RESOURCE})?"
+    ),
+    Message("plugin.no_devices", "no devices found. waiting", r"No devices found\. Waiting indefinitely"),
+    Message("plugin.terminated", "received signal", r"Received signal \\?\"?(?P<signal>terminated|killed|interrupt)"),
+    Message("plugin.kubelet_came_back", "kubelet.sock created", r"inotify: \S*kubelet\.sock created, restarting"),
+    # The runtime did not hand the driver to it.
+    Message(
+        "plugin.no_nvml",
+        (
+            "could not load nvml library",
+            "library_not_found",
+            "failed to initialize nvml",
+            "loading nvml",
+            "error initializing nvml",
+        ),
+        r"could not load NVML library|ERROR_LIBRARY_NOT_FOUND|[Ff]ailed to initialize NVML: (?P<why>.*)"
+        r"|error (?:loading|initializing) NVML",
+    ),
+    Message(
+        "plugin.not_nvml_platform",
+        (
+            "non-nvml platform",
+            "incompatible strategy detected",
+            "invalid device discovery strategy",
+            "incompatible platform detected",
+            "unsupported platform detected",
+            "detected platform: unknown",
+        ),
+        r"Detected non-NVML platform|Incompatible (?:strategy|platform) detected|invalid device discovery strategy"
+        r"|Unsupported platform detected|Detected platform: unknown",
+    ),
+    Message(
+        "plugin.asks_for_runtime",
+        ("did you set the docker default runtime", "did you configure the nvidia container toolkit"),
+        r"did you (?:set the docker default runtime|configure the NVIDIA Container Toolkit)",
+    ),
+    Message(
+        "plugin.memory_not_supported",
+        "error getting device memory",
+        r"error getting device memory(?: info)?: (?:Not Supported|ERROR_NOT_SUPPORTED)",
+    ),
+    # It watches directories and talks to the kubelet.
+    Message(
+        "plugin.watcher_limit",
+        ("fs watcher", "fsnotify watcher", "inotify_init", "inotify instances", "inotify watches", "inotify_add_watch"),
+        r"(?:FS ?watcher|fsnotify watcher|inotify_init\w*|inotify_add_watch|inotify (?:instances|watches))\b.*?"
+        r"(?:too many open files|no space left on device|limit reached)|inotify (?:instances|watches) (?:limit|"
+        r"exhausted|used up)",
+    ),
+    Message(
+        "plugin.watcher_no_directory",
+        ("failed to created fs watcher", "failed to create fs watcher", "fs watcher"),
+        r"Failed to created? FS ?watcher\b(?!.*(?:too many open|no space|permission denied))|"
+        r"FS ?watcher.*?no such file or directory",
+    ),
+    Message(
+        "plugin.socket_denied",
+        ("kubelet.sock", "device-plugins/"),
+        r"device-plugins/\S*\.sock\b.*?permission denied|permission denied.*?device-plugins/\S*\.sock"
+        r"|bind: permission denied.*?device-plugins",
+    ),
+    Message(
+        "plugin.socket_absent",
+        ("kubelet.sock", "device-plugins/"),
+        r"device-plugins/kubelet\.sock\b.*?(?:no such file or directory|connection refused|not a directory)"
+        r"|(?:no such file|connection refused).*?device-plugins/kubelet\.sock",
+    ),
+    Message(
+        "plugin.cannot_bind",
+        ("failed to create socket", "address already in use", "listen unix", "could not start device plugin"),
+        r"listen unix (?P<socket>\S+): (?:bind|listen): (?P<why>.+)|failed to create socket|"
+        r"Could not start device plugin for '?[\w./-]+'?: (?P<reason>.+)",
+    ),
+    Message(
+        "plugin.cannot_register",
+        (
+            "could not register device plugin",
+            "could not contact kubelet",
+            "failed to register with kubelet",
+            "cannot register to kubelet",
+            "registration failed with kubelet",
+            "failed to register device plugin",
+            "unable to register device plugin",
+            "error registering with kubelet",
+        ),
+        r"(?:Could not|Failed to|Cannot|Unable to) (?:register|contact)\b.*?(?:device plugin|"
+        r"Kubelet)(?:.*?: (?P<why>.+))?"
+        r"|error registering with kubelet",
+    ),
+    Message(
+        "plugin.api_not_served",
+        (
+            "unknown service",
+            "code = unimplemented",
+            "unimplemented / unknown",
+            "is not supported by kubelet",
+            "device plugin feature gate",
+        ),
+        r"(?:Unimplemented|unknown service)\b.*?(?:deviceplugin|v1beta1|v1alpha|Registration)"
+        r"|(?:register|device plugin).*?(?:Unimplemented|unknown service)"
+        r"|requested API version .*? is not supported by kubelet|API version .*?not supported by kubelet",
+    ),
+    Message(
+        "plugin.bad_name",
+        ("bad registration request", "is invalid resource name", "the resourcename"),
+        rf"Bad registration request from device plugin|the ResourceName \"?{_RESOURCE}\"? is invalid",
+    ),
+    Message(
+        "plugin.grpc_crashes",
+        ("has repeatedly crashed", "crashed with error"),
+        rf"GRPC server for '?{_RESOURCE}'? (?:has repeatedly crashed|crashed with error)",
+    ),
+    Message("plugin.panic", "panic:", r"panic: (?P<why>.*(?:nvml|nil pointer|device|MIG|index out of range).*)"),
+    # Health.
+    Message("plugin.xid", "xidcriticalerror", rf"XidCriticalError: Xid=(?P<xid>\d+)(?: on Device=(?:{_DEVICE})?)?"),
+    Message(
+        "plugin.marked_unhealthy",
+        (
+            "marked unhealthy",
+            "marking it unhealthy",
+            "as unhealthy",
+            "marking it as unhealthy",
+            "will go unhealthy",
+            "went unhealthy",
+            "devices as unhealthy",
+        ),
+        rf"(?:'?{_RESOURCE}'? )?device marked unhealthy(?:: {_DEVICE})?|marking (?:it|all devices|"
+        rf"device) (?:as )?unhealthy"
+        rf"|Marking device \S+ as unhealthy|devices? (?:will go|went) unhealthy",
+    ),
+    Message("plugin.too_old_for_health", "too old to support", r"too old to support health ?check"),
+    Message(
+        "plugin.health_events_fail",
+        ("error waiting for event", "waiting for event", "failed to start health check", "health check: failed"),
+        r"Error waiting for event:? ?(?P<why>.*)|[Ff]ailed to start health check:? ?(?P<cause>.*)",
+    ),
+    Message(
+        "plugin.came_back_healthy",
+        ("device recovered", "marked healthy", "is now healthy"),
+        r"device (?:recovered|marked healthy|is now healthy)",
+    ),
+    # MIG.
+    Message(
+        "plugin.mig_profiles_differ",
+        ("more than one mig device type", "same migenabled value", "migenabled value"),
+        r"[Mm]ore than one MIG device type present|(?:all|not all) (?:devices|GPUs).*?same migEnabled value"
+        r"|same migEnabled value",
+    ),
+    Message(
+        "plugin.mig_empty",
+        (
+            "was not configured correctly",
+            "no mig devices associated",
+            "no mig devices configured",
+            "has no mig devices",
+        ),
+        r"migEnabled=true was not configured correctly|No MIG devices (?:associated|configured)|has no MIG devices",
+    ),
+    Message(
+        "plugin.mig_unplaced",
+        ("could not determine device placement", "unable to parse uuid as mig"),
+        rf"Could not determine device placement(?: for {_DEVICE})?|unable to parse UUID as MIG device",
+    ),
+    Message(
+        "plugin.mig_name_unknown",
+        ("does not match any resource patterns", "resource patterns"),
+        r"(?P<profile>\S+)['\"]? does not match any resource patterns",
+    ),
+    Message(
+        "plugin.mig_denied",
+        ("insufficient permissions", "insufficient pemmissions", "error_no_permission"),
+        r"(?:MIG|device memory|visiting device|nvidia-caps|GpuInstance|device map).*?"
+        r"(?:Insufficient Pe[rm]missions|ERROR_NO_PERMISSION)",
+    ),
+    # Allocation.
+    Message(
+        "plugin.preferred_fails",
+        (
+            "getpreferredallocation",
+            "preferred allocation",
+            "device link information",
+            "unable to retrieve list of available devices",
+        ),
+        r"GetPreferredAllocation rpc failed|error getting list of preferred allocation|"
+        r"unable to get device link information"
+        r"|Unable to retrieve list of available devices:? ?(?P<why>.*)",
+    ),
+    Message(
+        "plugin.preferred_lost_gpu",
+        ("gpu is lost", "gpu_is_lost", "fallen off"),
+        r"(?:preferred ?allocation|list of available devices|device link|creating nvml\.Device|"
+        r"nvml).*?(?:GPU[ _]is[ _]lost|fallen off)",
+    ),
+    Message(
+        "plugin.shared_request_too_large",
+        "maximum request size for shared resources",
+        rf"(?:request for '?{_RESOURCE}(?:: (?P<asked>\d+))?.*?)?maximum request size for shared resources is "
+        rf"(?P<most>\d+)"
+        r"(?:; found (?P<found>\d+))?",
+    ),
+    Message(
+        "plugin.unknown_device",
+        ("unknown device:", "invalid allocation request"),
+        rf"invalid allocation request for '?{_RESOURCE}'?: unknown device|invalid allocation request.*?unknown device",
+    ),
+    # Plugins that read the scheduler's decision from annotations (HAMi, Volcano, and kin).
+    Message(
+        "plugin.annotation_race",
+        (
+            "device number not matched",
+            "no binding pod found",
+            "empty id from pod annotation",
+            "node lock not set",
+            "no pending pod",
+            "device request not found",
+            "pod annotation decode",
+        ),
+        r"device number not matched|no binding pod found|empty id from pod annotation|[Nn]ode lock not set"
+        r"|no pending pod found|device request not found",
+    ),
+    # Configuration.
+    Message(
+        "plugin.config_refused",
+        (
+            "unable to load config",
+            "unable to finalize config",
+            "unable to validate flags",
+            "error parsing config file",
+            "unable to parse config",
+        ),
+        r"unable to (?:load|finalize|parse) config(?: file)?\b(?::? ?(?P<why>.*))?|"
+        r"unable to validate flags: (?P<reason>.*)",
+    ),
+    Message(
+        "plugin.config_name_unknown",
+        ("specified config", "all fallbacks failed", "no configuration files available"),
+        r"specified config (?P<name>\S*) ?does not exist|"
+        r"no config was set, no default was provided, and all fallbacks failed"
+        r"|no configuration files available",
+    ),
+    Message("plugin.config_empty", "falling back to an empty configuration", r"Falling back to an empty configuration"),
+    Message(
+        "plugin.config_ignored",
+        "not yet supported in the config",
+        r"(?:Customizing|Setting) the '(?P<option>\w+)' field.*?not (?:yet )?supported in the config",
+    ),
+    # GPU Feature Discovery.
+    Message(
+        "gfd.no_labels",
+        ("no valid resources detected", "no labels generated", "no labels will be created", "creating empty labels"),
+        r"[Nn]o valid resources detected|no labels (?:generated|will be created)",
+    ),
+    Message(
+        "gfd.cannot_write",
+        ("nodefeatures", "features.d", "error outputting labels", "failed to output labels"),
+        r"nodefeatures(?:\.nfd[\w.-]*)? .*?(?:forbidden|not found|could not find)|(?:error|"
+        r"failed).*?(?:features\.d/gfd|output(?:ting)? labels)"
+        r"|features\.d.*?(?:permission denied|no such file|read-only)",
+    ),
+    Message(
+        "gfd.models_differ",
+        "multiple device types detected",
+        r"Multiple device types detected:? ?\[?(?P<models>[^\]]*)",
+    ),
+)
