@@ -2,4 +2,75 @@
 
 from berth.evidence.message import Message
 
-MESSAGES: tuple[Message, ...] = ()
+_DRIVER_FILE = r"/\S*(?:nvidia|libcuda|libnv|libGLX_nv|libEGL_nv)[^\s\"'`\\]*"
+
+MESSAGES: tuple[Message, ...] = (
+    Message(
+        "cdi.unresolvable",
+        ("unresolvable cdi", "unresolvable device", "unresolved cdi", "following cdi devices"),
+        r"(?:unresolvable|unresolved) (?:CDI )?devices?:? (?:\W*(?P<device>[\w.-]+/[\w.-]+=[\w:.@/-]+))?"
+        r"|Could not resolve the following CDI devices:? (?:\W*(?P<device2>[\w.-]+/[\w.-]+=[\w:.@/-]+))?",
+    ),
+    Message(
+        "cdi.conflict",
+        ("conflicting device", "conflicting cdi"),
+        r"conflicting (?:CDI )?devices? \W*(?P<device>[\w.-]+/[\w.-]+=[\w:.@-]+)(?:.*?specs? (?P<specs>[^)\n]*))?",
+    ),
+    Message(
+        "cdi.stale",
+        (
+            "failed to stat cdi host device", "error mounting", "cannot stat", "failed to fulfil mount request",
+            "failed to inject devices", "bind source path does not exist",
+        ),
+        r"failed to stat CDI host device \W*(?P<path>/[^\s\"'\\]+)"
+        rf"|(?:error mounting|cannot stat|failed to fulfil mount request: open|bind source path does not exist:?)"
+        rf" \W*?(?P<path2>{_DRIVER_FILE})[^\n]*(?:no such file|does not exist|not found|not a directory)",
+    ),
+    Message(
+        "cdi.empty_edits",
+        ("empty device edits", "empty container edits", "empty edits"),
+        r"invalid (?:device|spec)[^\n]*empty (?:device |container )?edits|empty (?:device|container) edits",
+    ),
+    Message(
+        "cdi.invalid",
+        (
+            "invalid cdi spec", "failed to load cdi spec", "failed to parse cdi spec", "failed to read cdi spec",
+            "invalid cdi version", "spec version must be at least", "unsupported cdi", "invalid cdi device",
+            "failed to validate cdi",
+        ),
+        r"(?!.*empty (?:device |container )?edits)(?:.*?(?:invalid CDI (?:Spec|version|device)"
+        r"|failed to (?:load|parse|read|validate) CDI spec|spec version must be at least v?(?P<version>[\d.]+)"
+        r"|unsupported CDI (?:spec )?version)(?:[:\s]+(?P<why>[^\n]{0,200}))?)",
+    ),
+    Message(
+        "cdi.not_generated",
+        (
+            "generate cdi spec", "generating cdi spec", "device cdi specs", "cdi spec generation failed",
+            "failed to get cdi",
+        ),
+        r"(?:failed to generate|error generating|unable to generate"
+        r"|could not generate) CDI spec\w*(?:[^:\n]*: (?P<why>[^\n]{0,240}))?"
+        r"|failed to create device CDI specs(?:: (?P<why2>[^\n]{0,240}))?|CDI spec generation failed",
+    ),
+    Message("cdi.none_found", "no cdi devices found", r"no CDI devices found"),
+    # A sentence about where a specification lies.
+    Message(
+        "cdi.dir_not_searched",
+        ("cdi_spec_dirs", "cdi-spec-dirs", "spec-dirs", "cdi spec dir"),
+        r"(?:cdi[_-]spec[_-]dirs|spec-dirs|CDI spec dir\w*)\b(?!\W*[=:]\W*\[)[^\n]*\b(?:without|lacks?"
+        r"|not (?:in|include|contain)\w*|does not|missing)\b"
+        r"|\b(?:not in|outside(?: of)?|missing from|absent from)\b[^\n]*\b(?:cdi[_-]spec[_-]dirs|spec-dirs"
+        r"|CDI spec dir)",
+    ),
+    Message(
+        "cdi.without_nodes",
+        ("device node", "devicenodes", "nvidia-uvm"),
+        r"\bspec\w*\b[^\n.]{0,40}\b(?:without|lacks?|has no|have no|missing|does not (?:have|list|contain))\b"
+        r" (?:the |any )?\W*(?:device ?nodes?|/dev/nvidia\S*|nvidia-uvm)",
+    ),
+    Message(
+        "cdi.nodes_absent",
+        "/dev/nvidia",
+        r"(?:cannot access|ls)\s+'?/dev/nvidia\S*(?:[^\n]*(?:No such file|missing|not there))",
+    ),
+)

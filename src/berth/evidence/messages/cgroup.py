@@ -1,5 +1,44 @@
-"""Device rules of control groups, v1 and v2."""
+"""Device rules of control groups, v1 and v2, and who manages them."""
 
 from berth.evidence.message import Message
 
-MESSAGES: tuple[Message, ...] = ()
+MESSAGES: tuple[Message, ...] = (
+    # The program of cgroup v2 that lets devices through, when libnvidia-container extends it.
+    Message(
+        "cgroup.filter_rejected",
+        ("last insn is not an exit", "load program:", "device filter", "bpf_prog", "cgroup_device programs"),
+        r"load program: (?P<why>[^\n]{0,160})|last insn is not an exit or jmp"
+        r"|bpf_prog_query\(BPF_CGROUP_DEVICE\) failed: (?P<why2>[\w ]+)"
+        r"|unable to (?:generate new|attach new|find any existing|detach) device filters?"
+        r"|failed to call BPF_PROG_(?:ATTACH|DETACH)|could not get complete list of CGROUP_DEVICE programs",
+    ),
+    # Its counterpart of cgroup v1, and hosts where the other version is in use.
+    Message(
+        "cgroup.allow_denied",
+        ("devices.allow", "cgroup subsystem devices", "/sys/fs/cgroup/devices", "devices cgroup"),
+        r"write error: \S*devices\.allow(?:: (?P<why>[\w ]+))?|cgroup subsystem devices not found"
+        r"|open failed: /sys/fs/cgroup/devices\S*|write \S*devices\.allow: (?P<why2>[\w ]+)"
+        r"|failed to get (?:the )?devices cgroup",
+    ),
+    Message(
+        "cgroup.driver_mismatch",
+        ("for systemd cgroups, got", "cgroupspath to be of format", "cgroup driver", "systemdcgroup"),
+        r"expected cgroupsPath to be of format \W*slice:prefix:name"
+        r"|kubelet cgroup driver: \W*(?P<kubelet>\w+)\W* is different from \w+ cgroup driver: \W*(?P<runtime>\w+)"
+        r"|cgroup driver(?:s)? (?:mismatch|differ|do not match)|SystemdCgroup (?:is |was )?(?:missing|not set"
+        r"|absent|unset)",
+    ),
+    Message("cgroup.nvml_unknown", "nvml: unknown error", r"Failed to initialize NVML: Unknown Error"),
+    Message(
+        "cgroup.rules_dropped",
+        ("devices.list", "daemon-reload", "daemon-reexec"),
+        r"devices\.list\b[^\n]*(?:no longer|lacks|without|missing|gone|only)|systemctl daemon-re(?:load|exec)"
+        r"|systemd\[1\]: Re(?:loading|executing)",
+    ),
+    # What a plugin says whose container was ended from outside a minute after it began.
+    Message(
+        "cgroup.ended_by_signal",
+        'received signal "terminated"',
+        r"Received signal \W*terminated\W*, shutting down",
+    ),
+)

@@ -1,5 +1,287 @@
-"""Container runtimes: containerd, CRI-O, runc, nvidia-container-cli, and what the kubelet repeats of them."""
+"""Container runtimes: containerd, CRI-O, Docker, runc, nvidia-container-cli, and what the kubelet repeats of them."""
 
 from berth.evidence.message import Message
 
-MESSAGES: tuple[Message, ...] = ()
+_CLI = r"nvidia-container-cli(?:\.real)?:?"
+_BINARY = (
+    r"(?P<binary>[\w./-]*nvidia-(?:container-(?:runtime(?:[.-][a-z][\w-]*)*|toolkit|cli(?:\.real)?)|ctk|cdi-hook))"
+)
+
+MESSAGES: tuple[Message, ...] = (
+    # Which runtimes there are.
+    Message(
+        "runtime.no_handler",
+        (
+            "no runtime for", "find runtime handler", "runtimehandler", "runtime handler", "unknown runtime specified",
+            "invalid runtime name", "unknown runtime type",
+        ),
+        r"no runtime for \W*(?P<handler>[\w.-]+)\W* is configured"
+        r"|(?:failed|unable) to find runtime handler \W*(?P<handler2>[\w.-]+)"
+        r"|RuntimeHandler \W*(?P<handler3>[\w.-]+)\W* not supported"
+        r"|runtime handler \W*(?P<handler4>[\w.-]+)\W* (?:is )?not (?:found|supported|configured|registered)"
+        r"|unknown (?:or invalid )?runtime (?:name|specified|type):? \W*(?P<handler5>[\w.-]+)"
+        r"|invalid runtime name:? \W*(?P<handler6>[\w.-]+)",
+    ),
+    Message(
+        "runtime.class_missing",
+        "runtimeclass",
+        r"RuntimeClass(?:es\.node\.k8s\.io)? \W*(?P<name>[\w.-]+)\W* not found",
+    ),
+    Message("runtime.type_missing", "runtime.name must be set", r"Runtime\.Name must be set"),
+    Message(
+        "runtime.config_refused",
+        ("failed to load toml", "expected containerd config version", "invalid disabled plugin uri"),
+        r"failed to load TOML(?: from (?P<path>[^\s:]+))?(?:: (?P<why>[^\n]{0,160}))?"
+        r"|expected containerd config version equal to or less than \W*(?P<most>\d)\W*, got \W*(?P<version>\d)"
+        r"|invalid disabled plugin URI",
+    ),
+    Message(
+        "runtime.key_ignored",
+        "unknown key in toml",
+        r"Ignoring unknown key in TOML(?:.*\bkey=\W*(?P<key>[\w.-]+))?",
+    ),
+    Message(
+        "runtime.cri_off",
+        ("unknown service runtime.v1", "runtime api is not implemented", "cri plugin"),
+        r"unknown service runtime\.v1(?:alpha2)?\.(?:Runtime|Image)Service|CRI v1 \w+ API is not implemented"
+        r"|\bcri plugin (?:is |was )?(?:disabled|not enabled)",
+    ),
+    # A sign of a distribution that brings its own containerd, with its own configuration.
+    Message(
+        "runtime.embedded",
+        (
+            "/var/lib/rancher/", "/run/k3s/", "-k3s", "+k3s", "+rke2", " k3s[", "/var/snap/microk8s", "/run/k0s",
+            "/etc/k0s", "+k0s",
+        ),
+        r"/var/lib/rancher/(?P<distribution>k3s|rke2)|/run/(?P<distribution2>k3s|k0s)/"
+        r"|[-+](?P<distribution3>k3s|rke2|k0s)"
+        r"| (?P<distribution4>k3s)\[|/var/snap/(?P<distribution5>microk8s)|/etc/(?P<distribution6>k0s)",
+    ),
+    Message(
+        "runtime.config_regenerated",
+        ("config.toml", "config-v3.toml", "containerd.toml", "containerd-template"),
+        r"(?P<path>[\w./-]*(?:config(?:-v3)?|containerd(?:-template)?)\.toml(?:\.tmpl)?)\b.*"
+        r"\b(?:re-?generated|regenerates|over-?wr(?:itten|ites?|ote)|re-?rendered|renders|revert(?:ed|s)"
+        r"|stomped|replaced)\b",
+    ),
+    # Programs that are not there.
+    Message(
+        "runtime.binary_missing",
+        (
+            "nvidia-container-runtime", "nvidia-container-toolkit", "nvidia-container-cli", "nvidia-ctk",
+            "nvidia-cdi-hook",
+        ),
+        rf"(?:\bexec|stat|find|path)\b[^\n]*?{_BINARY}[\W]*(?:executable file not found|no such file or directory)"
+        rf"|fork/exec {_BINARY.replace('binary', 'binary2')}: (?:permission denied|exec format error)"
+        rf"|{_BINARY.replace('binary', 'binary3')} did not terminate successfully: exit status (?:1|2|126|127)\b"
+        r"|couldn't find binary nvidia-container-cli|nvidia-(?:container-\w+|ctk): (?:command )?not found",
+    ),
+    Message(
+        "runtime.library_missing",
+        ("libnvidia-container", "nvc_"),
+        r"libnvidia-container(?:-go)?\.so\.\d+: (?:cannot open|version)|nvidia-container-cli\S* symbol lookup error"
+        r"|undefined symbol: nvc_",
+    ),
+    Message(
+        "runtime.no_device_driver",
+        "could not select device driver",
+        r"could not select device driver \W*?(?P<driver>\w*)\W* with capabilities",
+    ),
+    Message(
+        "runtime.low_level_missing",
+        ("no runtime binary found", "low-level runtime"),
+        r"no runtime binary found from candidate list|error (?:constructing|locating) (?:low-level )?runtime",
+    ),
+    # The NVIDIA runtime's own errors.
+    Message(
+        "runtime.hook_direct",
+        ("runtime hook directly", "legacy hook directly"),
+        r"invoking the NVIDIA Container Runtime Hook directly",
+    ),
+    Message(
+        "runtime.envvar_refused",
+        ("privileges to read device list", "ignoring devices specified in", "ignoring devices requested by"),
+        r"insufficient privileges to read device list from \w+|Ignoring devices (?:specified in|requested by) \w+",
+    ),
+    Message(
+        "runtime.capability_refused",
+        "unsupported capabilities found in",
+        r"unsupported capabilities found in \W*(?P<asked>[\w,]+)\W*(?:\(allowed \W*(?P<allowed>[\w,]+))?",
+    ),
+    Message(
+        "runtime.ldcache_unusable",
+        ("ldcache", "error: init 2", "ldconfig -p", "ld.so.cache"),
+        r"error loading ldcache|(?:failed|unable) to (?:open|load|create|read) (?:the )?ld ?cache"
+        r"|open \S*/ld\.so\.cache: no such file|ERROR: init \d+ result=11\b"
+        r"|ldconfig -p[^\n]*nvidia\S*\W+(?:empty|nothing|no output)",
+    ),
+    Message(
+        "runtime.cli_library",
+        "load library failed",
+        rf"{_CLI}\s+initialization error: load library failed: (?P<library>lib[\w.+-]+)",
+    ),
+    Message(
+        "runtime.cli_root",
+        "change root failed",
+        r"initialization error: change root failed(?:: (?P<why>[\w ]+))?",
+    ),
+    Message(
+        "runtime.cli_nvml",
+        "nvml error",
+        rf"{_CLI} \w+ error: nvml error: (?P<error>[a-z][a-z/ ]*[a-z])",
+    ),
+    Message(
+        "runtime.cli_timeout",
+        ("driver rpc error", "driver error:", "rpc error: timed out"),
+        rf"{_CLI} \w+ error: (?:driver (?:rpc )?error|nvcgo rpc error|rpc error): (?P<why>timed out"
+        rf"|failed to process request)",
+    ),
+    Message(
+        "runtime.cli_cuda",
+        "cuda error:",
+        rf"{_CLI} \w+ error: cuda error: (?P<error>[a-z][\w -]*)",
+    ),
+    Message(
+        "runtime.cli_denied",
+        "nvidia-container-cli",
+        rf"{_CLI} (?:detection|initialization|mount|container|ldcache|permission) error: "
+        r"(?![^\n]*(?:cgroup|bpf|devices\.allow))(?P<what>[^\n\\]*?): (?:permission denied|operation not permitted)",
+    ),
+    Message(
+        "runtime.cli_requirement",
+        ("requirement error", "unsatisfied condition"),
+        r"unsatisfied condition: (?P<condition>\w+\s*(?:[<>=!]+|!=)\s*[\w.]+)"
+        r"|requirement error: (?P<why>invalid expression)",
+    ),
+    Message("runtime.cli_ldcache", "ldcache error", r"ldcache error: (?P<why>[^\n\\]{0,160})"),
+    Message(
+        "runtime.cli_device",
+        ("device error:", "unknown device"),
+        rf"{_CLI} device error: (?:(?:false|true), )?(?P<device>[^\s:]+):? (?:unknown|invalid) device",
+    ),
+    Message(
+        "runtime.cli_exists",
+        ("file creation failed", "unexpected link target"),
+        r"file creation failed: (?P<path>\S+?): file exists|unexpected link target: (?P<path2>[\w./+-]+)",
+    ),
+    Message(
+        "runtime.cli_source_missing",
+        "mount error",
+        rf"{_CLI} mount error: (?:stat failed|mount operation failed|open failed|path error|failed to mount): "
+        r"(?!/sys/fs/cgroup)(?P<path>/\S+?): (?:no such file or directory|no such device)",
+    ),
+    # Containers that the NVIDIA runtime has not touched.
+    Message(
+        "runtime.no_nvml",
+        ("could not load nvml library", "libnvidia-ml.so", "error_library_not_found"),
+        r"^(?!.*load library failed)(?:.*(?:could not load NVML library|unable to load NVML"
+        r"|libnvidia-ml\.so(?:\.1)?: cannot open shared object|(?:NVML|nvml)\W.*ERROR_LIBRARY_NOT_FOUND))",
+    ),
+    Message(
+        "runtime.non_nvml",
+        (
+            "non-nvml platform", "incompatible platform detected", "incompatible strategy detected",
+            "incompatible device discovery",
+        ),
+        r"Detected non-NVML platform(?:: (?P<why>[^\n]*))?|Incompatible (?:platform|strategy"
+        r"|device discovery strategy) detected",
+    ),
+    Message(
+        "runtime.no_labels",
+        ("no labels will be created", "no labels generated"),
+        r"no labels (?:will be created|generated)",
+    ),
+    Message(
+        "runtime.no_smi",
+        "nvidia-smi",
+        r"exec: \W*nvidia-smi\W+executable file not found|validating toolkit installation.*nvidia-smi.*not found",
+    ),
+    Message(
+        "runtime.plugin_crashes",
+        "nvidia-device-plugin",
+        r"nvidia-device-plugin[^\n]*(?:CrashLoopBackOff|Back-off restarting failed container)"
+        r"|(?:CrashLoopBackOff|Back-off restarting failed container)[^\n]*nvidia-device-plugin",
+    ),
+    Message("runtime.crashes", "crashloopbackoff", r"CrashLoopBackOff"),
+    Message(
+        "runtime.left_created",
+        ("container state created", "init:0/", "stuck in created", "state created"),
+        r"container state:? Created|Init:\d+/\d+\b.*\bCreated\b|stuck in (?:the )?(?:state )?.?Created\b",
+    ),
+    # Mounts and paths.
+    Message(
+        "runtime.mount_not_shared",
+        ("is not a shared mount", "shared or slave mount"),
+        r"(?:path \W*(?P<path>/[^\s\"'\\]*)\W* is mounted on \W*(?P<mount>/[^\s\"'\\]*)\W* but )?it is not a sha"
+        r"red(?: or slave)? mount"
+        r"|is not a shared(?: or slave)? mount",
+    ),
+    Message(
+        "runtime.host_path_wrong",
+        "hostpath type check failed",
+        r"hostPath type check failed: (?P<path>/\S*(?:nvidia|/dev/|/cdi|gpu|rancher)\S*) is not an? (?P<wanted>[\w ]+)",
+    ),
+    # Security modules.
+    Message(
+        "runtime.selinux_device",
+        "avc:",
+        r"avc:\s+denied\s+\{(?!\s*module_load)[^}]*\}.*(?:/dev/nvidia[\w-]*|name=\"nvidia(?:\d+|ctl|-uvm\S*"
+        r"|-modeset|-caps?\S*)\""
+        r"|:(?:xserver_misc_device_t|dri_device_t):)",
+    ),
+    Message(
+        "runtime.nvml_denied",
+        "nvml: insufficient permissions",
+        r"Failed to initialize NVML: Insufficient Permissions",
+    ),
+    # Hangs below the container layer.
+    Message(
+        "runtime.hangs",
+        (
+            "state d", "d state", "d-state", "uninterruptible", "blocked for more than", "nvidia-smi",
+            "nvidia-container-cli",
+        ),
+        r"nvidia-(?:smi|container|ctk)\S*[^\n]*\b(?:state D\b|D[- ]state|uninterruptible)"
+        r"|(?:D[- ]state|uninterruptible)[^\n]*nvidia-(?:smi|container|ctk)"
+        r"|task nvidia-(?:smi|cont|ctk|pers|dev)\S*:\d+ blocked for more than"
+        r"|^\s*\S+\s+\d+\s[^\n]*\sD[sl<+N]*\s[^\n]*nvidia-(?:smi|container-cli)",
+    ),
+    # Other kinds of boxes.
+    Message(
+        "runtime.wsl_no_adapter",
+        ("wsl environment detected", "libdxcore.so", "/usr/lib/wsl"),
+        r"WSL environment detected but no adapters were found|libdxcore\.so(?!.*continuing)[^\n]*(?:not found"
+        r"|no such file|cannot open)",
+    ),
+    Message(
+        "runtime.wsl",
+        ("libdxcore.so", "/usr/lib/wsl", "microsoft-standard-wsl"),
+        r"/usr/lib/wsl/|libdxcore\.so|microsoft-standard-WSL2?",
+    ),
+    Message(
+        "runtime.os_blocks",
+        "blocked by the operating system",
+        r"GPU access blocked by the operating system",
+    ),
+    Message(
+        "runtime.gvisor",
+        ("nvproxy", "runsc"),
+        r"nvproxy[^\n]*(?:unknown (?:control command|ioctl|allocation class|uvm)|unsupported|not supported"
+        r"|incompatible)"
+        r"|runsc[^\n]*(?:driver version|nvidia)[^\n]*not supported",
+    ),
+    # Versions and abilities.
+    Message(
+        "runtime.containerd_version",
+        ("containerd://", "containerd/containerd"),
+        r"containerd://v?(?P<version>\d+\.\d+[\w.+-]*)"
+        r"|github\.com/containerd/containerd(?:/v2)? v?(?P<version2>\d+\.\d+[\w.+-]*)",
+    ),
+    Message("runtime.cdi_strategy", ("cdi-cri", "cdi-annotations"), r"\b(?P<strategy>cdi-cri|cdi-annotations)\b"),
+    Message(
+        "runtime.volume_strategy",
+        ("devicelist", "device_list_strategy", "device-list"),
+        r"device[-_]?list[-_]?strategy\W+[\s\S]{0,60}?volume-mounts",
+        lines=5,
+    ),
+)

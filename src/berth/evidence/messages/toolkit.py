@@ -1,5 +1,52 @@
-"""The NVIDIA Container Toolkit's installer and configuration."""
+"""The NVIDIA Container Toolkit's installer: what it says where it cannot set a runtime up."""
 
 from berth.evidence.message import Message
 
-MESSAGES: tuple[Message, ...] = ()
+_INSTALLER = r"error running (?:nvidia-toolkit|nvidia-ctk-installer|toolkit):? "
+
+MESSAGES: tuple[Message, ...] = (
+    Message(
+        "toolkit.cannot_dial",
+        ("unable to dial", "unable to restart containerd", "unable to restart docker", "error signaling"),
+        r"unable to dial: (?:dial unix \W*(?P<socket>/[^\s:]+)(?:: connect)?: )?(?P<why>[^\n\"]*)"
+        r"|unable to restart (?P<engine>containerd|docker|crio?)|Error signaling (?P<engine2>containerd|docker|crio)",
+    ),
+    Message(
+        "toolkit.cannot_read",
+        (
+            "unable to load config", "unable to load containerd config", "unsupported config version",
+            "determine runtime options", "unable to parse config",
+        ),
+        r"unable to (?:load|parse)(?: (?:containerd|docker|crio|cri-o))? config: (?P<why>[^\n\"]{0,200})"
+        r"|unsupported config version: (?P<version>\d+)|unable to determine runtime options: (?P<why2>[^\n\"]{0,200})",
+    ),
+    Message(
+        "toolkit.cannot_install",
+        (
+            "error running nvidia-toolkit", "error running nvidia-ctk-installer", "unable to install toolkit",
+            "unable to setup runtime",
+        ),
+        rf"{_INSTALLER}(?P<why>[^\n]{{0,300}})|unable to (?:install toolkit|setup runtime): (?P<why2>[^\n]{{0,300}})",
+    ),
+    Message("toolkit.runs_twice", "flock on pidfile", r"unable to get flock on pidfile"),
+    Message(
+        "toolkit.read_only",
+        "read-only file system",
+        r"(?:/usr/local/nvidia|/opt/nvidia|/etc/containerd|/etc/cdi|/etc/crio|ldconfig)\S*[^\n]*read-only file system",
+    ),
+    Message("toolkit.no_devices", "no nvidia device", r"no NVIDIA devices?(?: nodes?)? (?:were )?found"),
+    # Where the toolkit looks for a driver that is in a container, and the driver is not there.
+    Message(
+        "toolkit.driver_root_empty",
+        "/run/nvidia/driver",
+        r"^(?!.*(?:Skipping library candidate|level=(?:info|debug)|\[DEBUG\]|\bstatx?\b.*retrying))"
+        r".*?(?:lstat|stat|statx|open|access|chroot|chdir|readlink)\w*:? \W*(?P<path>/run/nvidia/driver[^\s:'\"]*)\W*"
+        r"(?:no such file|not a directory)",
+    ),
+    Message("toolkit.wrote", "flushing config", r"Flushing config to \W*(?P<path>/[^\s\"']+)"),
+    Message(
+        "toolkit.sends_signal",
+        ("sighup signal to", "successfully signaled"),
+        r"Sending SIGHUP signal to (?P<engine>\w+)|Successfully signaled",
+    ),
+)
