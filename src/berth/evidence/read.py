@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from berth.evidence.facts import Facts
+from berth.evidence.formats import Format
 from berth.evidence.formats.all import FORMATS
+from berth.evidence.formats.objects import CUT_OUT, OBJECTS
 from berth.evidence.piece import Piece
 from berth.evidence.scan import scanner
 
@@ -21,21 +23,34 @@ def read(pieces: Iterable[Piece], known: Facts | None = None) -> Facts:
     return facts
 
 
-def _read(piece: Piece, facts: Facts, deeper: int) -> None:
+def _formats_of(piece: Piece) -> Iterator[Format]:
+    """By content. Objects that were cut out of a list are known to be what they are, and there may be very many."""
+    if piece.kind == CUT_OUT:
+        yield OBJECTS
+        return
     head = piece.raw[:PROBE]
+    for known in FORMATS:
+        if known.looks_like(head):
+            yield known
+
+
+def _read(piece: Piece, facts: Facts, deeper: int) -> None:
     if piece.kind:
         facts.kinds.add(piece.kind)
+    parts: list[Piece] = []
     is_whole = True
-    for known in FORMATS:
-        if not known.looks_like(head):
-            continue
+    for known in _formats_of(piece):
         facts.kinds.update(known.kinds)
-        for fact in known.read(piece):
-            facts.add(fact)
-        if known.parts is not None and deeper:
+        for found in known.read(piece):
+            if isinstance(found, Piece):
+                parts.append(found)
+            else:
+                facts.add(found)
+        if deeper and (known.parts is not None or known.is_opaque):
             is_whole = False
-            for part in known.parts(piece):
-                _read(part, facts, deeper - 1)
+            parts.extend(known.parts(piece) if known.parts is not None else ())
+    for part in parts if deeper else ():
+        _read(part, facts, deeper - 1)
     if is_whole:
         for said in scanner().scan(piece):
             facts.add(said)

@@ -54,11 +54,9 @@ class Scanner:
         self._overlap = max((len(anchor) for anchor in numbers), default=1) - 1
 
     def mentioned(self, texts: Sequence[bytes]) -> list[int]:
-        """Which of many short texts hold a literal at all: looked at in one pass."""
+        """Which of many short texts say anything that is known: looked at in one pass."""
         starts = [0, *accumulate(len(text) + 1 for text in texts)]
-        whole = b"\n".join(texts)
-        hits = sorted({position for position, _ in self._literals(whole)})
-        return sorted({bisect_right(starts, position) - 1 for position in hits})
+        return sorted({bisect_right(starts, begin) - 1 for _, begin, _, _ in self._sentences(b"\n".join(texts))})
 
     def scan(self, piece: Piece) -> Iterator[Said]:
         """What is said in a piece, in the order of its first mention. Like sentences come once, with their count."""

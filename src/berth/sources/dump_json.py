@@ -75,6 +75,35 @@ def objects(content: Content, name: str) -> Iterator[Found]:
             yield found
 
 
+def is_printed(head: bytes) -> bool:
+    """Does it begin as a List that kubectl printed?"""
+    return _PRINTED.match(head) is not None
+
+
+def cut(content: Content) -> Iterator[bytes]:
+    """What kubectl printed as a List, cut into shorter Lists at the lines between items; the whole where it is none.
+    What is damaged is for the reader to find."""
+    printed = _PRINTED.match(content[:HEADER_BYTES])
+    if printed is None:
+        yield bytes(content)
+        return
+    between = b"\n" + printed[1] + b"}," + b"\n" + printed[1] + b"{"
+    left = b""
+    for piece in _pieces(content, printed.end()):
+        text = left + piece
+        at = text.rfind(between)
+        if at < 0:
+            left = text
+            continue
+        end = at + len(printed[1]) + 2  # the bracket of the last whole item
+        yield b'{"apiVersion":"v1","kind":"List","items":[' + text[:end] + b"]}"
+        left = text[end + 1 :]
+    if left.strip():
+        last = left.rfind(b"\n" + printed[1] + b"}\n")
+        end = len(left) if last < 0 else last + len(printed[1]) + 2
+        yield b'{"apiVersion":"v1","kind":"List","items":[' + left[:end] + b"]}"
+
+
 # ---- what kubectl prints
 
 

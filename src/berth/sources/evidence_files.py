@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import mmap
 import re
 import sys
 import tarfile
@@ -18,9 +19,12 @@ from typing import IO
 import msgspec
 
 from berth.base.errors import UNREADABLE, BadInput
+from berth.evidence.formats.objects import CUT_OUT
 from berth.evidence.piece import KINDS, Piece
+from berth.sources import dump_json
 
 STDIN = "-"
+MAP_FROM_BYTES = 8 * 2**20
 LARGEST_BYTES = 512 * 2**20  # of one file, unpacked; what is longer is read so far and noted
 
 _GZIP = b"\x1f\x8b"
@@ -81,13 +85,11 @@ def pieces_of(path: str, notes: list[str]) -> Iterator[Piece]:
                 if name.lower().endswith(_SKIPPED):
                     continue
                 try:
-                    with file.open("rb") as stream:
-                        yield from _unpacked(name, stream, notes)
+                    yield from _of_file(file, name, notes)
                 except OSError as error:
                     notes.append(f"{name} could not be read: {error.strerror}")
             return
-        with root.open("rb") as stream:
-            yield from _unpacked(root.name, stream, notes)
+        yield from _of_file(root, root.name, notes)
     except FileNotFoundError:
         raise BadInput(path, "there is no such file or folder.", "Name what holds the evidence.", UNREADABLE) from None
     except OSError as error:
@@ -129,6 +131,18 @@ def _given(line: bytes) -> dict[str, object] | None:
         return None
     # A Kubernetes object on one line has a kind, too.
     return one if isinstance(one, dict) and "apiVersion" not in one and "metadata" not in one else None
+
+
+def _of_file(path: Path, name: str, notes: list[str]) -> Iterator[Piece]:
+    """A large list of objects is mapped and cut, not read: it never lies in memory whole."""
+    with path.open("rb") as stream:
+        if path.stat().st_size < MAP_FROM_BYTES or not dump_json.is_printed(stream.read(dump_json.HEADER_BYTES)):
+            stream.seek(0)
+            yield from _unpacked(name, stream, notes)
+            return
+        with mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            for text in dump_json.cut(content):
+                yield Piece(text, name, CUT_OUT)
 
 
 def _unpacked(name: str, stream: IO[bytes], notes: list[str]) -> Iterator[Piece]:

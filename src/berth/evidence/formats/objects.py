@@ -1,18 +1,19 @@
 """Kubernetes objects as JSON or YAML: one, a List, several in a row; as kubectl prints or the API server sends them.
 
 Each kind that rules know becomes facts of cluster_facts.py, any other an ObjectSeen. What their messages say (events,
-statuses, configuration) is evidence of its own: `parts` gives those texts in which a known sentence may be.
+statuses, configuration) is evidence of its own: those texts in which a known sentence may be come as pieces.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
-from typing import Any, TypeVar
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
 
 import msgspec
 from msgspec import Raw
+from msgspec.structs import replace
 
 from berth.base import yaml_tree
 from berth.evidence.fact import LONGEST_TEXT, Fact, Origin
@@ -21,11 +22,14 @@ from berth.evidence.formats import object_facts as facts_of
 from berth.evidence.formats import object_wire as wire
 from berth.evidence.formats.cluster_facts import NodeSeen, ObjectSeen
 from berth.evidence.piece import Piece
+from berth.evidence.scan import scanner
 
 _JSON = re.compile(rb'^\s*(?:\[\s*)?\{[\s\S]*?"(?:apiVersion|kind|items|metadata|status|capacity)"\s*:')
 _YAML = re.compile(rb"(?m)^(?:- )?(?:apiVersion|kind): *[\"']?[A-Za-z]")
 _OF_NODES = ("nvidia.com/", "feature.node.kubernetes.io/", "kubernetes.io/hostname")
 _STARTS = re.compile(r'\{\s*"(?:apiVersion|kind|metadata)"\s*:')
+_SETS = ("DaemonSet", "Deployment", "StatefulSet")
+CUT_OUT = "objects"  # kind of a piece that is known to be objects: cut out of a list, or sent by the API server
 _DOCUMENTS = re.compile(rb"(?m)^---(?:\s.*)?$")
 
 Part = TypeVar("Part")
@@ -95,7 +99,7 @@ def _of_broken(text: str) -> Iterator[Found]:
 def _named(item: wire.Item, raw: bytes | Raw, kind: str, version: str) -> Found:
     if item.kind or not kind:
         return Found(item, raw)
-    return Found(msgspec.structs.replace(item, kind=kind, api_version=item.api_version or version), raw)
+    return Found(replace(item, kind=kind, api_version=item.api_version or version), raw)
 
 
 def _as(shape: type[Part], raw: bytes | Raw) -> Part | None:
@@ -108,38 +112,80 @@ def _as(shape: type[Part], raw: bytes | Raw) -> Part | None:
         return None
 
 
-def read(piece: Piece) -> Iterator[Fact]:
+def read(piece: Piece) -> Iterator[Fact | Piece]:
+    """Facts of each object; then the texts in which something may be said: of events with their reason, of statuses, of
+    configuration."""
+    texts: list[tuple[str, Origin]] = []
     for found in objects(piece.raw):
-        yield from _facts(found, piece)
+        meta = found.item.metadata or wire.Meta()
+        kind = found.item.kind or _guessed(found)
+        origin = origin_of(piece, kind, meta)
+        if kind == "Event":
+            yield from _event(found, origin, texts)
+        elif kind == "Pod":
+            yield from _pod(found, meta, origin, texts)
+        elif kind == "Node":
+            yield from _node(found, meta, origin, piece, texts)
+        elif kind in _SETS:
+            spec, status = _as(wire.SetSpec, found.item.spec), _as(wire.SetStatus, found.item.status)
+            yield facts_of.operand(kind, meta, spec, status, origin)
+        elif kind:
+            yield from _other(found, kind, meta, origin, piece, texts)
+        elif labels := _labels(found):
+            yield NodeSeen(origin=origin, name=piece.node, labels=labels)
+    for index in scanner().mentioned([text.encode() for text, _ in texts]):
+        text, origin = texts[index]
+        yield Piece(text.encode(), origin.source, origin.kind, origin.node, origin.pod)
 
 
-def _facts(found: Found, piece: Piece) -> Iterator[Fact]:
-    item = found.item
-    meta = item.metadata or wire.Meta()
-    kind = item.kind or _guessed(found)
-    origin = origin_of(piece, kind, meta)
-    if kind == "Node":
-        yield from facts_of.node(
-            meta, _as(wire.NodeSpec, item.spec), _as(wire.NodeStatus, item.status), origin, piece.node
-        )
-    elif kind == "Pod":
-        yield from facts_of.pod(meta, _as(wire.PodSpec, item.spec), _as(wire.PodStatus, item.status), origin)
-    elif kind == "Event":
-        if (event := _as(wire.EventWire, found.raw)) is not None:
-            yield facts_of.event(event, origin)
-    elif kind in ("DaemonSet", "Deployment", "StatefulSet"):
-        yield facts_of.operand(
-            kind, meta, _as(wire.SetSpec, item.spec), _as(wire.SetStatus, item.status), origin
-        )
-    elif kind:
-        body = _plain(found.raw)
-        if isinstance(body, dict):
-            yield ObjectSeen(
-                origin=origin, api_version=item.api_version or "", kind=kind,
-                namespace=meta.namespace or "", name=meta.name or "", body=body,
-            )  # fmt: skip
-    elif labels := _labels(found):
-        yield NodeSeen(origin=origin, name=piece.node, labels=labels)
+def _node(
+    found: Found, meta: wire.Meta, origin: Origin, piece: Piece, texts: list[tuple[str, Origin]]
+) -> Iterator[Fact]:
+    spec, status = _as(wire.NodeSpec, found.item.spec), _as(wire.NodeStatus, found.item.status)
+    yield from facts_of.node(meta, spec, status, origin, piece.node)
+    texts.extend((text, origin) for text in _of_conditions(status.conditions if status else None))
+
+
+def _pod(found: Found, meta: wire.Meta, origin: Origin, texts: list[tuple[str, Origin]]) -> Iterator[Fact]:
+    status = _as(wire.PodStatus, found.item.status)
+    yield from facts_of.pod(meta, _as(wire.PodSpec, found.item.spec), status, origin)
+    if status is not None:
+        said = replace(origin, kind="pod-events")
+        texts.extend((text, said) for text in facts_of.pod_texts(status))
+
+
+def _event(found: Found, origin: Origin, texts: list[tuple[str, Origin]]) -> Iterator[Fact]:
+    event = _as(wire.EventWire, found.raw)
+    if event is None:
+        return
+    fact = facts_of.event(event, origin)
+    yield fact
+    texts.append((f"{fact.type}  {fact.reason}  {fact.message}", replace(fact.origin, kind="pod-events")))
+
+
+def _other(
+    found: Found, kind: str, meta: wire.Meta, origin: Origin, piece: Piece, texts: list[tuple[str, Origin]]
+) -> Iterator[Fact | Piece]:
+    body = _plain(found.raw)
+    if not isinstance(body, dict):
+        return
+    namespace, name = meta.namespace or "", meta.name or ""
+    version = found.item.api_version or ""
+    yield ObjectSeen(origin=origin, api_version=version, kind=kind, namespace=namespace, name=name, body=body)
+    if kind == "ConfigMap":
+        data = body.get("data")
+        for key, value in (data.items() if isinstance(data, dict) else ()):
+            if isinstance(value, str):
+                yield Piece(value.encode(), f"{origin.source} {key}", "configmap", piece.node)
+        return
+    status = _as(wire.NodeStatus, found.item.status)
+    texts.extend((text, origin) for text in _of_conditions(status.conditions if status else None))
+
+
+def _of_conditions(conditions: Iterable[wire.ConditionWire] | None) -> Iterator[str]:
+    for condition in conditions or ():
+        words = (condition.type, f"={condition.status}", condition.reason, condition.message)
+        yield " ".join(word for word in words if word)[:LONGEST_TEXT]
 
 
 def _guessed(found: Found) -> str:
@@ -165,59 +211,8 @@ def origin_of(piece: Piece, kind: str, meta: wire.Meta) -> Origin:
     return Origin(source=source, kind=piece.kind or "objects", node=node, pod=pod)
 
 
-def parts(piece: Piece) -> Iterator[Piece]:
-    """The texts of objects in which something may be said: events with their reason, statuses, configuration."""
-    from berth.evidence.scan import scanner
-
-    texts: list[tuple[str, Origin]] = []
-    for found in objects(piece.raw):
-        item = found.item
-        meta = item.metadata or wire.Meta()
-        kind = item.kind or _guessed(found)
-        origin = origin_of(piece, kind, meta)
-        if kind == "ConfigMap":
-            yield from _configuration(found, piece, origin)
-            continue
-        texts.extend((text, msgspec.structs.replace(origin, **about)) for text, about in _said(found, kind))
-    for index in scanner().mentioned([text.encode() for text, _ in texts]):
-        text, origin = texts[index]
-        yield Piece(text.encode(), origin.source, origin.kind, origin.node, origin.pod)
-
-
-def _said(found: Found, kind: str) -> Iterator[tuple[str, dict[str, str]]]:
-    item = found.item
-    if kind == "Event":
-        event = _as(wire.EventWire, found.raw)
-        if event is not None:
-            about = event.involved_object or event.regarding or wire.Reference()
-            where = {"kind": "pod-events"}
-            if about.kind == "Pod":
-                where["pod"] = f"{about.namespace or ''}/{about.name or ''}"
-            elif about.kind == "Node":
-                where["node"] = about.name or ""
-            yield f"{event.type or ''}  {event.reason or ''}  {event.message or event.note or ''}", where
-    elif kind == "Pod":
-        pod = _as(wire.PodStatus, item.status)
-        if pod is not None:
-            for text in facts_of.pod_texts(pod):
-                yield text, {"kind": "pod-events"}
-    elif item.status:
-        status = _as(wire.NodeStatus, item.status)
-        for condition in (status.conditions if status else None) or ():
-            words = (condition.type, f"={condition.status}", condition.reason, condition.message)
-            yield " ".join(word for word in words if word)[:LONGEST_TEXT], {}
-
-
-def _configuration(found: Found, piece: Piece, origin: Origin) -> Iterator[Piece]:
-    body = _as(dict[str, Any], found.raw) or {}
-    data = body.get("data")
-    for key, value in (data.items() if isinstance(data, dict) else ()):
-        if isinstance(value, str):
-            yield Piece(value.encode(), f"{origin.source} {key}", "configmap", piece.node)
-
-
 def _looks_like(head: bytes) -> object:
     return _JSON.match(head) or _YAML.search(head)
 
 
-OBJECTS = Format("Kubernetes objects", ("objects", "node-json"), _looks_like, read, parts)
+OBJECTS = Format("Kubernetes objects", ("objects", "node-json"), _looks_like, read, is_opaque=True)
