@@ -32,7 +32,7 @@ _MIG = re.compile(
 )
 _PROCESS = re.compile(
     r"^\s*\|\s*(?P<gpu>\d+)\s+(?:(?P<gi>\d+|N/A)\s+(?P<ci>\d+|N/A)\s+)?(?P<pid>\d+)\s+(?P<type>[CGM+]{1,3})\s+"
-    r"(?P<name>.*?)\s+(?P<memory>\d+\s*MiB|N/A|ERR!)?\s*\|\s*$"
+    r"(?:(?P<name>(?!(?:\d+\s*MiB|N/A|ERR!)\s*\|)[^\s|].*?)\s+)?(?P<memory>\d+\s*MiB|N/A|ERR!)?\s*\|\s*$"
 )
 _COMPUTE = {"E. Process": "Exclusive_Process", "E. Thread": "Exclusive_Thread"}
 
@@ -154,7 +154,7 @@ def _process(found: re.Match[str]) -> Process:
     memory = found["memory"] or ""
     return Process(
         pid=int(found["pid"]),
-        name=found["name"].strip(),
+        name=(found["name"] or "").strip(),
         type=found["type"],
         memory_bytes=size_bytes(memory) if memory[:1].isdigit() else None,
         gi=whole(found["gi"] or ""),

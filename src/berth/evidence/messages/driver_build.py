@@ -1,5 +1,231 @@
-"""Making, signing and replacing the driver: installers, DKMS, driver containers, the driver manager."""
+"""The driver's way onto a node: installers, DKMS, the driver containers of the GPU Operator, modprobe, and what the
+kernel answers."""
 
 from berth.evidence.message import Message
 
-MESSAGES: tuple[Message, ...] = ()
+_V = r"\d{3}\.\d+(?:\.\d+)?"
+_PCI = r"(?P<pci>[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}(?:\.[0-9a-f])?)"
+_MODULE = r"['\"‘]?(?P<module>nvidia\w*(?:-\w+)?)(?:\.ko\S*)?['\"’]?"
+# modprobe, insmod, systemd-modules-load, kmod of Go programs: all name the module before the reason.
+_INSERT = (
+    r"(?:could not insert(?: module)?|Failed to insert(?: module)?|Error inserting|could not load module|load) "
+    rf"{_MODULE}[^\n]*?"
+)
+
+_HEADERS = (
+    Message(
+        "driver.headers_missing",
+        (
+            "could not resolve linux kernel version", "linux-headers", "kernel-headers", "kernel-devel",
+            "kernel headers",
+            "kernel source tree", "linux kernel version string", "resolve rhel version", "kernel source path",
+            "linux headers",
+        ),
+        r"Could not resolve Linux kernel version|Could not locate Linux kernel version string|"
+        r"Unable to resolve RHEL version from kernel version|"
+        r"Unable to locate package (?P<package>linux-headers-\S+)|"
+        r"(?:Couldn't find any package|No match for argument|Unable to find a match|No package)[^\n]*?"
+        r"(?P<package2>(?:linux-headers|kernel-(?:headers|devel(?:-matched)?|core))-\S+)|"
+        r"(?:linux|kernel)[- ](?:kernel )?headers[^\n]{0,60}(?:cannot be found|not found|not available|missing|"
+        r"not installed|"
+        r"could not be found|no longer|do(?:es)? not (?:exist|match)|unavailable|don't exist)|"
+        r"(?:missing|no|without|find|matching|cannot find|could not find) (?:the )?(?:matching |suitable )?"
+        r"(?:linux|kernel)[- ](?:kernel )?(?:headers|devel)\b|"
+        r"Unable to find the kernel source tree|kernel source path[^\n]{0,60}(?:is incorrect|is not|does not)",
+    ),
+    Message(
+        "driver.repositories_unreachable",
+        (
+            "failed to update package cache", "package repositories", "dnf metadata cache", "entitlement",
+            "failed to download metadata for repo", "there are no enabled repositories", "access the proper networks",
+        ),
+        r"Failed to update package cache|failed to reach RHEL package repositories|"
+        r"failed to update the dnf metadata cache|"
+        r"RHEL entitlement may be improperly deployed|no entitlement|entitlement[^\n]{0,40}(?:missing|not found|"
+        r"expired)|"
+        r"Failed to download metadata for repo|There are no enabled repositories in|access the proper networks",
+    ),
+    Message(
+        "driver.custom_kernel",
+        ("elrepo", "xanmod", "liquorix", "zabbly", "-pve", "custom kernel", "mainline kernel"),
+        r"(?P<kernel>\d[\w.+-]*(?:elrepo|xanmod|liquorix|zabbly|-pve)[\w.-]*|elrepo|xanmod|(?:custom|mainline) kernel)",
+    ),
+)  # fmt: skip
+
+_BUILD = (
+    Message(
+        "driver.build_failed",
+        (
+            "building kernel modules", "kernel module was not created", "bad return status for module build",
+            "error! build of nvidia", "modpost", "nvidia-uvm/", "nvidia-drm/", "/nvidia/nv", "failed to build",
+            "unable to build", "failed to compile", "kernel module build", "module build", "does not build",
+            "fails to build", "build fails", "doesn't build", "compilation fail", "failed to run `dkms", "os-interface",
+            "nvidia-modeset/", "kernel-open", "conftest.h", "build error", "won't build", "cannot build",
+        ),
+        r"error occurred while performing the step: ?\W*(?P<step>Building kernel modules|Checking to see[^\"]*)|"
+        r"kernel module was not created|Bad return status for module build on kernel: (?P<kernel>\S+)|"
+        r"Error! Build of nvidia\S* failed|modpost: [^\n]*nvidia\S*|"
+        r"nvidia(?:-\w+)?/\S+\.[ch]:\d+:\d+: (?:fatal )?error: (?P<what>.*)|"
+        r"make\S*: \*\*\* \[[^\]]*nvidia[^\]]*\] Error|Failed to run `dkms (?:build|install)|"
+        r"(?:Unable|Failed|cannot|won't|doesn't|does not|fails?) (?:to )?(?:build|compile)\b[^\n]{0,60}"
+        r"(?:nvidia|kernel|driver)\b[^\n]*module|"
+        r"(?:nvidia|driver|kernel module|kernel-open|DKMS)[^\n]{0,60}\b(?:module )?(?:build|compil\w+) "
+        r"(?:is |was |has )?(?:fail\w*|error|broken|broke)|"
+        r"(?:nvidia|driver|kernel module)[^\n]{0,50}(?:fails|failed|failing|unable|refuses|does not|doesn't|won't|"
+        r"cannot) "
+        r"(?:to )?(?:build|compile)\b",
+    ),
+    Message(
+        "driver.compiler_differs",
+        "the compiler differs from the one used to build the kernel",
+        r"the compiler differs from the one used to build the kernel"
+        r"(?:[\s\S]*?kernel was built by:[^\n]*?\s(?P<kernel>\d+(?:\.\d+)+)\s*\n[^\n]*You are using:[^\n]*?\s"
+        r"(?P<compiler>\d+(?:\.\d+)+)(?=\s*(?:\n|$)))?",
+        lines=3,
+    ),
+    Message(
+        "driver.compiler_unfit",
+        (
+            "unrecognized command", "compiler version check", "does not exactly match the compiler",
+            "failed cc version check", "failed cc sanity check", "gcc-", "ftrivial-auto-var-init", "requires gcc",
+            "wrong gcc", "gcc version", "compiler used to compile the kernel",
+        ),
+        r"(?:gcc|cc1?|clang)\S*: error: unrecogni[sz]ed command[- ]line option\W*(?P<option>-[\w=-]*)?|"
+        r"Compiler version check|does not exactly match the compiler|failed CC (?:version|sanity) check|"
+        r"unrecogni[sz]ed command[- ]line option\W*(?P<option2>-ftrivial-auto-var-init\S*)|"
+        r"(?:gcc|x86_64-linux-gnu-gcc)-(?P<wanted>\d+)\W*:? (?:not found|No such file or directory|command not found)|"
+        r"compiler used to compile the kernel[^\n]*(?:differ|not)|"
+        r"(?:gcc|compiler) version[^\n]{0,40}(?:mismatch|differ|not match|does ?n.t match|too old|incompatible)",
+    ),
+    Message(
+        "driver.built",
+        (
+            "kernel module compilation complete", "done, now waiting for signal", "dkms: install completed",
+            "userspace-only install complete",
+        ),
+        r"Kernel module compilation complete|Done, now waiting for signal|DKMS: install completed|install complete",
+    ),
+    Message(
+        "driver.precompiled_missing",
+        ("precompiled", "pre-compiled", "manifest for nvcr.io/nvidia/driver", "nvidia/driver:"),
+        r"(?:Could not find|unable to find|no|not find)[^\n]{0,40}pre-?compiled[^\n]{0,40}(?:driver|package|module|"
+        r"interface|"
+        r"image)|pre-?compiled[^\n]{0,60}(?:not (?:found|available|supported|exist)|unavailable|missing|"
+        r"does ?n.t exist)|"
+        r"(?:manifest (?:for )?|pull(?:ing)? (?:image )?\"?)\S*nvidia/driver:\S+[^\n]*(?:not found|manifest unknown|"
+        r"unknown manifest)|\S*nvidia/driver:(?P<tag>[\w.-]+)\W*:? (?:not found|manifest unknown)",
+    ),
+    Message(
+        "driver.installer_failed",
+        (
+            "unable to load the kernel module 'nvidia.ko'", "unable to load the 'nvidia", "installation has failed",
+            "unable to load the kernel module", "failed to install the kernel module", "driver installation failed",
+            "kernel module installation",
+        ),
+        r"Unable to load the (?:kernel module )?'nvidia\S*'|ERROR: Installation has failed|"
+        r"Unable to load the kernel module|Failed to install the kernel modules?|NVIDIA driver installation failed",
+    ),
+)  # fmt: skip
+
+_LOADING = (
+    Message(
+        "modprobe.wrong_format",
+        ("invalid module format", "exec format error", "version magic", "version of symbol module_layout"),
+        rf"{_INSERT}(?:Invalid module format|Exec format error)|"
+        rf"(?P<module2>nvidia\w*): (?:version magic '(?P<built>[^']*?) ?' "
+        rf"should be '(?P<running>[^']*?) ?'|disagrees about version of symbol module_layout)|"
+        r"Kernel module load error: (?:Invalid module format|Exec format error)",
+    ),
+    Message(
+        "modprobe.unknown_symbol",
+        ("unknown symbol", "disagrees about version of symbol"),
+        rf"{_INSERT}Unknown symbol|(?<![\w])(?P<module2>nvidia(?!_peermem)\w*): (?:Unknown symbol (?P<symbol>\w+)|"
+        rf"disagrees about "
+        r"version of symbol (?!module_layout)(?P<symbol2>\w+))|Kernel module load error: Unknown symbol",
+    ),
+    Message(
+        "modprobe.not_found",
+        ("not found in directory", "module nvidia", "module 'nvidia", "modprobe: fatal", "modinfo: error"),
+        r"Module \W?(?P<module>nvidia(?:[-_](?:uvm|modeset|drm))?)\W? not found(?: in directory (?:/usr)?/lib/modules/"
+        r"(?P<kernel>\S+))?|modinfo: ERROR: Module nvidia not found",
+    ),
+    Message(
+        "modprobe.no_such_device",
+        "no such device",
+        rf"{_INSERT}No such device|Kernel module load error: No such device|load nvidia\S* failed: no such device",
+    ),
+    Message(
+        "modprobe.invalid_argument",
+        "invalid argument",
+        r"(?:could not insert|load) ['\"‘]?(?P<module>nvidia(?!.peermem)\w*(?:-(?!peermem)\w+)?)['\"’]?[^\n]*Invalid "
+        r"argument",
+    ),
+    Message("modprobe.file_exists", "file exists", rf"{_INSERT}File exists"),
+    Message(
+        "driver.peermem_failed",
+        ("peermem", "nv_peer_mem", "ib_register_peer_memory_client", "nvidia-peermem"),
+        r"failed to load nvidia-peermem module|nvidia-peermem module is not loaded|"
+        r"(?:could not insert|load|loading|inserting) \W?(?:nvidia[_-]peermem|"
+        r"nv_peer_mem)\W?[^\n]*(?P<reason>Invalid argument|"
+        r"Unknown symbol|No such device|Operation not permitted|Key was rejected|Exec format error|"
+        r"Invalid module format)|"
+        r"(?:nvidia_peermem|nv_peer_mem): (?:Unknown symbol|disagrees about version of symbol) (?P<symbol>\w+)|"
+        r"Module (?:nvidia[-_]peermem|nv_peer_mem) not found",
+    ),
+    Message(
+        "driver.mofed_waited_for",
+        ("mellanox ofed and nvidia drivers", "mofed driver"),
+        r"waiting for mellanox ofed and nvidia drivers to be installed|(?:failed to )?wait for MOFED driver|"
+        r"MOFED drivers? (?:is |are )?not (?:ready|installed)",
+    ),
+    Message(
+        "driver.wrong_flavour",
+        (
+            "open kernel modules", "supported by open", "gpu system processor", "nvidia-open", "kernel_module_type",
+            "open kernel module", "proprietary", "open gpu kernel",
+        ),
+        rf"(?:The NVIDIA GPU {_PCI}[\s\S]*?)?(?:(?P<open>requires (?:the )?use of (?:the )?NVIDIA open kernel modules)|"
+        r"(?P<closed>not supported by (?:the )?open(?:[\s\S]{0,20}nvidia\.ko| kernel modules?| nvidia)|"
+        r"does not include the "
+        r"required GPU(?:[\s\S]{0,20}System Processor)?))|"
+        r"(?P<open2>(?:GPU|Blackwell|Grace|B\d{3}|GB\d{3}|GH200|RTX PRO|RTX 50\d0|sm_1\d\d)[^\n]{0,60}(?:needs?|"
+        r"requires?|only "
+        r"(?:works?|supported) with)[^\n]{0,30}open (?:NVIDIA |GPU |source )?(?:kernel )?(?:modules?|driver|variant|"
+        r"flavou?r))|"
+        r"(?P<closed2>(?:Pascal|Volta|Maxwell|P100|P4\b|P40|V100|GTX 10\d0)[^\n]{0,60}(?:not (?:supported|work)|"
+        r"unsupported|needs?|"
+        r"requires?)[^\n]{0,40}(?:open (?:kernel )?modules?|open driver|proprietary|closed))",
+        lines=5,
+    ),
+    Message(
+        "driver.gpu_unsupported",
+        ("not supported by the", "legacy", "nvrm: the nvidia", "does not support this gpu", "unsupported gpu"),
+        rf"(?:The NVIDIA (?:\S+ )*GPU {_PCI}[\s\S]*?|"
+        rf"NVRM: [\s\S]*?)?(?:not supported by the (?:NVRM:\s*)?NVIDIA\s*(?:NVRM:\s*)?"
+        rf"(?P<driver>{_V})|supported through the (?:NVRM:\s*)?NVIDIA (?P<branch>\d{{2,3}})\.?\w* Legacy)",
+        lines=6,
+    ),
+    Message(
+        "driver.api_mismatch",
+        "api mismatch",
+        rf"API mismatch: (?:the|this) client (?:has the|"
+        rf"'[^']*' \(pid \d+\)[\s\S]*?has the)(?: driver)? version (?P<client>{_V})"
+        rf"(?:[\s\S]*?kernel module has the version (?P<module>{_V}))?|"
+        rf"API mismatch: (?:the )?NVIDIA kernel module has version (?P<module2>{_V})[\s\S]*?has version "
+        rf"(?P<client2>{_V})",
+        lines=3,
+    ),
+    Message(
+        "driver.gsp_firmware_missing",
+        ("firmware load for nvidia/", "no firmware image found", "nvidia/gsp", "gsp_", "firmware search path"),
+        rf"Direct firmware load for nvidia/(?P<version>{_V})/(?P<file>\S+) failed|No firmware image found|"
+        r"(?:gsp_\w+\.bin|GSP firmware)[^\n]{0,40}(?:not found|missing|no such file)",
+    ),
+    Message(
+        "driver.firmware_path_kept",
+        "search path is already configured",
+        r"A search path is already configured in \S*firmware_class",
+    ),
+)  # fmt: skip
+
+MESSAGES: tuple[Message, ...] = (*_HEADERS, *_BUILD, *_LOADING)

@@ -1,5 +1,157 @@
-"""Fabric Manager, NVSwitch and IMEX: their logs."""
+"""Fabric Manager, the NVLink Subnet Manager, NVSwitch and IMEX: journals of their units, their own logs, and what the
+driver container writes when it starts them."""
 
 from berth.evidence.message import Message
 
-MESSAGES: tuple[Message, ...] = ()
+_V = r"\d{3}\.\d+(?:\.\d+)?"
+_FM = r"(?:nvidia-|nv-)?fabric[ _-]?manager"
+
+MESSAGES: tuple[Message, ...] = (
+    Message(
+        "fabric.version_mismatch",
+        ("match with driver version", "driver interface version", "nvidia-nvswitch: version mismatch"),
+        rf"interface version (?P<fm>{_V}|\d{{3}}\S*) (?:don't|does not|doesn't|do not) match with driver version "
+        rf"(?P<driver>{_V}|\d{{3}}\S*)|"
+        rf"nvidia-nvswitch\S*: Version mismatch,? kernel version (?P<kernel>{_V}) user version (?P<user>{_V})",
+    ),
+    # As people and other tools say it.
+    Message(
+        "fabric.version_mismatch_told",
+        ("fabric manager", "fabricmanager", "fabric-manager"),
+        rf"{_FM}[^\n]{{0,80}}(?:version )?(?:mismatch|differ|not match|incompatible|do(?:es)?n't match)|"
+        rf"version mismatch[^\n]{{0,60}}{_FM}",
+    ),
+    Message("fabric.nothing_to_do", "nv_warn_nothing_to_do", r"NV_WARN_NOTHING_TO_DO"),
+    Message(
+        "fabric.unit_failed",
+        ("fabricmanager", "fabric manager", "nvlsm"),
+        r"(?:nvidia-fabricmanager|nvlsm)(?:\.service)?: "
+        r"(?:(?:Main|Control) process exited|Failed with result|start request)|"
+        r"Failed to start (?:\S+ - )?NVIDIA Fabric ?Manager|Job for nvidia-fabricmanager\.service failed|"
+        r"/nv-fabricmanager [^\n]*failed! Exit code|"
+        rf"{_FM}[^\n]{{0,60}}(?:fail(?:s|ed)?(?: to (?:start|come up|run|initiali[sz]e))|crash|exited|exits with|"
+        r"dead\b|has stopped|restarting|CrashLoop)|"
+        rf"Could not (?:start|stop) NVIDIA {_FM} daemon",
+    ),
+    Message(
+        "fabric.service_status",
+        ("nvidia-fabricmanager.service", "nvidia-fabricmanager"),
+        r"nvidia-fabricmanager(?:\.service)?\b[\s\S]*?Active: (?P<active>\w+)(?: \((?P<sub>[^)]*)\))?",
+        lines=8,
+    ),
+    Message(
+        "fabric.absent",
+        ("nvidia-fabricmanager", "nv-fabricmanager", "fabric manager", "fabricmanager"),
+        r"Unit nvidia-fabricmanager(?:\.service)? (?:could not be found|not found|not loaded)|"
+        r"nvidia-fabricmanager(?:\.service)?\s+(?:not-found|masked)|nv-fabricmanager: (?:command )?not found|"
+        r"Failed to (?:start|enable|restart) nvidia-fabricmanager\.service: Unit[^\n]*not found|"
+        rf"(?:without|missing|no) (?:a |the )?(?:running |NVIDIA |nvidia )*{_FM}\b|"
+        rf"{_FM}(?:\.service|\s+service|\s+daemon)?\s+(?:is |was |were |has )?(?:not |never |n't )(?:been )?"
+        r"(?:installed|running|started|active|present|found|up|loaded|enabled)|"
+        rf"{_FM}(?:\.service)?\s+(?:is )?(?:missing|absent|inactive|stopped|down|disabled)\b|isn't running",
+    ),
+    Message(
+        "fabric.socket_missing",
+        "/nvidia-fabricmanager/socket",
+        r"/run/nvidia-fabricmanager/socket\W[^\n]*no such file",
+    ),
+    Message(
+        "fabric.missing_library",
+        "error while loading shared libraries",
+        r"(?:(?P<program>nv-fabricmanager|nvidia-fabricmanager|nvlsm|nvidia-imex|nvidia-persistenced)\S* ?:? )?"
+        r"error while loading shared libraries: (?P<library>\S+?):",
+    ),
+    Message(
+        "fabric.wrong_option",
+        ("nvidia-fabricmanager-start.sh [script options]", "unknown option", "nvswitch/fabricmanager.cfg"),
+        r"Unknown option: \S*(?:fabricmanager|nvlsm)\S*|nvidia-fabricmanager-start\.sh \[script options\]|"
+        r"(?:invalid|unrecogni[sz]ed|unknown) (?:option|argument)[^\n]*fabricmanager",
+    ),
+    Message(
+        "fabric.starting",
+        ("starting nvidia fabric manager daemon", "detected nvlink5+", "detected pre-nvl5", "detected nvl5"),
+        r"Starting NVIDIA fabric manager daemon(?P<new> for NVLink5\+)?|Detected (?P<generation>NVLink5\+|Pre-NVL5|"
+        r"NVL5\+?)"
+        r" system",
+    ),
+    Message(
+        "fabric.still_initializing",
+        "fabric",
+        rf"(?:{_FM}|fabric)[^\n]{{0,30}}(?:is )?(?:still )?(?:initiali[sz]ing|being initiali[sz]ed|training|"
+        rf"registering)|"
+        r"waiting for (?:the )?(?:NVLink )?fabric|fabric (?:is )?not (?:yet )?(?:ready|initiali[sz]ed)",
+    ),
+    # HGX B200 and B300: the switches are reached through the InfiniBand stack of the kernel.
+    Message(
+        "fabric.ib_modules_missing",
+        ("ib_umad", "mlx5_ib", "linux-modules-extra"),
+        r"waiting for the (?:mlx5_core|mlx5_ib) and ib_umad kernel modules|"
+        r"(?:mlx5_ib|ib_umad)\b[^\n]{0,40}(?:missing|not loaded|not found|absent|not present|unavailable|n't loaded)|"
+        r"(?:missing|no|without|load) (?:module )?(?:mlx5_ib|ib_umad)\b|Module (?:ib_umad|mlx5_ib) not found|"
+        r"linux-modules-extra[^\n]{0,40}(?:missing|not installed|not (?:included|shipped|present|found))|"
+        r"(?:missing|without|no) linux-modules-extra",
+    ),
+    Message(
+        "fabric.log_error",
+        ("[error]", "[fatal]", "nv-fabricmanager["),
+        r"\[[A-Z][a-z]{2} \d{1,2} \d{4} [\d:]+\] \[(?P<level>ERROR|FATAL|CRITICAL)\] \[tid \d+\] (?P<what>.*)|"
+        r"nv-fabricmanager\[\d+\]: (?P<said>[^\n]*(?:fail|error|unable|not all|unsupported|couldn't|cannot)[^\n]*)",
+    ),
+    Message(
+        "fabric.not_all_trained",
+        (
+            "not all",
+            "to train",
+            "training failed",
+            "number of nvswitch",
+            "all the available",
+            "degraded mode",
+            "topology",
+        ),
+        r"not all (?:the )?(?:available )?NVLinks? (?:are|were)?\s*(?:trained|active|configured)|"
+        r"NVLinks? (?:failed to train|"
+        r"training failed)|(?:number|count) of NVSwitch(?:es)? (?:don't|does not|doesn't|do not) match|"
+        r"Fail(?:ed|ure)? to (?:initialize|configure) all the available (?:GPUs|NVSwitches)|"
+        r"topology[^\n]*(?:not supported|"
+        r"don't match|does not match any|mismatch)[^\n]*NVSwitch|degraded mode",
+    ),
+    Message(
+        "fabric.stuck",
+        "fabric",
+        r"(?:GPU )?fabric[^\n]{0,40}(?:stuck|forever|never (?:completes?|ready|registers?)|indefinitely|"
+        r"not complet\w+)|"
+        r"(?:register\w*|registration)[^\n]{0,30}(?:NVLink )?fabric[^\n]{0,30}(?:stuck|fail|never|hang|timed? ?out|"
+        r"not)|"
+        r"NVML_GPU_FABRIC_STATE_(?P<state>IN_PROGRESS|NOT_STARTED)",
+    ),
+    # Internode memory exchange: the daemon and its control tool.
+    Message(
+        "imex.daemon_failed",
+        ("nvidia-imex", "imex"),
+        r"nvidia-imex(?:\.service)?: (?:(?:Main|Control) process exited|Failed with result)|"
+        r"Failed to start (?:\S+ - )?NVIDIA IMEX|(?:nvidia-)?imex(?: daemon| service|\.service)?[^\n]{0,40}"
+        r"(?:fail(?:s|ed)? to (?:start|initiali[sz]e)|crash|not running|is not (?:running|installed|active|started)|"
+        r"inactive \(dead\)|exited)",
+    ),
+    Message(
+        "imex.version_mismatch",
+        "imex",
+        r"IMEX[^\n]{0,60}version[^\n]{0,30}(?:mismatch|do(?:es)?n't match|does not match|differ|incompatible)|"
+        r"version mismatch[^\n]{0,60}IMEX",
+    ),
+    Message(
+        "imex.domain_not_up",
+        ("domain state", "imex"),
+        r"Domain State:\s*(?P<state>DOWN|DEGRADED|NOT[_ ]READY|INITIALIZING)|"
+        r"IMEX (?:domain|channels?|node)[^\n]{0,40}\b(?:not (?:yet )?(?:ready|up|available|reachable|configured)|"
+        r"un(?:ready|available|reachable))",
+    ),
+    Message(
+        "imex.channel_missing",
+        ("caps-imex-channels", "imex channel"),
+        r"nvidia-caps-imex-channels\S*\W[^\n]{0,30}(?:no such file|not found|missing|does not exist|not there)|"
+        r"(?:no|missing|without) (?:an? )?IMEX channels?|IMEX channels? [^\n]{0,20}(?:missing|not (?:there|found|"
+        r"present|"
+        r"created|available))",
+    ),
+)

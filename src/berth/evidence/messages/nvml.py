@@ -1,5 +1,67 @@
-"""NVML and nvidia-smi: what they answer where there is no answer."""
+"""NVML and nvidia-smi, in the words of the tool, of its C names, and of the Go and Python bindings."""
 
 from berth.evidence.message import Message
 
-MESSAGES: tuple[Message, ...] = ()
+_CANNOT = r"(?:initiali[sz]\w+ (?:of )?NVML|NVML:?|nvmlInit\w*(?:\(\))?|NVMLError\w*|nvidia-smi|NVIDIA-SMI)"
+
+MESSAGES: tuple[Message, ...] = (
+    Message(
+        "nvml.version_mismatch",
+        ("version mismatch", "version_mismatch", "versionmismatch", "mismatched nvml"),
+        r"Driver/library version mismatch|(?:NVML_)?ERROR_LIB_RM_VERSION_MISMATCH|LibRmVersionMismatch|"
+        r"(?:driver|kernel module)\W+(?:and|vs\.?|/)\W*(?:user.?space )?librar\w+ (?:versions? )?(?:mismatch|"
+        r"do not match)",
+    ),
+    # The library's own version, printed under the mismatch since R525.
+    Message(
+        "nvml.library_version",
+        ("nvml library version", "libnvidia-ml.so.", "libcuda.so.", "nvml version"),
+        r"(?:NVML library version:|NVML version\s*:|lib(?:nvidia-ml|cuda)\.so\.)\s*(?P<version>\d{3}\.\d+(?:\.\d+)?)",
+    ),
+    Message(
+        "nvml.no_driver",
+        (
+            "communicate with the nvidia driver", "driver not loaded", "driver_not_loaded", "drivernotloaded",
+            "nvidia driver is not loaded", "nvidia kernel driver is not loaded", "driver is not running",
+        ),
+        r"communicate with the NVIDIA driver|Driver Not Loaded|ERROR_DRIVER_NOT_LOADED|DriverNotLoaded|"
+        r"NVIDIA (?:kernel )?driver is not (?:loaded|running)",
+    ),
+    Message("nvml.no_devices", ("no devices were found", "no devices found"), r"No devices (?:were )?found\b"),
+    Message(
+        "nvml.unknown_error",
+        ("nvml: unknown error", "nvml: error unknown", "error_unknown", "nvml: unknown"),
+        rf"{_CANNOT}[^\n]*?\bUnknown Error|NVML_ERROR_UNKNOWN\b|(?:NVML|nvml)[^\n]*ERROR_UNKNOWN\b",
+    ),
+    Message(
+        "nvml.no_permission",
+        ("insufficient permissions", "no_permission", "nopermission"),
+        r"Insufficient Permissions|(?:NVML_)?ERROR_NO_PERMISSION\b|NoPermission\b",
+    ),
+    Message(
+        "nvml.function_not_found",
+        ("function not found", "function_not_found", "functionnotfound", "undefined symbol: nvml"),
+        r"(?:NVML|nvml)[^\n]*Function Not Found|(?:NVML_)?ERROR_FUNCTION_NOT_FOUND|FunctionNotFound|"
+        r"undefined symbol: (?P<symbol>nvml\w+)",
+    ),
+    Message(
+        "nvml.reset_required",
+        ("gpu requires reset", "gpu requires a reset", "reset_required", "resetrequired"),
+        r"GPU requires (?:a )?reset|(?:NVML_)?ERROR_RESET_REQUIRED",
+    ),
+    # A process that holds the device: what a reset and a change of MIG mode run into.
+    Message(
+        "nvml.in_use",
+        ("in use by another client", "error_in_use", "is currently being used by one or more"),
+        r"(?:GPU (?P<pci>[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]):? *)?In use by another client|"
+        r"(?:NVML_)?ERROR_IN_USE\b|is currently being used by one or more other processes",
+    ),
+    # A line or column that somebody copied without its section.
+    Message(
+        "nvidia_smi.fabric_state",
+        ("fabric state", "fabric_state", "fabric.state"),
+        r"fabric[ _.]state\W*(?:is|was|stays|stuck|remains|still|:|=|at|in)*\W*(?P<state>In Progress|Not Started|"
+        r"Completed|"
+        r"InProgress|NotStarted|Not Supported)",
+    ),
+)  # fmt: skip

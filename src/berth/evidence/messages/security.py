@@ -1,5 +1,70 @@
-"""Who may do what on a node: SELinux, AppArmor, capabilities, ownership."""
+"""What of the kernel refuses: SELinux, AppArmor, lockdown, capabilities; and how it says so."""
 
 from berth.evidence.message import Message
 
-MESSAGES: tuple[Message, ...] = ()
+MESSAGES: tuple[Message, ...] = (
+    # `avc:  denied  { module_load } for pid=… comm="modprobe" path="…/nvidia.ko.zst" … tcontext=… tclass=system`
+    Message(
+        "selinux.module_load",
+        ("{ module_load }", "module_load", "{ sys_module }"),
+        r"avc:\s+denied\s+\{[^}]*\b(?P<right>module_load|sys_module|"
+        r"module_request)\b[^}]*\}(?:.*?path=\"(?P<path>[^\"]+)\")?"
+        r"(?:.*?scontext=(?P<source>\S+))?(?:.*?tcontext=(?P<target>\S+))?(?:.*?permissive=(?P<permissive>\d))?|"
+        r"SELinux[^\n]*(?:prevent|den(?:y|ies|ied)|block)\w*[^\n]*(?:module_load|load\w* (?:a |"
+        r"the )?(?:kernel )?module)",
+    ),
+    Message(
+        "selinux.device",
+        "avc:",
+        r"avc:\s+denied\s+\{(?P<right>[^}]+)\}.*?(?:path|name|dev)=\"?(?P<path>/?(?:dev/)?nvidia[^\"\s]*)"
+        r"(?:.*?scontext=(?P<source>\S+))?(?:.*?tcontext=(?P<target>\S+))?(?:.*?tclass=(?P<class>\w+))?"
+        r"(?:.*?permissive=(?P<permissive>\d))?",
+    ),
+    Message(
+        "selinux.enforcing",
+        ("current mode", "enforcing", "mode from config file"),
+        r"Current mode:\s+enforcing|^\s*Enforcing\s*$|SELinux\W+(?:is |status\W+|in )?(?:enabled and )?enforcing|"
+        r"getenforce\W+Enforcing|\benforcing=1\b",
+    ),
+    Message(
+        "apparmor.denied",
+        'apparmor="denied"',
+        r"apparmor=\"DENIED\".*?operation=\"(?P<operation>[^\"]+)\".*?(?:profile=\"(?P<profile>[^\"]+)\".*?)?"
+        r"(?:name=\"(?P<name>[^\"]+)\")?",
+    ),
+    # Of nvidia's modules only; EPERM is lockdown, signatures or a missing capability, EACCES a security module.
+    Message(
+        "modprobe.operation_not_permitted",
+        "operation not permitted",
+        r"(?:could not insert|insert(?:ing)?|load(?:ing)?|insmod|"
+        r"finit_module)\W[^\n]*nvidia\S*[^\n]*Operation not permitted|"
+        r"Kernel module load error: Operation not permitted|load nvidia\S* failed: operation not permitted",
+    ),
+    Message(
+        "modprobe.permission_denied",
+        "permission denied",
+        r"(?:could not insert|insert(?:ing)?|load(?:ing)?|insmod|finit_module)\W[^\n]*nvidia\S*[^\n]*Permission denied|"
+        r"Kernel module load error: Permission denied|load nvidia\S* failed: permission denied",
+    ),
+    Message(
+        "modprobe.key_rejected",
+        (
+            "key was rejected by service", "required key not available", "unsigned module",
+            "module with unavailable key",
+            "not signed by a key that is trusted", "unsigned kernel module", "key not available",
+        ),
+        r"Key was rejected by service|Required key not available|(?:Loading of )?(?:unsigned module|"
+        r"module with unavailable "
+        r"key) is rejected|not signed by a key that is trusted|unsigned (?:kernel )?module loading is restricted|"
+        r"(?:refus|reject|block|den(?:y|ies))\w*[^\n]{0,60}unsigned (?:kernel )?modules?|"
+        r"unsigned (?:kernel )?modules?[^\n]{0,40}(?:not|refus|reject|block|den(?:y|ies|ied))",
+    ),
+    Message(
+        "secure_boot.on",
+        ("secureboot enabled", "secure boot enabled", "secure boot is enabled", "kernel is locked down", "secure boot"),
+        r"SecureBoot enabled|secure ?boot(?: is| mode| state|:)*(?: now)? (?:enabled|active|on)\b|Secure boot enabled|"
+        r"Kernel is locked down from (?P<by>.*?)(?:;|$)|(?:with|has|UEFI) (?:UEFI )?Secure Boot (?:also )?(?:enabled|"
+        r"on|active)|"
+        r"UEFI Secure Boot enabled|lockdown\W+(?:none )?\[(?:integrity|confidentiality)\]",
+    ),
+)  # fmt: skip

@@ -1,0 +1,204 @@
+"""A driver that another one holds off, that cannot be taken away, or that fails: what the kernel, the driver manager of
+the GPU Operator, its upgrade controller, daemons and people write."""
+
+from berth.evidence.message import Message
+
+_PCI = r"(?P<pci>[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}(?:\.[0-9a-f])?)"
+
+_CONFLICT = (
+    Message(
+        "driver.nouveau",
+        "nouveau",
+        r"^\s*nouveau\s+\d+\s+\d+|already bound to nouveau|Kernel driver in use: nouveau|"
+        r"Nouveau kernel driver is currently in "
+        r"use|nouveau (?P<pci>[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]): |failed to unload nouveau|"
+        r"such as:? [\s\S]{0,20}nouveau[\s\S]*?obtained ownership|"
+        r"nouveau\b[^\n]{0,50}\b(?:errors?|is (?:still )?loaded|loaded|was loaded|driver (?:is )?(?:active|loaded|"
+        r"in use)|conflict|"
+        r"owns?|holds?|bound|grabs?|claims?|took|crash\w*)|(?:errors?|conflicts?|bound|loads?|"
+        r"unload\w*)[^\n]{0,40}\bnouveau\b",
+    ),
+    Message(
+        "driver.nouveau_blacklisted",
+        "nouveau",
+        r"(?:blacklist nouveau|nouveau\.modeset=0|modprobe\.blacklist=\S*nouveau|rd\.driver\.blacklist=\S*nouveau)",
+    ),
+    Message(
+        "driver.owned",
+        ("probe routine was not called", "already bound to", "obtained ownership"),
+        rf"(?:GPU {_PCI} is already bound to (?P<owner>[\w-]+))|probe routine was not called for (?P<count>\d+) device|"
+        r"obtained ownership of the NVIDIA",
+    ),
+    Message(
+        "driver.vfio_held",
+        "vfio-pci",
+        r"already bound to vfio-pci|[Uu]nable to unbind vfio-pci driver|failed to unbind vfio-pci|"
+        r"(?:GPU|nvidia|10de)[^\n]{0,60}(?:bound|binds?|held|grabbed|claimed) (?:to|by) vfio-pci|vfio-pci\b[^\n]{0,30}"
+        r"(?:holds?|owns?|grabbed|claimed|still has)[^\n]{0,20}GPU",
+    ),
+    Message(
+        "driver.two_installed",
+        (
+            "instance of the nvidia driver is already running",
+            "is already pre-installed on the node",
+            "driver is pre-installed on host",
+            "alternate method of installing the nvidia driver",
+        ),
+        r"(?P<running>An instance of the NVIDIA driver is already running, aborting)|already pre-installed on the node|"
+        r"driver is pre-installed on host|alternate method of installing the NVIDIA driver was detected",
+    ),
+    Message(
+        "driver.installed_twice",
+        ("driver container", "containerized driver", "containerised driver", "driver.enabled", "operator's driver"),
+        r"(?:host (?:already )?has|both)[^\n]{0,40}\b(?:driver|drivers)\b[^\n]{0,60}(?:and|besides|"
+        r"as well as)[^\n]{0,40}"
+        r"(?:driver container|containeri[sz]ed driver|operator'?s? (?:driver|installs)|driver\.enabled=true)|"
+        r"(?:driver container|containeri[sz]ed driver)[^\n]{0,60}conflicts? with[^\n]{0,40}(?:host|pre-?installed)",
+    ),
+)
+
+_IN_USE = (
+    Message(
+        "driver.in_use",
+        (
+            "driver is in use", "is in use by", "cleanup driver modules", "uninstall nvidia driver components",
+            "kernel module is in use", "module nvidia", "appears to already be loaded", "nvidia kernel modules",
+            "failed to unload", "could not unload", "unable to unload", "cannot unload", "modules are in use",
+        ),
+        r"Could not unload NVIDIA driver kernel modules|rmmod: ERROR: Module nvidia\S* is in use|"
+        r"Module nvidia\S* is in use|"
+        r"Unable to cleanup driver modules|[Ff]ailed to (?:uninstall nvidia driver components|cleanup NVIDIA driver)|"
+        r"NVIDIA kernel module '?nvidia\S*'? appears to already be loaded|"
+        r"(?:could not|cannot|can't|unable to|fail(?:s|ed)? to) (?:unload|remove|rmmod)[^\n]{0,30}\bnvidia|"
+        r"nvidia\S* (?:kernel )?modules? (?:is|are) (?:still )?in use",
+    ),
+    Message(
+        "driver.eviction_off",
+        (
+            "disabled by the upgrade policy", "superseded by the gpu operator",
+            "cleanup could not automatically proceed",
+            "both gpu pod eviction and auto-drain are disabled", "auto eviction", "auto drain",
+        ),
+        r"(?:Auto[ -]?(?:eviction|drain)|GPU pod eviction)[^\n]*(?:node (?P<node>[\w.-]+) )?is disabled by the "
+        r"upgrade policy|"
+        r"superseded by the GPU Operator's upgrade policy|"
+        r"Cleanup could not automatically proceed on node (?P<node2>[\w.-]+)|eviction and auto-drain are disabled",
+    ),
+    Message(
+        "driver.drain_failed",
+        (
+            "failed to drain node of gpu pods", "until all gpu pods are drained", "still hold gpu resource claims",
+            "failed to evict gpu operator components", "to shutdown:", "drain-failed", "failed to drain node",
+        ),
+        r"Failed to drain node of GPU pods|until all GPU pods are drained|"
+        r"pod\(s\) still hold GPU resource claims: (?P<pods>.*)|"
+        r"[Ff]ailed to evict GPU operator components|Failed to wait for (?P<component>[\w-]+) to shutdown:|"
+        r"failed to drain node",
+    ),
+    Message(
+        "driver.upgrade_state",
+        "driver-upgrade-state",
+        r"gpu-driver-upgrade-state['\"]?\s*[:=]\s*['\"]?(?P<state>[a-z-]+)",
+    ),
+    Message(
+        "driver.paused",
+        "paused-for-driver-upgrade",
+        r"nvidia\.com/gpu\.deploy\.(?P<operand>[\w-]+)['\"]?\s*[:=]\s*['\"]?(?:\w+_)?paused-for-driver-upgrade|"
+        r"paused-for-driver-upgrade",
+    ),
+    Message(
+        "driver.persistenced_held",
+        ("could not stop nvidia", "persistence daemon", "nvidia-persistenced"),
+        r"Could not stop NVIDIA persistence daemon|nvidia-persistenced[^\n]*(?:holds?|keeps?)[^\n]*(?:GPU|driver|open)",
+    ),
+)  # fmt: skip
+
+_NODES = (
+    Message(
+        "driver.device_nodes_missing",
+        ("/dev/nvidia", "device nodes", "device files", "nvidia-modprobe", "nvidiactl"),
+        r"/dev/nvidia(?P<node>\*|ctl|\d+|-modeset)\S*\W[^\n]{0,40}(?:no such file|not found|missing|"
+        r"do(?:es)? not exist|don't exist|"
+        r"absent|not (?:yet )?(?:created|there|present))|cannot access '?/dev/nvidia(?P<node2>\*|ctl|\d+)|"
+        r"nvidia-modprobe[^\n]{0,40}(?:not (?:found|installed)|missing|fail)|"
+        r"(?:NVIDIA |GPU |/dev/nvidia\S* )device (?:nodes|files)[^\n]{0,30}(?:missing|not (?:found|created|there|"
+        r"present)|do(?:es)? "
+        r"not exist|absent)|(?:missing|no) (?:NVIDIA |GPU |/dev/nvidia\S* )?device nodes",
+    ),
+    Message(
+        "driver.uvm_missing",
+        ("nvidia-uvm", "nvidia_uvm"),
+        r"/dev/nvidia-uvm\S*\W[^\n]{0,40}(?:no such file|not found|missing|does not exist|absent|not (?:created|"
+        r"there|present))|"
+        r"(?:nvidia[-_]uvm)(?:-tools)?\b[^\n]{0,40}(?:not loaded|missing|absent|isn't loaded|is not (?:loaded|"
+        r"present|there)|"
+        r"does not exist|never created|not created)|(?:no|without|missing|lacks?) (?:the )?(?:/dev/)?nvidia[-_]uvm\b|"
+        r"Module \W?nvidia[-_]uvm\W? not found|cannot access '?/dev/nvidia-uvm",
+    ),
+    Message(
+        "driver.persistenced_failed",
+        ("nvidia-persistenced", "nvidia persistence daemon"),
+        r"nvidia-persistenced failed to initialize|Failed to query NVIDIA devices|nvidia-persistenced(?:\.service)?: "
+        r"(?:Main process exited|Failed with result|Control process exited)|"
+        r"Failed to start (?:\S+ - )?NVIDIA Persistence Daemon",
+        lines=1,
+    ),
+    Message(
+        "driver.pod_fails",
+        ("nvidia-driver-daemonset", "driver daemonset", "driver-daemonset", "nvidia-driver-ctr"),
+        r"nvidia-driver-(?:daemonset|ctr)[\w.-]*[^\n]*?(?P<state>(?:Init:)?CrashLoopBackOff|(?:Init:)?Error\b|"
+        r"ImagePullBackOff|"
+        r"ErrImagePull|OOMKilled)",
+    ),
+)  # fmt: skip
+
+_BUGS = (
+    Message(
+        "driver.oops",
+        (
+            "null pointer dereference", "unable to handle", "general protection fault", "kernel bug at", "rip: 0010:",
+            "pc : ", "kernel panic", "list_del corruption", "ubsan:", "oops:", "double fault",
+        ),
+        r"(?:NULL pointer dereference|unable to handle (?:kernel )?(?:page fault|paging request|NULL)|"
+        r"general protection fault|kernel BUG at|Oops:|list_del corruption|double fault|kernel panic)[\s\S]*?"
+        r"(?P<where>[\w.]+)\+0x\w+/0x\w+ \[(?P<module>nvidia\w*)\]|"
+        r"RIP: 0010:(?P<where2>\S+) \[(?P<module2>nvidia\w*)\]|"
+        r"pc : (?P<where3>\S+) \[(?P<module3>nvidia\w*)\]|"
+        r"(?:kernel panic|kernel oops|kernel crash)[^\n]{0,80}\b(?P<module4>nvidia(?:_uvm|_drm|_modeset|-uvm|-drm|"
+        r"-open)?)\b|"
+        r"\b(?P<module5>nvidia(?:_uvm|_drm|_modeset|-uvm|-drm|-open)?)\b[^\n]{0,80}(?:kernel panic|kernel oops|"
+        r"kernel crash|Oops)",
+        lines=30,
+    ),
+    # What people write of a driver that works in one version and not in another.
+    Message(
+        "driver.regression_told",
+        (
+            "branch", "regress", "downgrad", "driver fail", "driver crash", "driver hang", "driver break", "driver broke",
+            "driver does", "driver did", "driver bug", "driver 4", "driver 5", "driver 6", "driver version 5",
+            "driver version 6", "stopped working",
+        ),
+        r"driver\b[^\n]{0,60}\b(?:fails?|broken|breaks?|crash\w*|hangs?|(?:does|do|did)(?: not|n't) (?:work|load|"
+        r"initiali[sz]e)|"
+        r"not work\w*|stopped working)\b[^\n]{0,80}\b(?:from|since|after|starting|on|with|in) (?:the )?(?:driver |"
+        r"NVIDIA )?"
+        r"(?:branch |version |release |R)?(?P<bad>\d{3}(?:\.\d+)*)\b|"
+        r"(?:from|since|after|with) (?:driver |NVIDIA |branch |version |release |"
+        r"R)+(?P<bad2>\d{3}(?:\.\d+)*)\b[^\n]{0,80}\b"
+        r"(?:fails?|broken|crash\w*|hangs?|regress\w*|not work\w*|does ?n[o']t work)|"
+        r"(?:regression|regressed)[^\n]{0,60}\b(?:driver|branch|release|"
+        r"version)?[^\n]{0,20}\b(?P<bad3>\d{3}\.\d+(?:\.\d+)?)\b|"
+        r"(?P<good>\d{3}(?:\.\d+)*)(?: driver| branch)? (?:works?|is fine|ok\b|"
+        r"worked)[^\n]{0,40}\b(?P<bad4>\d{3}(?:\.\d+)*)\b"
+        r"[^\n]{0,20}(?:fails?|does ?n[o']t|crash|hang|broken)|"
+        r"downgrad\w+[^\n]{0,40}\b(?P<good2>\d{3}(?:\.\d+)+)\b[^\n]{0,40}(?:fix\w*|help\w*|works?|solve\w*|resolve\w*)|"
+        r"regression (?:in|of|with) (?:the )?(?:NVIDIA )?driver|driver (?:bug|regression)\b",
+    ),
+    Message(
+        "driver.known_defect",
+        ("nvassertfailed", "nvassertok", "uvm_", "rmapi"),
+        r"(?:WARNING|BUG|UBSAN): [^\n]*\b(?:uvm_\w+|nvidia_uvm)\b|uvm_spin_loop|ioctl\(NV_ESC[^\n]*failed",
+    ),
+)  # fmt: skip
+
+MESSAGES: tuple[Message, ...] = (*_CONFLICT, *_IN_USE, *_NODES, *_BUGS)
