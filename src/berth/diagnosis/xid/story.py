@@ -8,7 +8,7 @@ a firmware that does not answer, not the other way round).
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from weakref import WeakKeyDictionary
 
 from msgspec import Struct
@@ -98,7 +98,9 @@ def story_of(facts: Facts) -> Story:
 def tell(found: Sequence[Event], driver: int = 0) -> Story:
     """Who follows whom."""
     follows: dict[int, int] = {}
-    causes = [one for one in found if one.family not in (Family.Follower, Family.Verdict, Family.Note, Family.Unlisted)]
+    causes = _thinned(
+        one for one in found if one.family not in (Family.Follower, Family.Verdict, Family.Note, Family.Unlisted)
+    )
     for one in found:
         ways: tuple[Callable[[Event, Sequence[Event]], Event | None], ...] = (_named, _on_the_same, _on_a_peer)
         for way in ways:
@@ -107,6 +109,18 @@ def tell(found: Sequence[Event], driver: int = 0) -> Story:
                 follows[one.order] = cause.order
                 break
     return Story(tuple(found), follows, driver)
+
+
+def _thinned(candidates: Iterable[Event]) -> list[Event]:
+    """The first of each number on a device, and the next one a minute later: a storm is one cause, not thousands."""
+    last: dict[tuple[str, Pci, int], float] = {}
+    kept = []
+    for one in candidates:
+        key = (one.node, one.pci, one.code)
+        if key not in last or (one.origin.at_s and abs(one.origin.at_s - last[key]) >= PEERS_S):
+            last[key] = one.origin.at_s
+            kept.append(one)
+    return kept
 
 
 def _named(one: Event, causes: Sequence[Event]) -> Event | None:
@@ -139,6 +153,7 @@ def _on_a_peer(one: Event, causes: Sequence[Event]) -> Event | None:
         and (other.family == Family.NvLink or (other.family == Family.Lost and other.node == one.node))
         and other.code not in _QUIET
         and (one.family == Family.Follower or _nvlink_depth(other) < _nvlink_depth(one))
+        and (other.node == one.node or min(other.origin.at_s, one.origin.at_s) > _CALENDAR)
         and -TOGETHER_S <= _after(other, one) <= PEERS_S
     ]
     return min(found, key=lambda other: (*_nvlink_depth(other), other.order)) if found else None

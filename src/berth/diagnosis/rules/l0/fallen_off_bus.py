@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
-from berth.diagnosis.words import ESTABLISHED, Effect, Layer, Severity
-from berth.evidence.fact import NO_PCI, Pci, Said, pci_of, pci_words
+from berth.diagnosis.words import ESTABLISHED, LIKELY, Effect, Layer, Severity
+from berth.diagnosis.xid.catalogue import xid
+from berth.diagnosis.xid.seen import Event, Family
+from berth.diagnosis.xid.story import Story, story_of
+from berth.diagnosis.xid.telling import account, quotations
+from berth.evidence.fact import NO_PCI, Origin, Pci, pci_of, pci_words
 from berth.evidence.facts import Facts
+from berth.evidence.formats.smi_facts import DeviceSeen
 
 FELL_OFF_BUS = Code(
     name="GpuFellOffBus",
@@ -19,7 +24,7 @@ FELL_OFF_BUS = Code(
     meaning="The device stopped to answer on PCI Express. What ran on it is lost, NVML and new containers may fail "
     "for every GPU of the node, and nothing in Kubernetes mends it.",
     known_by="The driver says so in the kernel log: as Xid 79, as a line of its own, or over three lines without an "
-    "Xid where the loss is found while the driver probes the device.",
+    "Xid where the loss is found while the driver probes the device. nvidia-smi and NVML say that the GPU is lost.",
     disproved_by="The address is listed by `nvidia-smi -L` and `lspci` now, and the node has not been restarted since.",
     counter_check="lspci -s PCI; nvidia-smi -L: the device answers, with a revision other than ff",
     fix=Fix(
@@ -38,22 +43,80 @@ FELL_OFF_BUS = Code(
     ),
     sources=("NVIDIA Xid catalogue, 79 (RESTART_BM)", "open-gpu-kernel-modules, kernel-open/nvidia/nv-pci.c"),
 )
+NO_HANDLE = Code(
+    name="GpuHandleUnavailable",
+    layer=Layer.L0,
+    cause_class="hw-fault",
+    severity=Severity.Critical,
+    effect=Effect.DeviceGone,
+    title="the driver has a GPU that it cannot reach",
+    meaning="NVML lists the device and gets no handle for it. Tools that ask for all GPUs fail as a whole, and "
+    "with them the device plugin and the start of containers.",
+    known_by="nvidia-smi cannot determine the device handle of an address, or prints ERR! in the place of its figures.",
+    disproved_by="`nvidia-smi -i PCI` answers; or the kernel log shows that the driver is still starting the GPU.",
+    counter_check="dmesg | grep -e NVRM -e Xid; nvidia-smi -i PCI -q: answers",
+    fix=Fix(
+        steps=(
+            "dmesg -T | grep -e NVRM -e AER: what the driver says of PCI decides (Xid 79, RmInitAdapter, power cables)",
+            "kubectl cordon NODE, then drain it",
+            "restart the machine; gone again: look at power, heat and seating, and replace the card",
+        ),
+        risk="a restart ends everything on the node",
+        rollback="kubectl uncordon NODE",
+    ),
+    verify=("nvidia-smi -L: lists every device", "nvidia-smi: no ERR! in any column"),
+    sources=("nvidia-smi and NVML: what they print for a device without a handle",),
+)
 
 
 def find(facts: Facts) -> Iterator[Answer]:
     """One finding for each device; a line that names none stands for a device that nobody named."""
-    by_device: dict[Pci, list[Said]] = {}
-    for said in facts.said("kernel.off_bus_at_probe", "kernel.off_bus"):
-        by_device.setdefault(pci_of(said.get("pci")), []).append(said)
-    named = [pci for pci in by_device if pci != NO_PCI]
-    for pci in named or list(by_device):
+    story = story_of(facts)
+    by_device: dict[tuple[str, Pci], list[Origin]] = {}
+    for said in facts.said("kernel.off_bus_at_probe", "kernel.off_bus", "nvidia_smi.gpu_lost", "kernel.not_attached"):
+        by_device.setdefault((said.node, pci_of(said.get("pci"))), []).append(said.origin)
+    causes = story.by_device(Family.Lost)
+    for key in causes:
+        by_device.setdefault(key, [])
+    named = {node for node, pci in by_device if pci != NO_PCI}
+    for (node, pci), origins in by_device.items():
+        if pci != NO_PCI or node not in named:
+            yield _lost(story, node, pci, causes.get((node, pci), []), origins)
+    if not by_device:
+        yield from _without_handle(facts)
+
+
+def _lost(story: Story, node: str, pci: Pci, causes: list[Event], said: list[Origin]) -> Answer:
+    where = f"GPU {pci_words(pci)}" if pci != NO_PCI else "a GPU"
+    own = account(story, causes) if causes else f"No Xid tells of it; it is what {xid(79).short} stands for."
+    return FELL_OFF_BUS.finding(
+        f"The driver lost {where} on the bus. {own} Usual causes: heat, power, seating or riser, old system firmware.",
+        ESTABLISHED if said or not all(one.is_named for one in causes) else LIKELY,
+        [*quotations(story, causes), *said],
+        pci=pci,
+        node=node,
+    )
+
+
+def _without_handle(facts: Facts) -> Iterator[Answer]:
+    by_device: dict[Pci, list[Origin]] = {}
+    for said in facts.said("nvidia_smi.no_handle"):
+        by_device.setdefault(pci_of(said.get("pci")), []).append(said.origin)
+    for device in facts.of(DeviceSeen):
+        if any("ERR!" in words or "Unknown Error" in words for words in device.unreadable.values()):
+            by_device.setdefault(device.pci, []).append(device.quote(*device.unreadable))
+    if not by_device:
+        for said in facts.said("nvidia_smi.err_field"):
+            by_device.setdefault(NO_PCI, []).append(said.origin)
+    for pci, said_of in by_device.items():
         where = f"GPU {pci_words(pci)}" if pci != NO_PCI else "a GPU"
-        yield FELL_OFF_BUS.finding(
-            f"The driver lost {where} on the bus. Usual causes: heat, power, seating or riser, old system firmware.",
-            ESTABLISHED,
-            by_device[pci],
+        yield NO_HANDLE.finding(
+            f"nvidia-smi gets no answer for {where}: usually it fell off the bus or failed to start; the kernel log "
+            "says which.",
+            LIKELY,
+            said_of,
             pci=pci,
         )
 
 
-RULE = Rule((FELL_OFF_BUS,), find)
+RULE = Rule((FELL_OFF_BUS, NO_HANDLE), find)

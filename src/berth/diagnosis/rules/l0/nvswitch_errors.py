@@ -1,0 +1,132 @@
+"""L0. NVSwitch: its SXids, from its driver or from Fabric Manager."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from berth.diagnosis.finding import Answer, Code, Fix, Rule
+from berth.diagnosis.words import ESTABLISHED, LIKELY, Effect, Layer, Severity
+from berth.diagnosis.xid.sxid import sxid
+from berth.evidence.fact import Pci, Said, pci_of, pci_words
+from berth.evidence.facts import Facts
+
+_SOURCES = ("NVIDIA Fabric Manager guide, SXid errors", "open-gpu-kernel-modules, src/common/nvswitch")
+_CHECK = "journalctl -k | grep SXid: no fatal one since the last reset; nvidia-smi nvlink -s: all links up"
+_VERIFY = (
+    "nvidia-smi -q | grep -A3 Fabric: Completed, Success on every GPU",
+    "all_reduce_perf over all GPUs of the node: usual bandwidth, no new SXid",
+)
+
+FAULT = Code(
+    name="NvSwitchFault",
+    layer=Layer.L0,
+    cause_class="fabric",
+    severity=Severity.Critical,
+    effect=Effect.FabricDown,
+    title="an NVSwitch reports a fatal error",
+    meaning="A link or the whole switch stopped to carry traffic. GPUs behind it show Xid 74 or 45, and their "
+    "collectives hang.",
+    known_by="A line `SXid (PCI:…): number, Fatal`, or a number that the guide calls fatal.",
+    disproved_by="The line says Non-fatal and all links of the switch are up.",
+    counter_check=_CHECK,
+    fix=Fix(
+        steps=(
+            "kubectl cordon NODE, then drain it",
+            "restart the machine, which resets all GPUs and switches of the fabric; then look that Fabric Manager runs",
+            "the same port again: seating and cooling of baseboard and switches; nvidia-bug-report.sh to the vendor",
+        ),
+        risk="a restart ends everything on the node",
+        rollback="kubectl uncordon NODE",
+    ),
+    verify=_VERIFY,
+    sources=_SOURCES,
+)
+NON_FATAL = Code(
+    name="NvSwitchErrorNotFatal",
+    layer=Layer.L0,
+    cause_class="fabric",
+    severity=Severity.Warning,
+    effect=Effect.CollectiveSlow,
+    title="an NVSwitch reports errors that are not fatal",
+    meaning="The switch goes on. One access may have failed, and the link may be slower; many of these come before a "
+    "fatal one.",
+    known_by="SXids of which neither the line nor the guide says fatal, and which are more than a corrected bit.",
+    disproved_by="They do not come again, and the links run at full speed.",
+    counter_check=_CHECK,
+    fix=Fix(
+        ("watch whether they grow on the same port; look for Xid 74 and 45 of the GPU behind it",
+         "GPUs behind it were torn down: reset GPUs and switches together, or restart the machine"),
+        "a restart ends everything on the node",
+        "nothing to undo",
+    ),
+    verify=_VERIFY,
+    sources=_SOURCES,
+)  # fmt: skip
+CORRECTED = Code(
+    name="NvSwitchErrorCorrected",
+    layer=Layer.L0,
+    cause_class="diagnosis-rule",
+    severity=Severity.Info,
+    effect=Effect.CollectiveSlow,
+    title="an NVSwitch corrected an error by itself",
+    meaning="Single bits and repeated packets are mended by the hardware. The lines look like faults and ask for nothing.",
+    known_by="Only SXids of corrected single bits, repeated packets or informational events.",
+    disproved_by="They come many times a minute on one port, or a fatal SXid or Xid 74 stands beside them.",
+    counter_check=_CHECK,
+    fix=Fix(("leave the node in service; watch the port's error rate",), "none", "nothing to undo"),
+    verify=_VERIFY,
+    sources=_SOURCES,
+    is_trap=True,
+)
+
+_CORRECTED = frozenset((20001, 20009, 22013))
+
+
+def find(facts: Facts) -> Iterator[Answer]:
+    """The gravest of each switch."""
+    by_switch: dict[tuple[str, Pci], list[Said]] = {}
+    own = list(facts.said("kernel.sxid", "kernel.nvswitch_error"))
+    for said in own or facts.said("kernel.sxid_named"):
+        by_switch.setdefault((said.node, pci_of(said.get("pci"))), []).append(said)
+    for (node, pci), lines in by_switch.items():
+        fatal = [said for said in lines if _is_fatal(said)]
+        grave = fatal or [said for said in lines if not _is_corrected(said)]
+        code = FAULT if fatal else NON_FATAL if grave else CORRECTED
+        where = f"NVSwitch {pci_words(pci)}" if pci_words(pci) else "an NVSwitch"
+        yield code.finding(
+            f"{where[0].upper()}{where[1:]}: {_told(grave or lines)}.",
+            ESTABLISHED if own else LIKELY,
+            grave or lines,
+            subject=f"{where} of node {node}" if node else where,
+            node=node,
+        )
+
+
+def _told(lines: Sequence[Said]) -> str:
+    counts = Counter[int]()
+    links: dict[int, set[str]] = {}
+    for said in lines:
+        counts[int(said.get("code"))] += said.times
+        links.setdefault(int(said.get("code")), set()).update([link] if (link := said.get("link")) else [])
+    return "; ".join(
+        sxid(code).sentence
+        + (f", link {', '.join(sorted(links[code]))}" if links[code] else "")
+        + (f", {times} lines" if times > 1 else "")
+        for code, times in counts.most_common(4)
+    )
+
+
+def _is_fatal(said: Said) -> bool:
+    """What the line itself says counts before the guide."""
+    if said_so := said.get("fatality"):
+        return not said_so.lower().startswith("non")
+    return sxid(int(said.get("code"))).severity == "always-fatal"
+
+
+def _is_corrected(said: Said) -> bool:
+    known = sxid(int(said.get("code")))
+    return known.code in _CORRECTED or "Single bit" in known.name
+
+
+RULE = Rule((FAULT, NON_FATAL, CORRECTED), find)
