@@ -1,5 +1,5 @@
 """What a machine says of itself: lspci, lsmod, dmidecode, sysfs, /proc."""
 
-from berth.evidence.formats import Format
+from berth.evidence.formats import Format, dmidecode, lsmod, lspci, proc_driver
 
-FORMATS: tuple[Format, ...] = ()
+FORMATS: tuple[Format, ...] = (lspci.FORMAT, lsmod.FORMAT, dmidecode.FORMAT, proc_driver.FORMAT)
