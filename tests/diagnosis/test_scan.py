@@ -121,7 +121,7 @@ def _ways(items: list[Any], most: int) -> list[list[str]]:
 
 def _joined(before: list[list[str]], after: list[list[str]], most: int) -> list[list[str]]:
     """Every way before with every way after; the last run of one goes on as the first of the other."""
-    joined = {tuple([*one[:-1], one[-1] + other[0], *other[1:]]) for one in before for other in after}
+    joined = {(*one[:-1], one[-1] + other[0], *other[1:]) for one in before for other in after}
     return [list(way) for way in sorted(joined)[:most]]
 
 
