@@ -62,7 +62,7 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "kubelet.stream_broken",
         "listandwatch",
-        r"ListAndWatch (?:ended unexpectedly|failed|error|stopped|returned).*?(?:transport is closing|Canceled|"
+        r"(?!.*\bEOF\b)ListAndWatch (?:ended unexpectedly|failed|error|stopped|returned).*?(?:transport is closing|Canceled|"
         r"Unavailable|"
         r"connection reset|stream terminated|deadline)|ListAndWatch\b.*?transport is closing",
     ),

@@ -1,0 +1,111 @@
+"""L3. The kubelet judged a pod while its device plugin was not there, and that verdict is final."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from berth.diagnosis.finding import Answer, Code, Fix, Rule
+from berth.diagnosis.rules.l3.places import by_node, said_of
+from berth.diagnosis.words import LIKELY, POSSIBLE, Effect, Layer, Severity
+from berth.evidence.facts import Facts
+from berth.evidence.formats.cluster_facts import PodSeen
+
+MANY = 5  # rejected pods that nobody has cleared away
+
+_CLEAR = "kubectl delete pod -A --field-selector status.phase=Failed (those with reason UnexpectedAdmissionError)"
+
+BEFORE_PLUGIN = Code(
+    name="AdmittedBeforePlugin",
+    layer=Layer.L3,
+    cause_class="kubelet-state",
+    severity=Severity.Error,
+    effect=Effect.PodsRejected,
+    title="pods were judged before the device plugin was back",
+    meaning="After a restart of node or kubelet all pods are admitted anew, in any order; those that come before the "
+    "plugin has registered are rejected for good. Controllers make new pods, pods of their own stay Failed.",
+    known_by="'no healthy devices present' or 'unregistered device' at admission.",
+    disproved_by="The node offers no healthy device now either: then the devices or the plugin are ill.",
+    counter_check="kubectl get node NODE -o jsonpath={.status.allocatable}: RESOURCE is there now",
+    fix=Fix(
+        steps=("if the node offers devices now: delete the rejected pods, their owners make new ones",
+               "if not: the plugin or its devices are the cause; look at the plugin's log first",
+               "keep pods away until the plugin is ready: a startup taint that is lifted then"),
+        risk="none: rejected pods do not run",
+        rollback="nothing to undo",
+    ),
+    verify=("a new pod on NODE is admitted", "kubectl get pod -A --field-selector status.phase=Failed: no leftovers"),
+    sources=("kubernetes pkg/kubelet/cm/devicemanager/manager.go", "kubernetes issues 125579, 128043, 109595"),
+)  # fmt: skip
+
+PILE_UP = Code(
+    name="RejectedPodsPileUp",
+    layer=Layer.L3,
+    cause_class="kubelet-state",
+    severity=Severity.Warning,
+    effect=Effect.PodsRejected,
+    title="rejected pods pile up",
+    meaning="ReplicaSets do not delete pods that the kubelet rejected; each new try leaves one more, until thousands "
+    "load "
+    "the API server.",
+    known_by=f"{MANY} and more Failed pods with reason UnexpectedAdmissionError.",
+    disproved_by="Their number does not grow any more.",
+    counter_check="kubectl get pod -A --field-selector status.phase=Failed | wc -l: the same a minute later",
+    fix=Fix(
+        steps=("mend what makes the kubelet reject (the other findings)", _CLEAR,
+               "lower --terminated-pod-gc-threshold where this comes again"),
+        risk="their events and statuses are lost",
+        rollback="nothing to undo",
+    ),
+    verify=("kubectl get pod -A --field-selector status.phase=Failed: none",),
+    sources=("kubernetes pod garbage collector", "k8s-device-plugin issue 231"),
+)  # fmt: skip
+
+NO_LONGER_HEALTHY = Code(
+    name="AllocatedDevicesGone",
+    layer=Layer.L3,
+    cause_class="kubelet-state",
+    severity=Severity.Error,
+    effect=Effect.PodsRejected,
+    title="devices that a running pod held are not healthy any more",
+    meaning="The kubelet admits its pods anew and finds that the devices which it had given away are gone: it died, "
+    "was "
+    "partitioned anew, or its plugin has not registered yet.",
+    known_by="'previously allocated devices are no longer healthy'.",
+    disproved_by="The same devices are offered now and the pod runs.",
+    counter_check="on NODE: nvidia-smi -L lists the UUID that the kubelet's checkpoint has for that pod",
+    fix=Fix(
+        steps=("plugin back and devices there: delete the rejected pods",
+               "device gone: kernel log for its Xid; partitions changed: apply the former layout or let pods ask for "
+               "the "
+               "new profile"),
+        risk="none: rejected pods do not run",
+        rollback="nothing to undo",
+    ),
+    verify=("a new pod on NODE is admitted",),
+    sources=("kubernetes pkg/kubelet/cm/devicemanager/manager.go: devicesToAllocate", "kubernetes issue 116376"),
+)  # fmt: skip
+
+
+def find(facts: Facts) -> Iterator[Answer]:
+    for said in by_node(facts.said("kubelet.no_healthy_devices", "kubelet.unregistered")).values():
+        resource = said_of(one.get("resource") or one.get("plugin") for one in said)
+        yield BEFORE_PLUGIN.finding(
+            f"At admission no healthy device of {resource or 'the resource'} was registered on the node.",
+            LIKELY,
+            said,
+            resource=resource,
+        )
+    for said in by_node(facts.said("kubelet.no_longer_healthy")).values():
+        resource = said_of(one.get("resource") for one in said)
+        yield NO_LONGER_HEALTHY.finding(
+            f"Devices of {resource or 'a resource'} that the pod held before are not among the healthy ones.",
+            POSSIBLE,
+            said,
+            resource=resource,
+        )
+    rejected = [pod for pod in facts.of(PodSeen) if pod.reason == "UnexpectedAdmissionError"]
+    if len(rejected) >= MANY:
+        yield PILE_UP.finding(f"{len(rejected)} pods were rejected and are still there.", LIKELY, rejected)
+
+
+RULE = Rule((BEFORE_PLUGIN, PILE_UP, NO_LONGER_HEALTHY), find)

@@ -1,0 +1,163 @@
+"""L3. The device plugin and the partitions that it finds do not fit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from berth.diagnosis.finding import Answer, Code, Fix, Rule
+from berth.diagnosis.rules.l3.places import by_node, said_of
+from berth.diagnosis.words import ESTABLISHED, LIKELY, Effect, Layer, Severity
+from berth.evidence.facts import Facts
+from berth.evidence.formats.cluster_facts import NodeSeen
+
+PROFILES_DIFFER = Code(
+    name="MigProfilesDifferUnderSingle",
+    layer=Layer.L3,
+    cause_class="mig-state",
+    severity=Severity.Error,
+    effect=Effect.PluginDown,
+    title="strategy single, and the node's partitions are not all alike",
+    meaning="With strategy single every GPU of the node must be partitioned, into one and the same profile; else the "
+    "plugin refuses and the node offers nothing.",
+    known_by="The plugin says that it finds more than one kind of partition, or that GPUs differ in their MIG mode; "
+    "GPU "
+    "Feature Discovery writes a product that ends in -MIG-INVALID.",
+    disproved_by="nvidia-smi -L lists one profile only, on all GPUs: then the plugin read an older state.",
+    counter_check="on NODE: nvidia-smi -L | grep MIG | awk '{print $2}' | sort | uniq -c: one line",
+    fix=Fix(
+        steps=("kubectl label node NODE nvidia.com/mig.config=all-<profile> --overwrite (a layout that is the same "
+               "for all)",
+               "or strategy mixed: mig.strategy=mixed, and pods ask for nvidia.com/mig-<profile>"),
+        risk="repartitioning ends what runs on the GPUs; drain NODE first",
+        rollback="the former label",
+    ),
+    verify=("kubectl get node NODE: nvidia.com/gpu.count is the number of partitions, allocatable the same",),
+    sources=("k8s-device-plugin internal/rm, internal/lm/mig-strategy.go", "gpu-operator issue 460"),
+)  # fmt: skip
+
+EMPTY = Code(
+    name="MigEnabledButEmpty",
+    layer=Layer.L3,
+    cause_class="mig-state",
+    severity=Severity.Error,
+    effect=Effect.PluginDown,
+    title="MIG is on, and a GPU has no partition",
+    meaning="The plugin refuses such a GPU (single) or passes over it (mixed): the node offers nothing or less.",
+    known_by="The plugin finds a GPU with MIG enabled and no MIG devices on it.",
+    disproved_by="nvidia-smi -L lists partitions on each GPU: they came after the plugin had started.",
+    counter_check="on NODE: nvidia-smi -L: MIG lines under every GPU whose MIG mode is Enabled",
+    fix=Fix(
+        steps=("kubectl label node NODE nvidia.com/mig.config=<layout> --overwrite, and wait for "
+               "mig.config.state=success",
+               "partitions are lost on a reboot (and on Hopper the mode as well): let the MIG manager apply them again",
+               "or switch MIG off: nvidia.com/mig.config=all-disabled",
+               "then delete the plugin's pod if it started before that"),
+        risk="repartitioning ends what runs on the GPUs; drain NODE first",
+        rollback="the former label",
+    ),
+    verify=("nvidia-smi -L: partitions on all GPUs", "kubectl get node NODE: allocatable as many"),
+    sources=("k8s-device-plugin internal/rm/device_map.go", "gpu-operator issue 2670, k8s-device-plugin issue 253"),
+)  # fmt: skip
+
+UNPLACED = Code(
+    name="MigPlacementUnknown",
+    layer=Layer.L3,
+    cause_class="mig-state",
+    severity=Severity.Error,
+    effect=Effect.DevicesUnhealthy,
+    title="the device plugin cannot place a partition on its GPU, and calls it unhealthy",
+    meaning="The partition is there and is not offered.",
+    known_by="'Could not determine device placement', or a MIG UUID that cannot be parsed: NVML did not know the UUID, "
+    "and the fallback knows only the old form MIG-GPU-<uuid>/gi/ci.",
+    disproved_by="nvidia-smi -L lists that UUID, and a plugin started now reports it healthy.",
+    counter_check="on NODE: nvidia-smi -L | grep <the UUID of the message>",
+    fix=Fix(
+        steps=("partitions were changed while the plugin ran: delete its pod on NODE",
+               "give the plugin NVIDIA_MIG_MONITOR_DEVICES=all and SYS_ADMIN, so that NVML knows all partitions"),
+        risk="no new allocations for some seconds",
+        rollback="nothing to undo",
+    ),
+    verify=("kubectl logs of the plugin: no further placement message; RESOURCE allocatable equals capacity",),
+    sources=("k8s-device-plugin internal/rm/health.go: getMigDeviceParts", "HAMi issue 1950"),
+)  # fmt: skip
+
+DENIED = Code(
+    name="MigRightsMissing",
+    layer=Layer.L3,
+    cause_class="permission",
+    severity=Severity.Error,
+    effect=Effect.PluginDown,
+    title="the device plugin may not read the partitions",
+    meaning="Reading partitions needs the monitor capability in the container; without it the plugin ends.",
+    known_by="NVML answers 'Insufficient Permissions' while MIG devices or their memory are read.",
+    disproved_by="NVIDIA_MIG_MONITOR_DEVICES=all is set in the pod, and the message is still there.",
+    counter_check="kubectl get pod of the plugin -o yaml | grep -A1 NVIDIA_MIG_MONITOR_DEVICES: all",
+    fix=Fix(
+        steps=("set NVIDIA_MIG_MONITOR_DEVICES=all and the capability SYS_ADMIN (or privileged) on the plugin; the "
+               "chart "
+               "does so when migStrategy is not none",),
+        risk="the plugin's pod gets more rights on the node",
+        rollback="take the rights away again",
+    ),
+    verify=("kubectl logs of the plugin: 'Registered device plugin for nvidia.com/mig-…'",),
+    sources=("NVIDIA container toolkit: NVIDIA_MIG_MONITOR_DEVICES", "k8s-device-plugin issues 399, 229"),
+)  # fmt: skip
+
+UNNAMED = Code(
+    name="MigProfileUnnamed",
+    layer=Layer.L3,
+    cause_class="mig-state",
+    severity=Severity.Error,
+    effect=Effect.PluginDown,
+    title="the device plugin has no resource name for a partition",
+    meaning="The plugin names only partitions whose compute instance spans its GPU instance; others make it end.",
+    known_by="A profile that does not match any resource pattern.",
+    disproved_by="nvidia-smi -L lists only profiles of the form Ng.Mgb.",
+    counter_check="on NODE: nvidia-smi mig -lci: no compute instance smaller than its GPU instance",
+    fix=Fix(
+        steps=("create each compute instance over its whole GPU instance (nvidia-smi mig -cgi <id> -C)",
+               "attributes such as +me, +gfx: a plugin that knows them"),
+        risk="repartitioning ends what runs on that GPU",
+        rollback="create the former instances",
+    ),
+    verify=("kubectl logs of the plugin: 'Registered device plugin'",),
+    sources=("k8s-device-plugin internal/rm/rm.go: AddDefaultResourcesToConfig",),
+)  # fmt: skip
+
+
+def find(facts: Facts) -> Iterator[Answer]:
+    told: set[str] = set()
+    for node, said in by_node(facts.said("plugin.mig_profiles_differ")).items():
+        told.add(node)
+        yield PROFILES_DIFFER.finding(
+            "Strategy single, and the GPUs of the node are not all partitioned into one profile.", ESTABLISHED, said
+        )
+    for seen in facts.of(NodeSeen):
+        product = seen.labels.get("nvidia.com/gpu.product", "")
+        if product.endswith("-MIG-INVALID"):
+            yield PROFILES_DIFFER.finding(
+                f"GPU Feature Discovery calls the layout invalid for strategy single: {product}.",
+                LIKELY,
+                [seen],
+                node=seen.name,
+            )
+    for node, said in by_node(facts.said("plugin.mig_empty")).items():
+        if node not in told:
+            yield EMPTY.finding("A GPU has MIG enabled and no partition on it.", LIKELY, said)
+    for said in by_node(facts.said("plugin.mig_unplaced")).values():
+        device = said_of(one.get("device") for one in said)
+        yield UNPLACED.finding(
+            f"NVML does not know {device or 'a MIG UUID'} that the plugin serves: partitions were changed, or its "
+            "view of "
+            "them is too narrow.",
+            LIKELY,
+            said,
+        )
+    for said in by_node(facts.said("plugin.mig_denied")).values():
+        yield DENIED.finding("NVML refuses to show the partitions to the plugin.", LIKELY, said)
+    for said in by_node(facts.said("plugin.mig_name_unknown")).values():
+        profile = said_of(one.get("profile") for one in said)
+        yield UNNAMED.finding(f"The plugin has no name for {profile or 'a partition'}.", LIKELY, said)
+
+
+RULE = Rule((PROFILES_DIFFER, EMPTY, UNPLACED, DENIED, UNNAMED), find)

@@ -1,0 +1,104 @@
+"""L3. Sharing by MPS: its daemon, and what the plugin refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from berth.diagnosis.finding import Answer, Code, Fix, Rule
+from berth.diagnosis.rules.l3.places import by_node
+from berth.diagnosis.words import LIKELY, POSSIBLE, Effect, Layer, Severity
+from berth.evidence.facts import Facts
+from berth.evidence.formats.plugin_config import PluginConfig
+
+MOST_CLIENTS = 48  # an MPS server of compute capability 7.5 and later serves that many
+
+DAEMON_ABSENT = Code(
+    name="MpsDaemonAbsent",
+    layer=Layer.L3,
+    cause_class="plugin-config",
+    severity=Severity.Error,
+    effect=Effect.PluginDown,
+    title="the device plugin waits for an MPS control daemon that does not run",
+    meaning="With sharing.mps the plugin registers only once the daemon of its chart answers on the node; a daemon "
+    "that "
+    "somebody started on the host is not that one.",
+    known_by="'error waiting for MPS daemon', retried every 30 seconds.",
+    disproved_by="The pod of mps-control-daemon runs on NODE and answers: then only the plugin is older than it.",
+    counter_check="kubectl get pod -A -o wide | grep mps-control-daemon: Running on NODE; on NODE: ls /run/nvidia/mps",
+    fix=Fix(
+        steps=("install through the Helm chart with GPU Feature Discovery: the daemon's DaemonSet runs only on nodes "
+               "with "
+               "nvidia.com/mps.capable=true",
+               "label missing: kubectl label node NODE nvidia.com/mps.capable=true (until discovery runs)",
+               "mpsRoot and the driver root must be the same in daemon and plugin"),
+        risk="the daemon sets the GPUs to exclusive-process: no other program may be on them",
+        rollback="take sharing.mps out of the configuration",
+    ),
+    verify=("kubectl logs of the plugin: 'Registered device plugin'", "ls /run/nvidia/mps/shm on NODE: is there"),
+    sources=("k8s-device-plugin internal/plugin/mps.go, deployments/helm", "k8s-device-plugin issues 634, 712, 762"),
+)  # fmt: skip
+
+REFUSED = Code(
+    name="MpsConfigRefused",
+    layer=Layer.L3,
+    cause_class="plugin-config",
+    severity=Severity.Error,
+    effect=Effect.PluginDown,
+    title="the device plugin refuses the MPS configuration",
+    meaning="The plugin ends with the configuration that it was given; the node offers nothing.",
+    known_by="The plugin names what is missing or not possible: --mps-root, MIG devices, too many clients.",
+    disproved_by="A later start with the same file succeeds.",
+    counter_check="kubectl logs -p of the plugin: the last error",
+    fix=Fix(
+        steps=("--mps-root (MPS_ROOT) must be set and mounted: deploy through the chart",
+               "no MPS on partitions: migStrategy none, or time-slicing",
+               f"replicas at most {MOST_CLIENTS} (16 before compute capability 7.5)"),
+        risk="the plugin restarts; running pods keep their share",
+        rollback="the former configuration",
+    ),
+    verify=("kubectl logs of the plugin: 'Registered device plugin'",),
+    sources=("k8s-device-plugin internal/plugin/mps.go, cmd/mps-control-daemon/mps/device.go",),
+)  # fmt: skip
+
+SERVER_FAILS = Code(
+    name="MpsServerFails",
+    layer=Layer.L3,
+    cause_class="plugin-config",
+    severity=Severity.Error,
+    effect=Effect.CudaFails,
+    title="the MPS server does not start, or ended with a fault",
+    meaning="Programs on the shared GPU cannot begin CUDA, or hang.",
+    known_by="The control daemon says that its server exited or met a fatal exception.",
+    disproved_by="A server of the same user runs now (get_server_list), and clients work.",
+    counter_check="in the daemon's pod: echo get_server_list | nvidia-cuda-mps-control: a server",
+    fix=Fix(
+        steps=("one daemon a GPU: stop a daemon on the host (echo quit | nvidia-cuda-mps-control)",
+               "dmesg for an Xid: one client's fault ends all clients of the server; restart the daemon's pod",
+               "IOMMU or memory mapping errors in dmesg: see the kernel log, and the driver's release notes on MPS"),
+        risk="all clients of that server end",
+        rollback="nothing to undo",
+    ),
+    verify=("a pod with RESOURCE: 1 runs a CUDA sample",),
+    sources=("NVIDIA Multi-Process Service documentation", "k8s-device-plugin issue 685"),
+)  # fmt: skip
+
+
+def find(facts: Facts) -> Iterator[Answer]:
+    refused = by_node(facts.said("sharing.mps_refused"))
+    for said in refused.values():
+        yield REFUSED.finding("The plugin names what stands in the way of MPS.", LIKELY, said)
+    for config in facts.of(PluginConfig):
+        if config.kind == "mps" and config.replicas > MOST_CLIENTS and not refused:
+            yield REFUSED.finding(
+                f"{config.replicas} replicas by MPS; a server serves {MOST_CLIENTS} clients at most.", LIKELY, [config]
+            )
+    for node, said in by_node(facts.said("sharing.mps_daemon_absent")).items():
+        if node not in refused:
+            yield DAEMON_ABSENT.finding(
+                "The MPS control daemon of the plugin does not answer on the node.", LIKELY, said
+            )
+    for said in by_node(facts.said("sharing.mps_server_fails")).values():
+        yield SERVER_FAILS.finding("The MPS server did not start or was ended by a fault.", POSSIBLE, said)
+
+
+RULE = Rule((DAEMON_ABSENT, REFUSED, SERVER_FAILS), find)

@@ -1,0 +1,76 @@
+"""L3. The device plugin refuses its configuration, or a request that its configuration forbids."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from berth.diagnosis.finding import Answer, Code, Fix, Rule
+from berth.diagnosis.rules.l3.places import by_node, said_of
+from berth.diagnosis.words import ESTABLISHED, LIKELY, Effect, Layer, Severity
+from berth.evidence.facts import Facts
+
+CONFIG_REFUSED = Code(
+    name="PluginConfigRefused",
+    layer=Layer.L3,
+    cause_class="plugin-config",
+    severity=Severity.Error,
+    effect=Effect.PluginDown,
+    title="the device plugin refuses its configuration file",
+    meaning="The plugin ends at once, and the node offers nothing until the file is mended.",
+    known_by="'unable to load config', 'unable to validate flags', replicas below 2, no resources under sharing.",
+    disproved_by="A later start with the same file succeeds.",
+    counter_check="kubectl logs -p of the plugin: the last error names the field",
+    fix=Fix(
+        steps=("mend the field that is named: version v1; sharing.timeSlicing.resources with name and replicas of 2 or "
+               "more; known option values only",
+               "the plugin reads the ConfigMap's new text by itself; else delete its pod"),
+        risk="the plugin restarts; running pods keep their devices",
+        rollback="the former configuration",
+    ),
+    verify=("kubectl logs of the plugin: 'Running with config' shows the file, then 'Registered device plugin'",),
+    sources=("k8s-device-plugin api/config/v1",),
+)  # fmt: skip
+
+SHARED_REQUEST = Code(
+    name="SharedRequestTooLarge",
+    layer=Layer.L3,
+    cause_class="plugin-config",
+    severity=Severity.Error,
+    effect=Effect.PodsRejected,
+    title="a pod asks for more than one share of a device",
+    meaning="Two shares give no more memory or time, and may be the same GPU; with failRequestsGreaterThanOne (always "
+    "with "
+    "MPS) the plugin refuses, and the kubelet rejects the pod for good.",
+    known_by="'maximum request size for shared resources is 1'.",
+    disproved_by="The pod asks for one.",
+    counter_check="kubectl get pod POD -n NAMESPACE -o yaml | grep -A2 limits: RESOURCE 1",
+    fix=Fix(
+        steps=("ask for one share; a pod that needs several GPUs belongs on a node without sharing",
+               "or allow it: failRequestsGreaterThanOne: false (time-slicing), knowing that it gives nothing more",
+               "delete the rejected pods"),
+        risk="none",
+        rollback="nothing to undo",
+    ),
+    verify=("the new pod runs",),
+    sources=("k8s-device-plugin README: failRequestsGreaterThanOne", "gpu-operator issue 386"),
+)  # fmt: skip
+
+
+def find(facts: Facts) -> Iterator[Answer]:
+    for said in by_node(facts.said("plugin.config_refused", "sharing.replicas_refused")).values():
+        why = said_of(one.get("why") or one.get("reason") for one in said)
+        if "mps" not in why.lower():
+            yield CONFIG_REFUSED.finding(
+                f"The plugin cannot use its configuration{f': {why}' if why else ''}.", LIKELY, said
+            )
+    for one in facts.said("plugin.shared_request_too_large"):
+        asked = one.get("asked") or one.get("found")
+        yield SHARED_REQUEST.finding(
+            f"{asked or 'More than one'} share{'s' if asked != '1' else ''} asked for, {one.get('most', '1')} allowed.",
+            ESTABLISHED,
+            [one],
+            resource=one.get("resource"),
+        )
+
+
+RULE = Rule((CONFIG_REFUSED, SHARED_REQUEST), find)

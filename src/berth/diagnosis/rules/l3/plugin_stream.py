@@ -1,0 +1,127 @@
+"""L3. The stream over which a device plugin tells the kubelet its devices has ended, or is open and dead."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from berth.diagnosis.finding import Answer, Code, Fix, Rule
+from berth.diagnosis.rules.l3.places import by_node, said_of
+from berth.diagnosis.words import LIKELY, POSSIBLE, Effect, Layer, Severity
+from berth.evidence.fact import Said
+from berth.evidence.facts import Facts
+from berth.evidence.formats.cluster_facts import Advertised, PodSeen
+
+PLUGIN_ENDED = Code(
+    name="PluginEndedUnderKubelet",
+    layer=Layer.L3,
+    cause_class="cgroup",
+    severity=Severity.Error,
+    effect=Effect.PluginDown,
+    title="the device plugin's process ends while the kubelet listens to it",
+    meaning="The plugin registers, its process is ended, and the node offers no devices again. Mostly the runtime "
+    "kills "
+    "it: the nvidia handler runs containers in another cgroup than the kubelet looks for them.",
+    known_by="The kubelet reads EOF from ListAndWatch, and no new registration follows.",
+    disproved_by="The plugin registers again and stays (an ordinary restart or roll-out), or its last line names "
+    "another "
+    "reason.",
+    counter_check="kubectl logs -p of the plugin pod: a last line other than a received signal; restart count stays 0",
+    fix=Fix(
+        steps=(
+            "kubectl -n gpu-operator logs -p <device plugin pod>: read the last line",
+            "containerd config dump | grep -A6 'runtimes.nvidia.options': SystemdCgroup must be what runc has and what "
+            "the kubelet's cgroupDriver says",
+            "set SystemdCgroup = true for the nvidia handler (K3s, RKE2: in their own template), restart containerd",
+        ),
+        risk="a restart of containerd on a busy node; cordon it first",
+        rollback="put the former configuration back and restart containerd",
+    ),
+    verify=(
+        "kubectl get pod -n gpu-operator -l app=nvidia-device-plugin-daemonset: restarts 0 after ten minutes",
+        "kubectl get node NODE -o jsonpath={.status.allocatable}: RESOURCE is there",
+    ),
+    sources=(
+        "kubernetes pkg/kubelet/cm/devicemanager/plugin/v1beta1/client.go",
+        "k3s issue 7130, k8s-device-plugin 368",
+    ),
+)
+
+STREAM_BROKEN = Code(
+    name="PluginStreamBroken",
+    layer=Layer.L3,
+    cause_class="kubelet-state",
+    severity=Severity.Error,
+    effect=Effect.AccountStale,
+    title="the stream between the kubelet and the device plugin is dead",
+    meaning="The kubelet keeps the last list of devices or counts none, whatever the hardware does; new pods are "
+    "refused "
+    "or wait although devices are idle.",
+    known_by="ListAndWatch ended with a broken transport, or capacity is there and allocatable 0 while the plugin "
+    "runs.",
+    disproved_by="The plugin registered again after that, and allocatable equals capacity.",
+    counter_check="kubectl logs of the plugin: 'Registered device plugin' after the kubelet's last start",
+    fix=Fix(
+        steps=("kubectl rollout restart daemonset/nvidia-device-plugin-daemonset -n gpu-operator",
+               "put the restart of the plugin into the script that restarts the kubelet; alert on capacity > "
+               "allocatable"),
+        risk="no new allocations for some seconds; running pods keep their devices",
+        rollback="nothing to undo",
+    ),
+    verify=("kubectl get node NODE -o jsonpath={.status.allocatable}: RESOURCE as many as capacity",),
+    sources=("kubernetes pkg/kubelet/cm/devicemanager", "kubernetes issues 62773, 114422"),
+)  # fmt: skip
+
+
+def find(facts: Facts) -> Iterator[Answer]:
+    yield from _ended(facts)
+    yield from _broken(facts)
+
+
+def _ended(facts: Facts) -> Iterator[Answer]:
+    """An end that a registration of the same source follows was a restart."""
+    again = list(facts.said("kubelet.registration_request"))
+    for node, ends in by_node(facts.said("kubelet.stream_eof")).items():
+        last = [end for end in ends if not _came_back(end, again)]
+        if last:
+            killed = [one for one in facts.said("plugin.terminated") if not node or one.node in ("", node)]
+            resource = said_of(one.get("resource") for one in last)
+            yield PLUGIN_ENDED.finding(
+                f"The kubelet lost the plugin{f' of {resource}' if resource else ''} (EOF): its process ended"
+                + (", ended by a signal from outside." if killed else ", and it did not register again."),
+                LIKELY if killed else POSSIBLE,
+                [*last, *killed],
+                resource=resource,
+            )
+
+
+def _came_back(end: Said, again: list[Said]) -> bool:
+    return any(one.origin.source == end.origin.source and one.origin.line > end.origin.line for one in again)
+
+
+def _broken(facts: Facts) -> Iterator[Answer]:
+    for said in by_node(facts.said("kubelet.stream_broken", "reported.stream_dead")).values():
+        yield STREAM_BROKEN.finding(
+            "ListAndWatch of the device plugin broke off and was not set up anew; the kubelet works with its last "
+            "list.",
+            LIKELY,
+            said,
+        )
+    running = {pod.on for pod in facts.of(PodSeen) if _is_plugin(pod) and pod.phase == "Running"}
+    for offer in facts.of(Advertised):
+        if offer.capacity > 0 and offer.allocatable == 0 and (offer.name in running or "" in running):
+            yield STREAM_BROKEN.finding(
+                f"{offer.resource}: {offer.capacity} there, 0 allocatable, and the plugin's pod runs: what it says "
+                "does "
+                "not reach the kubelet.",
+                POSSIBLE,
+                [offer],
+                node=offer.name,
+                resource=offer.resource,
+            )
+
+
+def _is_plugin(pod: PodSeen) -> bool:
+    return "device-plugin" in pod.name and not any(word in pod.name for word in ("validator", "mps-control", "sandbox"))
+
+
+RULE = Rule((PLUGIN_ENDED, STREAM_BROKEN), find)

@@ -1,0 +1,70 @@
+"""L3. The device plugin cannot watch the kubelet's directory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from berth.diagnosis.finding import Answer, Code, Fix, Rule
+from berth.diagnosis.rules.l3.places import by_node
+from berth.diagnosis.words import ESTABLISHED, LIKELY, Effect, Layer, Severity
+from berth.evidence.facts import Facts
+
+INOTIFY_EXHAUSTED = Code(
+    name="InotifyExhausted",
+    layer=Layer.L3,
+    cause_class="host-limits",
+    severity=Severity.Error,
+    effect=Effect.PluginDown,
+    title="the node's inotify instances or watches are used up",
+    meaning="Programs that watch files do not start: the device plugin, the kubelet's own watchers, log collectors.",
+    known_by="A watcher cannot be made: 'too many open files' or 'no space left on device' from inotify.",
+    disproved_by="fewer instances are in use than fs.inotify.max_user_instances allows, and a new plugin pod starts",
+    counter_check="on NODE: find /proc/*/fd -lname anon_inode:inotify 2>/dev/null | wc -l against "
+    "sysctl fs.inotify.max_user_instances",
+    fix=Fix(
+        steps=("sysctl -w fs.inotify.max_user_instances=8192 fs.inotify.max_user_watches=1048576, and in /etc/sysctl.d",
+               "delete the plugin's pod so that it starts anew"),
+        risk="some kernel memory for each watch",
+        rollback="the former values",
+    ),
+    verify=("kubectl logs of the plugin: 'Registered device plugin'",
+            "find /proc/*/fd -lname anon_inode:inotify | wc -l: below the limit"),
+    sources=("inotify(7)", "gpu-operator issue 441"),
+)  # fmt: skip
+
+DIRECTORY_MISSING = Code(
+    name="PluginDirectoryMissing",
+    layer=Layer.L3,
+    cause_class="path-mount",
+    severity=Severity.Error,
+    effect=Effect.PluginDown,
+    title="the directory of the kubelet's plugin sockets is not in the plugin's container",
+    meaning="The plugin ends at once; the node offers no devices.",
+    known_by="The watcher of the device-plugins directory fails, and no limit is named.",
+    disproved_by="The directory is there in the container and on the node, and the kubelet's socket lies in it.",
+    counter_check="on NODE: ls -ld /var/lib/kubelet/device-plugins; ps -o args -C kubelet | grep root-dir",
+    fix=Fix(
+        steps=("mount the directory that this kubelet uses (its --root-dir + /device-plugins) as hostPath",
+               "old K3s: /var/lib/rancher/k3s/agent/kubelet; k0s: /var/lib/k0s/kubelet; MicroK8s: its snap directory"),
+        risk="the plugin restarts",
+        rollback="the former hostPath",
+    ),
+    verify=("ls <root-dir>/device-plugins: nvidia-gpu.sock next to kubelet.sock",),
+    sources=("k8s-device-plugin cmd/nvidia-device-plugin/main.go", "k3s issues 443, 988"),
+)  # fmt: skip
+
+
+def find(facts: Facts) -> Iterator[Answer]:
+    limited = by_node(facts.said("plugin.watcher_limit"))
+    for said in limited.values():
+        yield INOTIFY_EXHAUSTED.finding("The kernel gives no further inotify instance or watch.", ESTABLISHED, said)
+    for node, said in by_node(facts.said("plugin.watcher_no_directory")).items():
+        if node not in limited:
+            yield DIRECTORY_MISSING.finding(
+                "The plugin cannot watch the kubelet's device-plugins directory: it is not where it is mounted from.",
+                LIKELY,
+                said,
+            )
+
+
+RULE = Rule((INOTIFY_EXHAUSTED, DIRECTORY_MISSING), find)
