@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 export BERTH_DATA ?= $(abspath $(wildcard ../shared/data))
 
-.PHONY: run test test-cluster cluster cluster-down setup lint lock manifests clean
+.PHONY: run test test-cluster cluster cluster-down setup lint lock manifests findings clean
 
 run: setup
 	@echo "a day on 616 nodes, one to two minutes ..."
@@ -53,6 +53,10 @@ lock:
 # found in PATH or named by HELM.
 manifests: setup
 	$(BIN)/python deploy/manifests.py
+
+# The pages of docs/findings, made of the rules.
+findings: setup
+	$(BIN)/python docs/make_findings.py
 
 clean:
 	rm -rf $(VENV) build dist

@@ -31,8 +31,8 @@ _STYLES = {
 }
 
 
-def docs_of(code: str) -> str:
-    return f"docs/findings/{code}.md"
+def docs_of(one: Finding) -> str:
+    return f"docs/findings/{one.layer.name}.md#{one.code.lower()}"
 
 
 # ---- for programs
@@ -78,7 +78,7 @@ def finding_record(one: Finding) -> dict[str, Any]:
         "counter_check": one.counter_check,
         "fix": {"steps": list(one.fix.steps), "risk": one.fix.risk, "rollback": one.fix.rollback},
         "verify": list(one.verify),
-        "docs": docs_of(one.code),
+        "docs": docs_of(one),
     }
 
 

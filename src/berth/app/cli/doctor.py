@@ -16,6 +16,16 @@ from berth.base.errors import BadInput
 @evidence_from
 @in_namespace
 @click.option("--explain", metavar="CODE", callback=named, help="What a finding of this code means; nothing is read.")
+@click.option(
+    "--preserve", metavar="DIR", callback=named,
+    help="Keep all that is read in this folder, as a repair would erase it; --from DIR reads it again.",
+)  # fmt: skip
+@click.option(
+    "--record", metavar="FILE", callback=named, help="Write a work record, for `berth verify` after the repair."
+)
+@click.option(
+    "--report", metavar="FILE.html", callback=named, help="Write the report as a page, to attach to a ticket."
+)
 @output("table", "wide", "json", "yaml")
 def doctor(
     target: str | None,
@@ -23,6 +33,9 @@ def doctor(
     evidence: tuple[str, ...],
     namespace: str | None,
     explain: str | None,
+    preserve: str | None,
+    record: str | None,
+    report: str | None,
     output: str,
 ) -> None:
     """What is wrong with TARGET, a pod, a node or a job; without it, with all that can be seen.
@@ -38,12 +51,13 @@ def doctor(
         return
     from berth.app.cli.evidence import facts_of
     from berth.app.cli.frames import Frame, emit
+    from berth.app.cli.written import page, work_record, write
     from berth.diagnosis.diagnose import diagnose
     from berth.diagnosis.focus import Step, focused
     from berth.views import diagnosis as view
 
     notes: list[str] = []
-    facts = facts_of(where, evidence, notes, target or "")
+    facts = facts_of(where, evidence, notes, target or "", preserve)
     found = diagnose(facts)
     if not facts.kinds and not len(facts):
         notes.append("nothing that was read says anything about a GPU")
@@ -53,6 +67,10 @@ def doctor(
         if asked is None:
             raise BadInput("", f"{target!r} is no pod, node or job in what was read.", "Leave it out to see all.")
         found, steps = asked
+    if record:
+        write(record, work_record(found, where, evidence, target or ""))
+    if report:
+        write(report, page(found, notes, steps))
     frame = Frame(
         record=view.record(found, notes, steps),
         draw=lambda screen, wide: view.show(found, screen, wide, steps),

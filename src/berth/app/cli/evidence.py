@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from berth.app.cli.options import Where
+from berth.app.cli.preserve import preserved
 from berth.base.errors import UNREADABLE, BadInput
 
 if TYPE_CHECKING:
@@ -16,16 +17,23 @@ if TYPE_CHECKING:
     from berth.evidence.piece import Piece
 
 
-def facts_of(where: Where, evidence: tuple[str, ...], notes: list[str], target: str = "") -> Facts:
-    """What can be known. A live cluster is asked unless files or texts are given.
+def facts_of(
+    where: Where, evidence: tuple[str, ...], notes: list[str], target: str = "", keep_in: str | None = None
+) -> Facts:
+    """What can be known. A live cluster is asked unless files or texts are given. `keep_in` is a folder that gets all
+    of it as it was read.
 
     Raises BadInput, exit code 3, where nothing can be read.
     """
     from berth.evidence.read import read
 
     if where.dump is not None or evidence:
-        return read(_pieces(where.dump, evidence, notes))
-    return _live(where, notes, target)
+        return read(_kept(_pieces(where.dump, evidence, notes), keep_in))
+    return _live(where, notes, target, keep_in)
+
+
+def _kept(pieces: Iterable[Piece], folder: str | None) -> Iterable[Piece]:
+    return pieces if folder is None else preserved(pieces, folder)
 
 
 def _pieces(source: str | None, evidence: tuple[str, ...], notes: list[str]) -> Iterator[Piece]:
@@ -45,7 +53,7 @@ def _pieces(source: str | None, evidence: tuple[str, ...], notes: list[str]) -> 
         yield from evidence_of(raw, path)
 
 
-def _live(where: Where, notes: list[str], target: str) -> Facts:
+def _live(where: Where, notes: list[str], target: str, keep_in: str | None) -> Facts:
     from berth.app.cli.live import ask
     from berth.diagnosis.ledger import accounts
     from berth.evidence.facts import Facts
@@ -56,7 +64,7 @@ def _live(where: Where, notes: list[str], target: str) -> Facts:
     async def look(connection: Connection) -> Facts:
         facts = Facts()
         async for piece in pieces_of(connection.client, connection.served, notes):
-            read((piece,), facts)
+            read(_kept((piece,), keep_in), facts)
         if not facts.of(NodeSeen):
             refused = "; ".join(notes) or "the cluster has no nodes"
             raise BadInput("", f"{refused}.", "Check with: kubectl auth can-i list nodes", UNREADABLE)
@@ -66,6 +74,6 @@ def _live(where: Where, notes: list[str], target: str) -> Facts:
         if pod is not None and pod.on:
             nodes.add(pod.on)
         wanted = suspicious(facts, frozenset(nodes), pod.key if pod else "")
-        return read(await logs_of(connection.client, wanted, notes), facts)
+        return read(_kept(await logs_of(connection.client, wanted, notes), keep_in), facts)
 
     return ask(where, look)

@@ -34,6 +34,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "free": ("berth.app.cli.capacity:free", "What is free by GPU class and domain, and the largest gang that fits."),
     "doctor": ("berth.app.cli.doctor:doctor", "What is broken, at which layer, how we know, and what to do."),
     "ledger": ("berth.app.cli.ledger:ledger", "Does the account equal the hardware, and where does it part?"),
+    "verify": ("berth.app.cli.verify:verify", "Does the same look find it again? What a record of the doctor says."),
     "preflight": ("berth.app.cli.preflight:preflight", "Is this cluster ready for Berth, and what is missing?"),
     "scheduler": ("berth.app.cli.scheduler:scheduler", "Schedule a cluster, or report what would have been done."),
     "simulate": ("berth.app.cli.simulate:simulate", "Place a built-in day, or a public trace, and report."),

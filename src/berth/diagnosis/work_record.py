@@ -1,0 +1,110 @@
+"""Work records: what was seen and decided, and whether the same look finds it again. A case is closed by a second look
+at the same evidence with the same criteria, never by silence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal
+
+from msgspec import Struct
+
+from berth.diagnosis.diagnose import Diagnosis
+from berth.diagnosis.finding import Finding
+from berth.evidence.facts import Facts
+
+VERSION = "berth.dev/v1alpha1"
+KIND = "WorkRecord"
+
+# measured: read from a machine, a cluster or its files; example: from a text that somebody gave as one
+Standing = Literal["measured", "example"]
+Verdict = Literal["open", "closed", "unconfirmed"]
+
+
+class Entry(Struct, frozen=True, rename="camel", kw_only=True):
+    """One finding as it was worked on."""
+
+    time: str  # RFC 3339
+    target: str  # node, device, pod
+    code: str
+    command: str  # with which the evidence was got
+    output: str  # the words that it rests on
+    verdict: Verdict
+    next_action: str
+    evidence_kinds: tuple[str, ...] = ()  # a second look has to see evidence of one of these
+    verify: tuple[str, ...] = ()
+
+
+class WorkRecord(Struct, frozen=True, rename="camel", kw_only=True):
+    """What one run of the doctor found. `standing` tells measured values from examples."""
+
+    api_version: str = VERSION
+    kind: str = KIND
+    run_id: str
+    time: str
+    standing: Standing
+    source: str  # "live cluster (context)", a path
+    target: str = ""
+    entries: tuple[Entry, ...] = ()
+    unconfirmed: tuple[str, ...] = ()
+
+
+class Compared(Struct, frozen=True):
+    """What became of one entry."""
+
+    entry: Entry
+    verdict: Verdict
+    sentence: str
+    output: str = ""
+
+
+def record_of(
+    diagnosis: Diagnosis, *, run_id: str, time: str, standing: Standing, source: str, target: str, command: str
+) -> WorkRecord:
+    """The record of a diagnosis: an entry for each cause, open until a second look closes it."""
+    return WorkRecord(
+        run_id=run_id,
+        time=time,
+        standing=standing,
+        source=source,
+        target=target,
+        entries=tuple(
+            Entry(
+                time=time,
+                target=one.subject,
+                code=one.code,
+                command=command,
+                output="\n".join(origin.text for origin in one.evidence),
+                verdict="open",
+                next_action=one.fix.steps[0] if one.fix.steps else "",
+                evidence_kinds=tuple(sorted({origin.kind for origin in one.evidence if origin.kind})),
+                verify=one.verify,
+            )
+            for one in diagnosis.findings
+        ),
+        unconfirmed=tuple(f"{one.what}: {one.how}" for one in diagnosis.unconfirmed),
+    )
+
+
+def compared(record: WorkRecord, diagnosis: Diagnosis, facts: Facts) -> tuple[Compared, ...]:
+    """Each entry against a second diagnosis: still found is open; not found, and its evidence looked at, is closed; not
+    looked at is unconfirmed."""
+    faults = (*diagnosis.findings, *(one.finding for one in diagnosis.consequences))
+    return tuple(_compared(entry, faults, facts) for entry in record.entries)
+
+
+def _compared(entry: Entry, faults: Iterable[Finding], facts: Facts) -> Compared:
+    again = next((one for one in faults if one.code == entry.code and _same(one.subject, entry.target)), None)
+    if again is not None:
+        words = "\n".join(origin.text for origin in again.evidence)
+        return Compared(entry, "open", "it is found again", words)
+    if entry.evidence_kinds and not facts.looked_at(*entry.evidence_kinds):
+        kinds = ", ".join(entry.evidence_kinds)
+        return Compared(entry, "unconfirmed", f"nobody looked at {kinds} this time, so that nothing is proven")
+    if not entry.evidence_kinds and not len(facts):
+        return Compared(entry, "unconfirmed", "nothing was read this time, so that nothing is proven")
+    return Compared(entry, "closed", "the same look does not find it any more")
+
+
+def _same(subject: str, target: str) -> bool:
+    return subject == target or not subject or not target
