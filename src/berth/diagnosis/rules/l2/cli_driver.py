@@ -1,0 +1,139 @@
+"""L2. nvidia-container-cli reaches the driver and gets no good answer: every container of the node pays for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from berth.diagnosis.finding import Answer, Code, Fix, Rule
+from berth.diagnosis.rules.l2.places import by_node, first
+from berth.diagnosis.words import LIKELY, POSSIBLE, Effect, Layer, Severity
+from berth.evidence.fact import Said
+from berth.evidence.facts import Facts
+
+_DRAIN = Fix(
+    steps=(
+        "nvidia-smi and dmesg | grep -e NVRM -e Xid on NODE: which GPU does not answer",
+        "kubectl cordon NODE and drain it; reset that GPU (nvidia-smi -r -i GPU) or restart the machine",
+        "until then the others can be used where pods name them: NVIDIA_VISIBLE_DEVICES without it, or the GPU hidden "
+        "from the driver (nvidia-smi drain -p PCI -m 1)",
+    ),
+    risk="a restart ends everything on the node",
+    rollback="kubectl uncordon NODE",
+)
+
+UNHEALTHY_GPU = Code(
+    name="UnhealthyGpuStopsContainers",
+    layer=Layer.L2,
+    cause_class="hw-fault",
+    severity=Severity.Critical,
+    effect=Effect.ContainersDoNotStart,
+    title="one GPU that does not answer keeps every GPU container from starting",
+    meaning="libnvidia-container looks at all GPUs of the node before it starts a container: one that fails makes all "
+    "starts fail, those of healthy GPUs included.",
+    known_by="nvidia-container-cli reports an NVML error while it looks for devices.",
+    disproved_by="nvidia-smi -L and nvidia-container-cli info answer for every GPU.",
+    counter_check="on NODE: nvidia-container-cli -k -d /dev/tty info : the GPU at which it stops",
+    fix=_DRAIN,
+    verify=("on NODE: nvidia-container-cli info : all devices", "a GPU pod starts on NODE"),
+    sources=("NVIDIA/libnvidia-container, src/nvc_info.c: all devices are asked", "NVML documentation, return values"),
+)
+
+NOT_LOADED = Code(
+    name="DriverNotLoadedAtContainerStart",
+    layer=Layer.L1,
+    cause_class="driver-build",
+    severity=Severity.Critical,
+    effect=Effect.DriverAbsent,
+    title="containers start before, or without, a loaded driver",
+    meaning="The kernel module is not loaded, so no GPU container can start on the node.",
+    known_by="nvidia-container-cli reports that the driver is not loaded.",
+    disproved_by="lsmod lists nvidia and nvidia-smi answers.",
+    counter_check="on NODE: lsmod | grep ^nvidia ; cat /proc/driver/nvidia/version : loaded",
+    fix=Fix(
+        steps=(
+            "modprobe nvidia && nvidia-smi on NODE; where it fails, dmesg says why (not built for this kernel, not "
+            "signed, another driver holds the card)",
+            "driver container: kubectl logs of nvidia-driver-daemonset on NODE",
+            "build and install the module for the running kernel, load it at boot",
+        ),
+        risk="none for what runs: no GPU work runs without it",
+        rollback="modprobe -r nvidia",
+    ),
+    verify=("nvidia-smi -L on NODE : the GPUs", "a GPU pod starts on NODE"),
+    sources=("NVIDIA/libnvidia-container, src/nvc_info.c", "NVML documentation, return values"),
+)
+
+TIMED_OUT = Code(
+    name="DriverAnswersTooLate",
+    layer=Layer.L2,
+    cause_class="hw-fault",
+    severity=Severity.Error,
+    effect=Effect.ContainersDoNotStart,
+    title="the driver does not answer the container runtime in time",
+    meaning="Container starts fail or hang: a GPU is stuck, or each start has to initialise all GPUs anew because "
+    "persistence is off.",
+    known_by="nvidia-container-cli gives its request to the driver up.",
+    disproved_by="time nvidia-smi is below two seconds on the node.",
+    counter_check="on NODE: time nvidia-smi -L ; nvidia-smi -q | grep -i persistence : quick, Enabled",
+    fix=Fix(
+        steps=(
+            "nvidia-smi -pm 1 or nvidia-persistenced on NODE, then try again",
+            "still late: " + _DRAIN.steps[0],
+            *_DRAIN.steps[1:2],
+        ),
+        risk=_DRAIN.risk,
+        rollback=_DRAIN.rollback,
+    ),
+    verify=("time nvidia-smi on NODE : below two seconds", "a GPU pod starts"),
+    sources=("NVIDIA/libnvidia-container, src/rpc.c", "NVIDIA driver persistence documentation"),
+)
+
+UVM_MISSING = Code(
+    name="CudaFailsAtContainerStart",
+    layer=Layer.L1,
+    cause_class="driver-build",
+    severity=Severity.Error,
+    effect=Effect.CudaFails,
+    title="CUDA does not begin when the container runtime asks for it",
+    meaning="The driver is loaded and CUDA is not usable on the host, mostly because nvidia-uvm is not loaded.",
+    known_by="nvidia-container-cli reports a CUDA error of the host.",
+    disproved_by="A CUDA program runs on the host.",
+    counter_check="on NODE: lsmod | grep nvidia_uvm ; ls -l /dev/nvidia-uvm : both there",
+    fix=Fix(
+        steps=(
+            "modprobe nvidia-uvm on NODE; nvidia-modprobe -u -c=0 makes the device file",
+            "fails: the module does not belong to this kernel or driver; install the driver again",
+        ),
+        risk="none for what runs",
+        rollback="modprobe -r nvidia-uvm",
+    ),
+    verify=("nvidia-container-cli info on NODE : CUDA version", "a CUDA pod runs"),
+    sources=("NVIDIA/libnvidia-container, src/driver.c", "NVIDIA CUDA driver API, result codes"),
+)
+
+# Answers of NVML that other rules read, in whoever's words.
+_ELSEWHERE = ("driver/library version mismatch", "insufficient permissions")
+
+
+def find(facts: Facts) -> Iterator[Answer]:
+    nvml: dict[str, list[Said]] = by_node(facts.said("runtime.cli_nvml"))
+    for node, said in nvml.items():
+        unloaded = [one for one in said if "driver not loaded" in one.get("error").lower()]
+        if unloaded:
+            yield NOT_LOADED.finding("The container runtime found no loaded driver.", LIKELY, unloaded, node=node)
+        other = [one for one in said if one not in unloaded and one.get("error").lower() not in _ELSEWHERE]
+        if other:
+            error = first(other, "error").lower()
+            yield UNHEALTHY_GPU.finding(
+                f"NVML answers {error!r} when all GPUs of the node are looked at: one of them is not well.",
+                LIKELY,
+                other,
+                node=node,
+            )
+    for node, said in by_node(facts.said("runtime.cli_timeout")).items():
+        yield TIMED_OUT.finding(f"The driver: {first(said, 'why')}.", POSSIBLE, said, node=node)
+    for node, said in by_node(facts.said("runtime.cli_cuda")).items():
+        yield UVM_MISSING.finding(f"CUDA on the host: {first(said, 'error')}.", POSSIBLE, said, node=node)
+
+
+RULE = Rule((UNHEALTHY_GPU, NOT_LOADED, TIMED_OUT, UVM_MISSING), find)

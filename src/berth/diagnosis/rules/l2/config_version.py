@@ -1,0 +1,99 @@
+"""L2. containerd reads another version of its configuration than the one that was written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from berth.diagnosis.finding import Answer, Code, Fix, Rule
+from berth.diagnosis.rules.l2.places import by_node, first
+from berth.diagnosis.words import ESTABLISHED, LIKELY, POSSIBLE, Effect, Layer, Severity
+from berth.evidence.facts import Facts
+from berth.evidence.formats.container_facts import TABLE_OF_VERSION, V1_TABLE, RuntimeConfig
+
+KEYS_IGNORED = Code(
+    name="ContainerdKeysIgnored",
+    layer=Layer.L2,
+    cause_class="runtime-config",
+    severity=Severity.Error,
+    effect=Effect.RuntimeAbsent,
+    title="containerd ignores runtime settings written for another version of its configuration",
+    meaning="What the file says of the NVIDIA runtime has no effect, and nothing reports it: pods fail for the missing "
+    "handler or run without a GPU.",
+    known_by="The file states one version and has the CRI plugin's table of another; or containerd warns of unknown "
+    "keys under containerd.runtimes.",
+    disproved_by="`containerd config dump` shows the handler.",
+    counter_check="on NODE: containerd config dump | grep nvidia : the handler is in effect",
+    fix=Fix(
+        steps=(
+            "containerd config dump > /root/containerd-in-effect.toml : see version and what is in effect",
+            'use the table of that version: 1 plugins.cri, 2 plugins."io.containerd.grpc.v1.cri", '
+            '3 and 4 plugins."io.containerd.cri.v1.runtime"; or `containerd config migrate`',
+            "systemctl restart containerd on NODE",
+        ),
+        risk="a restart of containerd interrupts container starts for seconds",
+        rollback="restore the saved file and restart containerd",
+    ),
+    verify=("on NODE: containerd config dump | grep -A4 runtimes.nvidia : handler with its BinaryName",),
+    sources=("containerd, docs/PLUGINS.md and docs/cri/config.md: versions of the configuration",),
+)
+
+CONFIG_REFUSED = Code(
+    name="ContainerdConfigRefused",
+    layer=Layer.L2,
+    cause_class="runtime-config",
+    severity=Severity.Critical,
+    effect=Effect.ContainersDoNotStart,
+    title="containerd does not start with its configuration",
+    meaning="No container of the node can be started or stopped, and the node becomes NotReady.",
+    known_by="containerd reports that it cannot load its TOML, or that its version is newer than it understands.",
+    disproved_by="`systemctl status containerd` is active with this file.",
+    counter_check="on NODE: containerd --config PATH config dump > /dev/null; echo $? : 0",
+    fix=Fix(
+        steps=(
+            "journalctl -u containerd -n 50 on NODE: it names the file and the line",
+            "restore the last file that worked, or write `version` and tables for this containerd",
+            "where a drop-in was made from `config dump` of a newer release: remove it, restart, let the toolkit write "
+            "again with the file as its source",
+            "systemctl restart containerd",
+        ),
+        risk="containers go on running while containerd is down; nothing new starts",
+        rollback="restore the saved file and restart containerd",
+    ),
+    verify=("systemctl is-active containerd : active", "kubectl get node NODE : Ready"),
+    sources=("containerd, cmd/containerd/server/config", "NVIDIA/aicr and azimuth reports of version 4 drop-ins"),
+)
+
+
+def find(facts: Facts) -> Iterator[Answer]:
+    for config in facts.of(RuntimeConfig):
+        if config.engine != "containerd" or not config.version:
+            continue
+        right = TABLE_OF_VERSION.get(config.version, "")
+        wrong = [table for table in config.tables if table != right]
+        if right and wrong and right not in config.tables:
+            sure = ESTABLISHED if wrong[0] == V1_TABLE or config.version >= 3 else LIKELY
+            yield KEYS_IGNORED.finding(
+                f"The file is of version {config.version} and configures the table of another version, "
+                f"plugins.{wrong[0]!r}; version {config.version} reads plugins.{right!r}.",
+                sure,
+                [config],
+                node=config.node,
+            )
+    warned = [one for one in facts.said("runtime.key_ignored") if "runtimes" in one.get("key") or not one.get("key")]
+    for node, said in by_node(warned).items():
+        key = first(said, "key") or "a key"
+        yield KEYS_IGNORED.finding(
+            f"containerd does not know {key} in this place.",
+            LIKELY if first(said, "key") else POSSIBLE,
+            said,
+            node=node,
+        )
+    for node, said in by_node(facts.said("runtime.config_refused")).items():
+        version = first(said, "version")
+        why = f"it is of version {version}, newer than this containerd reads" if version else first(said, "why")
+        yield CONFIG_REFUSED.finding(
+            f"containerd cannot load its configuration{': ' + why if why else ''}.", ESTABLISHED, said, node=node
+        )
+
+
+RULE = Rule((KEYS_IGNORED, CONFIG_REFUSED), find)

@@ -1,0 +1,106 @@
+"""L2. The host's security keeps a container, or the runtime itself, away from devices and files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from berth.diagnosis.finding import Answer, Code, Fix, Rule
+from berth.diagnosis.rules.l2.places import by_node, first
+from berth.diagnosis.words import ESTABLISHED, LIKELY, POSSIBLE, Effect, Layer, Severity
+from berth.evidence.facts import Facts
+
+SELINUX = Code(
+    name="SelinuxDeniesDevices",
+    layer=Layer.L2,
+    cause_class="permission",
+    severity=Severity.Error,
+    effect=Effect.NoDeviceInContainer,
+    title="SELinux keeps a container away from the GPU's device files",
+    meaning="The files are in the container and opening them is denied: nvidia-smi and CUDA fail there while the host "
+    "is well.",
+    known_by="An AVC denial for an NVIDIA device file or its type.",
+    disproved_by="The denials stop and the failure stays with setenforce 0.",
+    counter_check="on NODE: setenforce 0, run nvidia-smi in a new container, setenforce 1 : works in between only",
+    fix=Fix(
+        steps=(
+            "setsebool -P container_use_devices=1 on NODE (container-selinux 2.213 or newer lets devices be mapped as "
+            "well)",
+            "or load NVIDIA's policy for containers and start with the type nvidia_container_t "
+            "(seLinuxOptions.type of the pod)",
+            "restorecon -v /dev/nvidia* where the files have the type device_t",
+        ),
+        risk="the boolean lets all containers use devices that are given to them",
+        rollback="setsebool -P container_use_devices=0",
+    ),
+    verify=("ausearch -m avc -ts recent | grep nvidia : nothing new", "nvidia-smi in a container answers"),
+    sources=("container-selinux, container_use_devices", "NVIDIA/dgx-selinux, nvidia-container policy"),
+)
+
+NVML_DENIED = Code(
+    name="NvmlInsufficientPermissions",
+    layer=Layer.L2,
+    cause_class="permission",
+    severity=Severity.Error,
+    effect=Effect.NoDeviceInContainer,
+    title="a container may not open the GPU's device files",
+    meaning="NVML and CUDA fail in the container although its device files are there.",
+    known_by="NVML answers Insufficient Permissions.",
+    disproved_by="The same user opens /dev/nvidiactl on the host without error and no security module denies it.",
+    counter_check="in the container: id; ls -lZ /dev/nvidia* ; on NODE: ausearch -m avc -ts recent | grep nvidia",
+    fix=Fix(
+        steps=(
+            "look for SELinux and AppArmor denials first (ausearch, dmesg)",
+            "files that only root or a group may open: NVreg_DeviceFileMode=0666 for the driver, or the group in "
+            "supplementalGroups",
+            "rootless and user namespaces: let the runtime keep the groups (crun: run.oci.keep_original_groups), or "
+            "CDI",
+        ),
+        risk="a mode of 0666 lets every user of the host use the GPUs",
+        rollback="the former mode",
+    ),
+    verify=("nvidia-smi in the container answers",),
+    sources=("NVML documentation, return values", "NVIDIA container toolkit documentation, troubleshooting"),
+)
+
+RUNTIME_DENIED = Code(
+    name="RuntimeDeniedByHost",
+    layer=Layer.L2,
+    cause_class="permission",
+    severity=Severity.Error,
+    effect=Effect.ContainersDoNotStart,
+    title="the host denies the container runtime what it needs",
+    meaning="nvidia-container-cli may not read a file or change a mount: GPU containers do not start.",
+    known_by="It reports permission denied or operation not permitted.",
+    disproved_by="It works when the same runtime is run as root outside of any container.",
+    counter_check="on NODE: sudo nvidia-container-cli info ; getenforce ; systemd-detect-virt -c : works, known",
+    fix=Fix(
+        steps=(
+            "SELinux or AppArmor: ausearch -m avc -ts recent; restorecon on the named file",
+            "rootless, LXC or nested: no-cgroups = true, and for the mounts allow nesting (security.nesting, "
+            "security.syscalls.intercept) or use CDI",
+            "a mount with noexec or nosuid under the toolkit: move it",
+        ),
+        risk="depends on what is allowed",
+        rollback="take the permission back",
+    ),
+    verify=("a GPU container starts",),
+    sources=("NVIDIA/libnvidia-container, src/nvc.c and src/nvc_mount.c",),
+)
+
+
+def find(facts: Facts) -> Iterator[Answer]:
+    for node, said in by_node(facts.said("runtime.selinux_device")).items():
+        yield SELINUX.finding(
+            f"{sum(one.times for one in said)} denials for NVIDIA device files.", ESTABLISHED, said, node=node
+        )
+    for node, said in by_node(facts.said("runtime.nvml_denied")).items():
+        yield NVML_DENIED.finding("NVML is not permitted to open the devices.", POSSIBLE, said, node=node)
+    for node, said in by_node(facts.said("runtime.cli_nvml")).items():
+        refused = [one for one in said if "insufficient permissions" in one.get("error").lower()]
+        if refused:
+            yield NVML_DENIED.finding("NVML is not permitted to open the devices.", LIKELY, refused, node=node)
+    for node, said in by_node(facts.said("runtime.cli_denied")).items():
+        yield RUNTIME_DENIED.finding(f"Denied: {first(said, 'what').strip()}.", LIKELY, said, node=node)
+
+
+RULE = Rule((SELINUX, NVML_DENIED, RUNTIME_DENIED), find)

@@ -1,0 +1,101 @@
+"""L2. The image asks the runtime for what it cannot give, or brings what it would give."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from berth.diagnosis.finding import Answer, Code, Fix, Rule
+from berth.diagnosis.rules.l2.places import by_node, first
+from berth.diagnosis.words import ESTABLISHED, LIKELY, Effect, Layer, Severity
+from berth.evidence.facts import Facts
+
+NEWER_CUDA = Code(
+    name="ImageNeedsNewerDriver",
+    layer=Layer.L2,
+    cause_class="version-mismatch",
+    severity=Severity.Error,
+    effect=Effect.ContainersDoNotStart,
+    title="the image requires a newer CUDA than the node's driver offers",
+    meaning="The container is refused at its start, on this node only: nodes with a newer driver take it.",
+    known_by="The runtime compares NVIDIA_REQUIRE_* of the image with the driver and names the condition.",
+    disproved_by="nvidia-smi on the node shows a CUDA version that meets the condition.",
+    counter_check="on NODE: nvidia-smi | grep 'CUDA Version' : at least that of the image",
+    fix=Fix(
+        steps=(
+            "take an image for this driver's CUDA version, or bring the driver of the node up to date",
+            "keep such pods off older nodes: nodeSelector nvidia.com/cuda.driver-version.major, or "
+            "nvidia.com/cuda.driver.major in older releases",
+            "NVIDIA_DISABLE_REQUIRE=1 only where the image carries compatibility libraries and the card supports them",
+        ),
+        risk="a new driver needs the node drained",
+        rollback="the former image or driver",
+    ),
+    verify=("the container starts; nvidia-smi in it shows CUDA Version >= that of the image",),
+    sources=("NVIDIA/libnvidia-container, src/cli/dsl.c", "NVIDIA CUDA compatibility documentation"),
+)
+
+BRINGS_DRIVER = Code(
+    name="ImageBringsDriverFiles",
+    layer=Layer.L2,
+    cause_class="image",
+    severity=Severity.Error,
+    effect=Effect.ContainersDoNotStart,
+    title="the image has driver files where the runtime puts the host's",
+    meaning="The container does not start, or would run with a library of another driver. Images committed from a "
+    "running GPU container have them.",
+    known_by="The runtime cannot create a file or link because it exists already.",
+    disproved_by="The image has no libcuda.so.1 or libnvidia-ml.so.1 of its own.",
+    counter_check="docker run --rm --entrypoint ls IMAGE -l /usr/lib/x86_64-linux-gnu | grep -e libcuda -e "
+    "libnvidia : none",
+    fix=Fix(
+        steps=(
+            "build the image from a Dockerfile, not by committing a container; remove libcuda* and libnvidia-* of the "
+            "driver from it",
+            "only a link differs (libGLX_indirect, unexpected link target): a toolkit newer than 1.17.1 replaces it",
+        ),
+        risk="none",
+        rollback="the former image",
+    ),
+    verify=("the container starts; nvidia-smi in it shows the host's driver version",),
+    sources=("NVIDIA/libnvidia-container, src/nvc_mount.c", "NVIDIA/nvidia-container-toolkit, create-symlinks hook"),
+)
+
+CAPABILITY = Code(
+    name="DriverCapabilitiesRefused",
+    layer=Layer.L2,
+    cause_class="runtime-config",
+    severity=Severity.Error,
+    effect=Effect.ContainersDoNotStart,
+    title="the container asks for driver capabilities that the toolkit does not allow",
+    meaning="The container is refused at its start.",
+    known_by="The hook names the capabilities and those that are allowed.",
+    disproved_by="NVIDIA_DRIVER_CAPABILITIES of the pod is a subset of supported-driver-capabilities.",
+    counter_check="on NODE: grep supported-driver-capabilities /etc/nvidia-container-runtime/config.toml : a superset",
+    fix=Fix(
+        steps=(
+            "correct NVIDIA_DRIVER_CAPABILITIES in pod or image: compute,utility is enough for CUDA",
+            "or allow them in the toolkit's config.toml",
+        ),
+        risk="none",
+        rollback="the former value",
+    ),
+    verify=("the container starts",),
+    sources=("NVIDIA/nvidia-container-toolkit, cmd/nvidia-container-runtime-hook",),
+)
+
+
+def find(facts: Facts) -> Iterator[Answer]:
+    for node, said in by_node(facts.said("runtime.cli_requirement")).items():
+        condition = first(said, "condition") or first(said, "why")
+        yield NEWER_CUDA.finding(f"The image requires {condition}.", ESTABLISHED, said, node=node)
+    for node, said in by_node(facts.said("runtime.cli_exists")).items():
+        path = first(said, "path", "path2")
+        yield BRINGS_DRIVER.finding(f"The image already has {path}.", LIKELY, said, node=node)
+    for node, said in by_node(facts.said("runtime.capability_refused")).items():
+        asked, allowed = first(said, "asked"), first(said, "allowed")
+        yield CAPABILITY.finding(
+            f"Asked for {asked}{'; allowed are ' + allowed if allowed else ''}.", ESTABLISHED, said, node=node
+        )
+
+
+RULE = Rule((NEWER_CUDA, BRINGS_DRIVER, CAPABILITY), find)

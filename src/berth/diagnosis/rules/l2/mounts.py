@@ -1,0 +1,108 @@
+"""L2. Paths and mounts between host and container."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from berth.diagnosis.finding import Answer, Code, Fix, Rule
+from berth.diagnosis.rules.l2.places import by_node, first
+from berth.diagnosis.words import ESTABLISHED, LIKELY, POSSIBLE, Effect, Layer, Severity
+from berth.evidence.facts import Facts
+
+NOT_SHARED = Code(
+    name="MountNotShared",
+    layer=Layer.L2,
+    cause_class="path-mount",
+    severity=Severity.Error,
+    effect=Effect.ContainersDoNotStart,
+    title="a mount of the host is not shared",
+    meaning="Pods that pass mounts on to the host (driver, toolkit, validator) do not start. Seen on WSL2, in "
+    "containers that act as nodes, and where the system does not run systemd.",
+    known_by="The runtime refuses the pod's mount propagation and names the mount.",
+    disproved_by="findmnt says shared for that mount.",
+    counter_check="on NODE: findmnt -o TARGET,PROPAGATION / ; findmnt -o TARGET,PROPAGATION /run : shared",
+    fix=Fix(
+        steps=(
+            "mount --make-rshared /run (or / where it names that) on NODE",
+            "make it last: a unit that does so before the container runtime, or MountFlags=shared of its unit",
+        ),
+        risk="mounts that containers make become visible on the host: that is what is wanted",
+        rollback="mount --make-rprivate of the same path",
+    ),
+    verify=("findmnt -o TARGET,PROPAGATION /run on NODE : shared", "the pods start"),
+    sources=("Kubernetes documentation, mount propagation", "Linux, shared subtrees"),
+)
+
+HOST_PATH = Code(
+    name="HostPathOfWrongType",
+    layer=Layer.L2,
+    cause_class="path-mount",
+    severity=Severity.Error,
+    effect=Effect.ContainersDoNotStart,
+    title="a host path that a GPU pod mounts is not there or is something else",
+    meaning="The pod stays in ContainerCreating: driver, toolkit or device files are in another place on this host.",
+    known_by="The kubelet's check of the hostPath type fails.",
+    disproved_by="The path exists with that type on the node that the pod is on.",
+    counter_check="on NODE: stat the named path : the type that is wanted",
+    fix=Fix(
+        steps=(
+            "give the pod the path of this system (driver root, toolkit and kubelet directories are chart values)",
+            "a device file that is missing: nvidia-modprobe -u -c=0 on NODE",
+        ),
+        risk="none for what runs",
+        rollback="the former value",
+    ),
+    verify=("the pod starts",),
+    sources=("Kubernetes documentation, hostPath types",),
+)
+
+SOURCE_MISSING = Code(
+    name="DriverFileMissingForMount",
+    layer=Layer.L2,
+    cause_class="path-mount",
+    severity=Severity.Error,
+    effect=Effect.ContainersDoNotStart,
+    title="a file that the runtime mounts into GPU containers is not on the host",
+    meaning="GPU containers do not start. The file belongs to the driver, to a device that is gone, or to a socket of "
+    "a "
+    "service that was stopped.",
+    known_by="nvidia-container-cli cannot mount a path because it does not exist.",
+    disproved_by="The path exists in the root that the toolkit uses.",
+    counter_check="on NODE: ls -l the named path ; nvidia-smi -L : there, all GPUs",
+    fix=Fix(
+        steps=(
+            "/proc/driver/nvidia/gpus/...: a GPU has gone or MIG has changed; nvidia-smi -L, restart the plugin",
+            "/dev/nvidia...: nvidia-modprobe -u -c=0 ; nvidia-modeset where graphics is asked for",
+            "a socket (persistenced, fabric manager): start its service, or remove the stale socket",
+            "a library: install the driver's packages again, they are of two versions",
+        ),
+        risk="none for what runs",
+        rollback="nothing to undo",
+    ),
+    verify=("a GPU container starts",),
+    sources=("NVIDIA/libnvidia-container, src/nvc_mount.c",),
+)
+
+
+def find(facts: Facts) -> Iterator[Answer]:
+    for node, said in by_node(facts.said("runtime.mount_not_shared")).items():
+        mount = first(said, "mount") or "the mount"
+        path = first(said, "path")
+        yield NOT_SHARED.finding(
+            f"{mount} is not a shared mount{', under which ' + path + ' lies' if path else ''}.",
+            ESTABLISHED,
+            said,
+            node=node,
+        )
+    for node, said in by_node(facts.said("runtime.host_path_wrong")).items():
+        yield HOST_PATH.finding(
+            f"{first(said, 'path')} is not a {first(said, 'wanted').strip() or 'path of the wanted type'}.",
+            LIKELY,
+            said,
+            node=node,
+        )
+    for node, said in by_node(facts.said("runtime.cli_source_missing")).items():
+        yield SOURCE_MISSING.finding(f"{first(said, 'path')} is not there.", POSSIBLE, said, node=node)
+
+
+RULE = Rule((NOT_SHARED, HOST_PATH, SOURCE_MISSING), find)

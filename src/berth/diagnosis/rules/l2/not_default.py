@@ -1,0 +1,67 @@
+"""L2. The NVIDIA runtime is configured, is not the default, and pods do not name it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from berth.diagnosis.finding import Answer, Code, Fix, Rule
+from berth.diagnosis.words import LIKELY, POSSIBLE, Effect, Layer, Severity
+from berth.evidence.facts import Facts
+from berth.evidence.formats.cluster_facts import PodSeen
+from berth.evidence.formats.container_facts import RuntimeConfig
+
+# What pods say that have been started by the plain runtime. A sign, not a cause.
+SIGNS = ("runtime.no_nvml", "runtime.plugin_crashes", "runtime.crashes", "runtime.non_nvml", "runtime.no_smi")
+
+NOT_DEFAULT = Code(
+    name="NvidiaRuntimeNotDefault",
+    layer=Layer.L2,
+    cause_class="runtime-config",
+    severity=Severity.Error,
+    effect=Effect.DevicesNotInjected,
+    title="the NVIDIA runtime is neither the default nor named by the pods",
+    meaning="Pods are started by plain runc and see neither driver library nor device: the device plugin finds no GPU "
+    "and workloads get none. That `ctr run --gpus` or Docker works proves nothing of this path.",
+    known_by="The configuration has the handler, default_runtime_name is another, and pods without runtimeClassName "
+    "fail for want of the driver library.",
+    disproved_by="The pods name runtimeClassName nvidia, or CDI injects the devices.",
+    counter_check="kubectl get pod POD -n NAMESPACE -o jsonpath='{.spec.runtimeClassName}' : nvidia",
+    fix=Fix(
+        steps=(
+            "name the runtime: runtimeClassName: nvidia for the device plugin (chart value runtimeClassName) and for "
+            "GPU pods, with a RuntimeClass whose handler is nvidia",
+            "or make it the default: nvidia-ctk runtime configure --runtime=containerd --set-as-default; "
+            "systemctl restart containerd on NODE",
+        ),
+        risk="a restart of containerd interrupts container starts for seconds; as the default every pod passes it",
+        rollback="set default_runtime_name back to runc and restart",
+    ),
+    verify=(
+        "kubectl logs of the plugin: Registered device plugin for 'nvidia.com/gpu'",
+        "kubectl get node NODE -o jsonpath='{.status.allocatable}' : nvidia.com/gpu is there",
+    ),
+    sources=("NVIDIA/k8s-device-plugin, README: configure containerd", "containerd, docs/cri/config.md"),
+)
+
+
+def find(facts: Facts) -> Iterator[Answer]:
+    signs = list(facts.said(*SIGNS))
+    if not signs:
+        return
+    named = [pod for pod in facts.of(PodSeen) if "nvidia" in pod.runtime_class]
+    for config in facts.of(RuntimeConfig):
+        default = config.handler(config.default_handler)
+        if not config.nvidia_handlers or "nvidia" in config.default_handler or (default and default.is_nvidia) or named:
+            continue
+        here = [one for one in signs if not one.node or not config.node or one.node == config.node]
+        if here:
+            yield NOT_DEFAULT.finding(
+                f"Handler {config.nvidia_handlers[0].name!r} is configured, the default is "
+                f"{config.default_handler or 'not set to it'}, and no pod was seen to name it.",
+                LIKELY if config.default_handler or config.is_whole else POSSIBLE,
+                [config, *here],
+                node=config.node,
+            )
+
+
+RULE = Rule((NOT_DEFAULT,), find)

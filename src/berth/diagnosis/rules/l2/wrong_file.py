@@ -1,0 +1,130 @@
+"""L2. The runtime was configured where nobody reads it, or where it is written anew at each start."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from berth.diagnosis.finding import Answer, Code, Fix, Rule
+from berth.diagnosis.rules.l2.not_default import SIGNS
+from berth.diagnosis.rules.l2.places import by_node, first
+from berth.diagnosis.words import LIKELY, POSSIBLE, Effect, Layer, Severity
+from berth.evidence.fact import Fact
+from berth.evidence.facts import Facts
+from berth.evidence.formats.cluster_facts import NodeSeen
+from berth.evidence.formats.container_facts import RuntimeConfig
+
+# Distributions with a containerd of their own: the file that is rendered, and what is kept.
+OWN_FILES = {
+    "k3s": "/var/lib/rancher/k3s/agent/etc/containerd/config.toml.tmpl (config-v3.toml.tmpl for containerd 2)",
+    "rke2": "/var/lib/rancher/rke2/agent/etc/containerd/config.toml.tmpl (config-v3.toml.tmpl for containerd 2)",
+    "k0s": "/etc/k0s/containerd.d/*.toml",
+    "microk8s": "/var/snap/microk8s/current/args/containerd-template.toml",
+}
+_SAID = tuple(f"distribution{number}" for number in ("", 2, 3, 4, 5, 6))
+
+OVERWRITTEN = Code(
+    name="RuntimeConfigOverwritten",
+    layer=Layer.L2,
+    cause_class="runtime-config",
+    severity=Severity.Error,
+    effect=Effect.RuntimeAbsent,
+    title="the runtime's configuration is written anew at each start",
+    meaning="The NVIDIA runtime was added to a file that the distribution renders from a template: it is gone after "
+    "the next restart.",
+    known_by="The file lies where K3s, RKE2, k0s or MicroK8s render it, or somebody saw it revert.",
+    disproved_by="The handler is still in the file after a restart of the distribution's service.",
+    counter_check="restart k3s or rke2 on NODE, then grep nvidia in the rendered config.toml : still there",
+    fix=Fix(
+        steps=(
+            "K3s, RKE2: install nvidia-container-toolkit on the host before the service starts (it is found and "
+            "configured by itself), or write config.toml.tmpl (config-v3.toml.tmpl) that begins with {{ template "
+            '"base" . }}',
+            "MicroK8s: edit args/containerd-template.toml; k0s: a drop-in in /etc/k0s/containerd.d",
+            "default runtime in K3s and RKE2: `default-runtime: nvidia` in their own config.yaml",
+            "restart the distribution's service on NODE",
+        ),
+        risk="a template that does not parse keeps the node down: try it on one node",
+        rollback="remove the template and restart the service",
+    ),
+    verify=("after a restart: grep nvidia in the rendered file : there", "a pod with runtimeClassName nvidia starts"),
+    sources=(
+        "K3s documentation, Advanced: configuring containerd",
+        "RKE2 documentation, Advanced",
+        "MicroK8s, GPU add-on",
+    ),
+)
+
+WRONG_FILE = Code(
+    name="RuntimeConfigInWrongFile",
+    layer=Layer.L2,
+    cause_class="runtime-config",
+    severity=Severity.Error,
+    effect=Effect.RuntimeAbsent,
+    title="the NVIDIA runtime is configured in a file that this distribution does not read",
+    meaning="Another containerd than the one that serves the kubelet was configured: pods do not find the handler.",
+    known_by="The node is one of K3s, RKE2, k0s or MicroK8s, and the configuration lies under /etc/containerd or "
+    "/etc/docker.",
+    disproved_by="The process of the distribution's containerd was started with --config of that file.",
+    counter_check="on NODE: ps -ef | grep [c]ontainerd : which --config it runs with",
+    fix=OVERWRITTEN.fix,
+    verify=OVERWRITTEN.verify,
+    sources=OVERWRITTEN.sources,
+)
+
+
+def find(facts: Facts) -> Iterator[Answer]:
+    for node, said in by_node(facts.said("runtime.config_regenerated")).items():
+        yield OVERWRITTEN.finding(
+            f"{first(said, 'path') or 'The file'} is made from a template: what was added by hand is lost at a "
+            "restart.",
+            LIKELY,
+            said,
+            node=node,
+        )
+    yield from _elsewhere(facts)
+
+
+def _elsewhere(facts: Facts) -> Iterator[Answer]:
+    for node, (distribution, signs) in _embedded(facts).items():
+        said = [one for one in facts.said("toolkit.wrote") if one.get("path").startswith("/etc/containerd/")]
+        configs = [
+            config
+            for config in facts.of(RuntimeConfig)
+            if config.path.startswith(("/etc/containerd/", "/etc/docker/")) and config.nvidia_handlers
+        ]
+        placed: list[Fact] = [one for one in (*said, *configs) if not node or not one.node or one.node == node]
+        if placed:
+            path = first(said, "path") or configs[0].path
+            yield WRONG_FILE.finding(
+                f"{distribution} has a containerd of its own and does not read {path}; it reads "
+                f"{OWN_FILES[distribution]}.",
+                LIKELY,
+                [*placed, *signs],
+                node=node,
+            )
+            continue
+        ill = [one for one in facts.said(*SIGNS) if not node or not one.node or one.node == node]
+        if any(one.message in ("runtime.no_nvml", "runtime.plugin_crashes", "runtime.non_nvml") for one in ill):
+            yield WRONG_FILE.finding(
+                f"{distribution} has a containerd of its own; where the NVIDIA runtime was set up for the system's "
+                f"containerd or Docker only, its pods do not get it.",
+                POSSIBLE,
+                [*ill, *signs],
+                node=node,
+            )
+
+
+def _embedded(facts: Facts) -> dict[str, tuple[str, list[Fact]]]:
+    """Node → distribution and what says so."""
+    found: dict[str, tuple[str, list[Fact]]] = {}
+    for one in facts.of(NodeSeen):
+        for name in OWN_FILES:
+            if f"+{name}" in one.kubelet or f"-{name}" in one.runtime:
+                found.setdefault(one.name, (name, []))[1].append(one)
+    for said in facts.said("runtime.embedded"):
+        if (name := first([said], *_SAID)) in OWN_FILES:
+            found.setdefault(said.node, (name, []))[1].append(said)
+    return found
+
+
+RULE = Rule((OVERWRITTEN, WRONG_FILE), find)
