@@ -48,7 +48,8 @@ def _read(piece: Piece, facts: Facts, deeper: int) -> None:
                 facts.add(found)
         if deeper and (known.parts is not None or known.is_opaque):
             is_whole = False
-            parts.extend(known.parts(piece) if known.parts is not None else ())
+            for part in known.parts(piece) if known.parts is not None else ():
+                _read(part, facts, deeper - 1)  # one by one: parts of a large piece are large
     for part in parts if deeper else ():
         _read(part, facts, deeper - 1)
     if is_whole:

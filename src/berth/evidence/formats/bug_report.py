@@ -15,6 +15,7 @@ from berth.evidence.piece import Piece
 
 _START = re.compile(rb"Start of NVIDIA bug report log file|nvidia-bug-report\.sh Version:")
 _RULE = re.compile(rb"(?m)^_{20,}\s*$")
+_LONGEST_HEAD = 1024
 _TITLE = re.compile(rb"^(?:\*\*\* )?(?P<title>[^\n]{1,200})")
 
 # What a section is, by its title.
@@ -36,8 +37,11 @@ _KINDS: tuple[tuple[bytes, str], ...] = (
 
 def parts(piece: Piece) -> Iterator[Piece]:
     """Each section as a piece of its own."""
-    for section in _RULE.split(piece.raw):
-        text = section.strip()
+    begin = 0
+    for end, following in (*(found.span() for found in _RULE.finditer(piece.raw)), (len(piece.raw), len(piece.raw))):
+        section = piece.raw[begin:end]
+        begin = following
+        text = section[:_LONGEST_HEAD].lstrip()
         if not text:
             continue
         found = _TITLE.match(text)
