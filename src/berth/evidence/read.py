@@ -12,6 +12,8 @@ from berth.evidence.piece import Piece
 from berth.evidence.scan import scanner
 
 PROBE = 64 * 1024  # bytes that decide what a piece is
+MADE_OF_OTHERS = tuple(known for known in FORMATS if known.parts is not None)
+SIMPLE = tuple(known for known in FORMATS if known.parts is None)
 DEEPEST = 4  # pieces within pieces: a list, in it an event, in it a configuration
 
 
@@ -24,12 +26,16 @@ def read(pieces: Iterable[Piece], known: Facts | None = None) -> Facts:
 
 
 def _formats_of(piece: Piece) -> Iterator[Format]:
-    """By content. Objects that were cut out of a list are known to be what they are, and there may be very many."""
+    """By content; what is made of others is read by its parts alone. Objects that were cut out of a list are known to be what they are, and there may be very many."""
     if piece.kind == CUT_OUT:
         yield OBJECTS
         return
     head = piece.raw[:PROBE]
-    for known in FORMATS:
+    for known in MADE_OF_OTHERS:
+        if known.looks_like(head):
+            yield known
+            return
+    for known in SIMPLE:
         if known.looks_like(head):
             yield known
 
