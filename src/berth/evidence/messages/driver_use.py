@@ -15,7 +15,7 @@ _CONFLICT = (
         r"such as:? [\s\S]{0,20}nouveau[\s\S]*?obtained ownership|"
         r"nouveau\b[^\n]{0,50}\b(?:errors?|is (?:still )?loaded|loaded|was loaded|driver (?:is )?(?:active|loaded|"
         r"in use)|conflict|"
-        r"owns?|holds?|bound|grabs?|claims?|took|crash\w*)|(?:errors?|conflicts?|bound|loads?|"
+        r"owns?|holds?|bound|grabs?|claims?|took|crash\w*)\b|(?:errors?|conflicts?|bound|loads?|"
         r"unload\w*)[^\n]{0,40}\bnouveau\b",
     ),
     Message(
@@ -46,6 +46,11 @@ _CONFLICT = (
         ),
         r"(?P<running>An instance of the NVIDIA driver is already running, aborting)|already pre-installed on the node|"
         r"driver is pre-installed on host|alternate method of installing the NVIDIA driver was detected",
+    ),
+    Message(
+        "driver.not_on_vfio",
+        "not bound to 'vfio-pci'",
+        rf"device not bound to 'vfio-pci'; device: {_PCI} driver: '(?P<owner>[^']*)'",
     ),
     Message(
         "driver.installed_twice",
@@ -174,9 +179,9 @@ _BUGS = (
     Message(
         "driver.regression_told",
         (
-            "branch", "regress", "downgrad", "driver fail", "driver crash", "driver hang", "driver break", "driver broke",
-            "driver does", "driver did", "driver bug", "driver 4", "driver 5", "driver 6", "driver version 5",
-            "driver version 6", "stopped working",
+            "branch", "regress", "downgrad", "driver fail", "driver crash", "driver hang", "driver break",
+            "driver broke", "driver does", "driver did", "driver bug", "driver 4", "driver 5", "driver 6",
+            "driver version 5", "driver version 6", "stopped working",
         ),
         r"driver\b[^\n]{0,60}\b(?:fails?|broken|breaks?|crash\w*|hangs?|(?:does|do|did)(?: not|n't) (?:work|load|"
         r"initiali[sz]e)|"

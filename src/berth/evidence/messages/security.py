@@ -6,12 +6,18 @@ MESSAGES: tuple[Message, ...] = (
     # `avc:  denied  { module_load } for pid=… comm="modprobe" path="…/nvidia.ko.zst" … tcontext=… tclass=system`
     Message(
         "selinux.module_load",
-        ("{ module_load }", "module_load", "{ sys_module }"),
+        ("module_load", "{ sys_module }", "tclass=lockdown", "selinux"),
         r"avc:\s+denied\s+\{[^}]*\b(?P<right>module_load|sys_module|"
         r"module_request)\b[^}]*\}(?:.*?path=\"(?P<path>[^\"]+)\")?"
         r"(?:.*?scontext=(?P<source>\S+))?(?:.*?tcontext=(?P<target>\S+))?(?:.*?permissive=(?P<permissive>\d))?|"
+        r"avc:\s+denied\s+\{ (?P<lockdown>integrity|confidentiality) \}[^\n]*tclass=lockdown|"
         r"SELinux[^\n]*(?:prevent|den(?:y|ies|ied)|block)\w*[^\n]*(?:module_load|load\w* (?:a |"
         r"the )?(?:kernel )?module)",
+    ),
+    Message(
+        "selinux.labels_fail",
+        "chcon: ",
+        r"chcon: (?:can't apply partial context|failed to (?:get|change) (?:security )?context)",
     ),
     Message(
         "selinux.device",

@@ -1,5 +1,42 @@
 """Rules of layer 1: the kernel driver."""
 
 from berth.diagnosis.finding import Rule
+from berth.diagnosis.rules.l1 import (
+    device_files,
+    driver_absent,
+    driver_defect,
+    driver_in_use,
+    fabric_manager_down,
+    fabric_not_ready,
+    fabric_version,
+    foreign_driver,
+    imex,
+    kernel_headers,
+    module_build,
+    module_refused,
+    module_unfit,
+    nvml_refused,
+    peer_memory,
+    version_skew,
+    wrong_kind,
+)
 
-RULES: tuple[Rule, ...] = ()
+RULES: tuple[Rule, ...] = (
+    foreign_driver.RULE,
+    wrong_kind.RULE,
+    version_skew.RULE,
+    kernel_headers.RULE,
+    module_build.RULE,
+    module_refused.RULE,
+    module_unfit.RULE,
+    driver_defect.RULE,
+    driver_absent.RULE,
+    driver_in_use.RULE,
+    device_files.RULE,
+    nvml_refused.RULE,
+    fabric_version.RULE,
+    fabric_manager_down.RULE,
+    fabric_not_ready.RULE,
+    imex.RULE,
+    peer_memory.RULE,
+)

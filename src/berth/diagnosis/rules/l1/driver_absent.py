@@ -1,0 +1,90 @@
+"""L1. Nobody can talk to a driver: it is not loaded, or its pod does not get there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from berth.diagnosis.finding import Answer, Code, Fix, Rule, Unconfirmed
+from berth.diagnosis.words import LIKELY, POSSIBLE, WEAK, Effect, Layer, Severity
+from berth.evidence.fact import Fact
+from berth.evidence.facts import Facts
+from berth.evidence.formats.cluster_facts import PodSeen
+from berth.evidence.formats.smi_facts import DeviceSeen
+
+ABSENT = Code(
+    name="DriverNotLoaded",
+    layer=Layer.L1,
+    cause_class="driver-build",
+    severity=Severity.Critical,
+    effect=Effect.NvmlFails,
+    title="no NVIDIA driver is loaded",
+    meaning="Nothing on the node can use a GPU. Mostly the kernel was updated and the module not rebuilt for it; also "
+    "a module that was refused, or a driver that was never installed.",
+    known_by="nvidia-smi or NVML cannot communicate with a driver.",
+    disproved_by="`lsmod | grep ^nvidia` on the node shows the modules: then the container has no access to them.",
+    counter_check="on NODE: lsmod | grep ^nvidia; modprobe nvidia; dmesg | tail; dkms status",
+    fix=Fix(
+        steps=(
+            "on NODE: modprobe nvidia: what it answers is the reason",
+            "not found: rebuild for this kernel (headers, dkms autoinstall), or reinstall the driver",
+            "refused: signature, SELinux or nouveau; see dmesg",
+        ),
+        risk="none for what runs: no GPU works here",
+        rollback="nothing to undo",
+    ),
+    verify=("on NODE: nvidia-smi -L: the GPUs", "kubectl get node NODE: nvidia.com/gpu allocatable again"),
+    sources=("nvidia-smi(1)", "NVML, NVML_ERROR_DRIVER_NOT_LOADED"),
+)
+POD = Code(
+    name="DriverPodFails",
+    layer=Layer.L1,
+    cause_class="driver-build",
+    severity=Severity.Critical,
+    effect=Effect.OperandsHeldBack,
+    title="the driver's pod does not get to run",
+    meaning="All other components of the operator on this node wait for the driver.",
+    known_by="The pod of nvidia-driver-daemonset is in CrashLoopBackOff, Error, or cannot pull its image.",
+    disproved_by="The pod is Running and its log ends with `now waiting for signal`.",
+    counter_check="kubectl logs -n gpu-operator -l app=nvidia-driver-daemonset --all-containers --previous --tail=50",
+    fix=Fix(
+        steps=(
+            "read the log of the container that fails: k8s-driver-manager unloads the old driver, nvidia-driver-ctr "
+            "builds and loads the new one",
+            "mend what it names, then delete the pod",
+        ),
+        risk="none for what runs",
+        rollback="nothing to undo",
+    ),
+    verify=("kubectl get pods -n gpu-operator -l app=nvidia-driver-daemonset: Running",),
+    sources=("GPU Operator, driver DaemonSet", "gpu-driver-container"),
+)
+_BAD = ("CrashLoopBackOff", "Error", "ImagePullBackOff", "ErrImagePull", "RunContainerError")
+
+
+def find(facts: Facts) -> Iterator[Answer]:
+    said = list(facts.said("nvml.no_driver"))
+    if said:
+        node = said[0].node
+        works = [one for one in facts.of(DeviceSeen) if one.node == node]
+        yield ABSENT.finding(
+            "NVML reaches no driver: its kernel module is not loaded."
+            if not works
+            else "NVML reaches no driver from one place, while nvidia-smi of another lists devices.",
+            WEAK if works else LIKELY,
+            [*said, *works[:1]],
+        )
+        if not works and not facts.looked_at("dmesg"):
+            yield Unconfirmed(
+                "why the module is not loaded", "on NODE: modprobe nvidia; dmesg | grep -i -E 'nvrm|nvidia'",
+                ABSENT.name, Layer.L1, node,
+            )  # fmt: skip
+    pods: list[Fact] = [
+        pod
+        for pod in facts.of(PodSeen)
+        if pod.name.startswith("nvidia-driver-daemonset") and any(state.reason in _BAD for state in pod.states)
+    ]
+    if told := [*pods, *facts.said("driver.pod_fails")]:
+        yield POD.finding("The pod that brings the driver fails again and again.", POSSIBLE, told)
+
+
+RULE = Rule((ABSENT, POD), find)

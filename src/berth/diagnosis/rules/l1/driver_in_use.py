@@ -1,0 +1,177 @@
+"""L1. The driver cannot be replaced while something uses it, and what waits for that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from berth.diagnosis.finding import Answer, Code, Fix, Rule
+from berth.diagnosis.words import ESTABLISHED, LIKELY, WEAK, Effect, Layer, Severity
+from berth.evidence.fact import Fact
+from berth.evidence.facts import Facts
+from berth.evidence.formats.cluster_facts import NodeSeen
+
+STATE = "nvidia.com/gpu-driver-upgrade-state"
+DEPLOY = "nvidia.com/gpu.deploy."
+PAUSED = "paused-for-driver-upgrade"
+
+_FREE = (
+    "kubectl get pods -A --field-selector spec.nodeName=NODE: what asks for nvidia.com/gpu or mounts /dev",
+    "on NODE: fuser -v /dev/nvidia*; lsmod | grep -E 'nvidia|gdrdrv': who holds it, also DCGM, exporters, X, gdrdrv",
+    "drain the node (kubectl drain NODE --ignore-daemonsets), or wait for the jobs; then the driver pod goes on",
+    "nothing found and still in use: reboot the node",
+)
+IN_USE = Code(
+    name="DriverInUse",
+    layer=Layer.L1,
+    cause_class="driver-in-use",
+    severity=Severity.Error,
+    effect=Effect.DriverBusy,
+    title="the driver cannot be unloaded: something uses it",
+    meaning="The driver pod crash-loops before it installs anything; the operator's other components wait for it. "
+    "Pods that hold a GPU go on with the old driver.",
+    known_by="The driver manager, the driver container or rmmod says that the modules are in use.",
+    disproved_by="The reference counts in /sys/module/nvidia*/refcnt are those of the modules among themselves.",
+    counter_check="on NODE: cat /sys/module/nvidia/refcnt; fuser -v /dev/nvidia*",
+    fix=Fix(steps=_FREE, risk="a drain ends the jobs of the node", rollback="kubectl uncordon NODE"),
+    verify=(
+        "kubectl get pods -n gpu-operator -l app=nvidia-driver-daemonset: Running",
+        "on NODE: cat /proc/driver/nvidia/version: the new version",
+    ),
+    sources=("gpu-driver-container, _unload_driver", "k8s-driver-manager, cleanupDriver"),
+)
+NOT_EVICTED = Code(
+    name="DriverUpgradeEvictionOff",
+    layer=Layer.L1,
+    cause_class="driver-in-use",
+    severity=Severity.Error,
+    effect=Effect.DriverBusy,
+    title="nobody evicts the pods that hold the driver",
+    meaning="With the upgrade policy on, the driver manager leaves eviction and drain to the upgrade controller; where "
+    "that may not do it, or the driver pod was deleted by hand, nobody does.",
+    known_by="The driver manager says that eviction or drain is disabled by, or left to, the upgrade policy.",
+    disproved_by="The upgrade state of the node moves on by itself.",
+    counter_check="kubectl get node NODE -L nvidia.com/gpu-driver-upgrade-state; "
+    "kubectl get clusterpolicy -o jsonpath='{..upgradePolicy}'",
+    fix=Fix(
+        steps=(
+            "let the controller do it: kubectl label node NODE nvidia.com/gpu-driver-upgrade-state=upgrade-required "
+            "--overwrite; upgradePolicy.gpuPodDeletion and drain.enable=true",
+            "or switch driver.upgradePolicy.autoUpgrade off and set ENABLE_GPU_POD_EVICTION=true in driver.manager.env",
+            "change driver.version instead of deleting driver pods",
+        ),
+        risk="GPU pods of the node are deleted",
+        rollback="the former policy",
+    ),
+    verify=("kubectl get node NODE -L nvidia.com/gpu-driver-upgrade-state: upgrade-done",),
+    sources=("k8s-driver-manager, messages", "GPU Operator, driver upgrades"),
+)
+HELD_BACK = Code(
+    name="OperandsPausedForUpgrade",
+    layer=Layer.L1,
+    cause_class="driver-in-use",
+    severity=Severity.Error,
+    effect=Effect.OperandsHeldBack,
+    title="components of the operator are paused for a driver upgrade that does not end",
+    meaning="Device plugin, exporter and others have left the node, so it offers no GPUs. The driver manager puts the "
+    "labels back when it has finished; here it has not.",
+    known_by="Labels nvidia.com/gpu.deploy.* of the node have the value paused-for-driver-upgrade.",
+    disproved_by="An upgrade is under way and no older than some minutes.",
+    counter_check="kubectl get node NODE --show-labels | tr , '\\n' | grep gpu.deploy; "
+    "kubectl logs -n gpu-operator -l app=nvidia-driver-daemonset -c k8s-driver-manager",
+    fix=Fix(
+        steps=(
+            "find what stops the driver manager: its log; mostly the driver is in use, then drain the node",
+            "no driver upgrade wanted any more: kubectl label node NODE "
+            "nvidia.com/gpu.deploy.{device-plugin,container-toolkit,operator-validator,gpu-feature-discovery,dcgm,"
+            "dcgm-exporter}=true --overwrite",
+        ),
+        risk="components that start while a driver is replaced hold it again",
+        rollback="set the labels to paused-for-driver-upgrade again",
+    ),
+    verify=("kubectl get node NODE --show-labels | grep -c paused-for: 0", "kubectl get ds -n gpu-operator: all ready"),
+    sources=("k8s-driver-manager, evictAllGPUOperatorComponents", "GPU Operator, driver upgrades"),
+)
+STUCK = Code(
+    name="DriverUpgradeStuck",
+    layer=Layer.L1,
+    cause_class="driver-in-use",
+    severity=Severity.Warning,
+    effect=Effect.DriverBusy,
+    title="a driver upgrade does not get on",
+    meaning="The node keeps its old driver, or is cordoned half-way through.",
+    known_by="The upgrade state of the node is upgrade-failed, or stays at one of the steps.",
+    disproved_by="The state changes within minutes.",
+    counter_check="kubectl get nodes -L nvidia.com/gpu-driver-upgrade-state -w",
+    fix=Fix(
+        steps=(
+            "kubectl logs -n gpu-operator deploy/gpu-operator | grep -i upgrade: why it waits "
+            "(maxParallelUpgrades, maxUnavailable, pods that it may not delete, budgets of 0)",
+            *_FREE[:3],
+            "after upgrade-failed: kubectl label node NODE nvidia.com/gpu-driver-upgrade-state=upgrade-required "
+            "--overwrite",
+        ),
+        risk="GPU pods of the node are deleted",
+        rollback="kubectl label node NODE nvidia.com/gpu-driver-upgrade.skip=true",
+    ),
+    verify=("kubectl get node NODE -L nvidia.com/gpu-driver-upgrade-state: upgrade-done",),
+    sources=("k8s-operator-libs, pkg/upgrade", "GPU Operator, driver upgrades"),
+)
+
+
+def find(facts: Facts) -> Iterator[Answer]:
+    in_use = [*facts.said("driver.in_use"), *facts.said("driver.persistenced_held")]
+    drain = list(facts.said("driver.drain_failed"))
+    if in_use or drain:
+        holders = next((said.get("pods") for said in drain if said.get("pods")), "")
+        yield IN_USE.finding(
+            "The modules of the old driver are still in use and cannot be unloaded"
+            + (f"; these pods hold claims: {holders}." if holders else "."),
+            ESTABLISHED if in_use else LIKELY,
+            [*in_use, *drain],
+        )
+    if off := list(facts.said("driver.eviction_off")):
+        node = next((said.get("node") or said.get("node2") for said in off), "")
+        yield NOT_EVICTED.finding(
+            "Neither the driver manager nor the upgrade controller evicts the pods that hold the driver.",
+            LIKELY,
+            off,
+            node=node,
+        )
+    yield from _paused(facts)
+    yield from _stuck(facts, is_held=bool(in_use or drain))
+
+
+def _paused(facts: Facts) -> Iterator[Answer]:
+    by_node: dict[str, list[Fact]] = {}
+    operands: dict[str, list[str]] = {}
+    for node in facts.of(NodeSeen):
+        held = [name.removeprefix(DEPLOY) for name, value in node.labels.items() if value.endswith(PAUSED)]
+        if held:
+            by_node.setdefault(node.name, []).append(node)
+            operands.setdefault(node.name, []).extend(held)
+    for said in facts.said("driver.paused"):
+        if said.node in by_node or not (by_node and not said.node):
+            by_node.setdefault(said.node, []).append(said)
+            operands.setdefault(said.node, []).append(said.get("operand"))
+    for name, evidence in by_node.items():
+        known = ", ".join(sorted({one for one in operands[name] if one}))
+        yield HELD_BACK.finding(
+            f"The driver manager paused {known or 'components'} and did not finish.", LIKELY, evidence, node=name
+        )
+
+
+def _stuck(facts: Facts, *, is_held: bool) -> Iterator[Answer]:
+    states: dict[tuple[str, str], list[Fact]] = {}
+    for node in facts.of(NodeSeen):
+        if state := node.labels.get(STATE):
+            states.setdefault((node.name, state), []).append(node)
+    for said in facts.said("driver.upgrade_state"):
+        states.setdefault((said.node, said.get("state")), []).append(said)
+    for (name, state), evidence in states.items():
+        if state in ("upgrade-done", "") or not state.endswith(("required", "failed")):
+            continue
+        sure = LIKELY if state == "upgrade-failed" or is_held else WEAK
+        yield STUCK.finding(f"The driver upgrade is at {state}.", sure, evidence, node=name)
+
+
+RULE = Rule((IN_USE, NOT_EVICTED, HELD_BACK, STUCK), find)

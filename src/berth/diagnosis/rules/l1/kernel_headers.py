@@ -1,0 +1,84 @@
+"""L1. The driver cannot be built because what it is built against is not there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from berth.diagnosis.finding import Answer, Code, Fix, Rule
+from berth.diagnosis.words import ESTABLISHED, LIKELY, Effect, Layer, Severity
+from berth.evidence.facts import Facts
+
+NO_HEADERS = Code(
+    name="KernelHeadersMissing",
+    layer=Layer.L1,
+    cause_class="driver-build",
+    severity=Severity.Critical,
+    effect=Effect.DriverAbsent,
+    title="the driver cannot be built: no headers for the running kernel",
+    meaning="The node has no driver. The container that builds it finds no kernel headers in its repositories: the "
+    "kernel is older than what they keep, or it is no kernel of the distribution.",
+    known_by="The driver container cannot resolve the kernel's version, or the package of its headers is not found.",
+    disproved_by="The package of the headers for `uname -r` can be installed from the repositories of the container.",
+    counter_check="on NODE: uname -r; apt-cache policy linux-headers-$(uname -r) or dnf list kernel-devel-$(uname -r)",
+    fix=Fix(
+        steps=(
+            "bring the node to a kernel that the distribution's repositories have, and reboot",
+            "or give the driver container a repository with the old headers (driver.repoConfig)",
+            "or use precompiled drivers (driver.usePrecompiled=true) for this kernel",
+            "a kernel of one's own or of elrepo: install the driver on the host, driver.enabled=false",
+        ),
+        risk="a reboot ends everything on the node",
+        rollback="boot the former kernel",
+    ),
+    verify=(
+        "kubectl logs -n gpu-operator -l app=nvidia-driver-daemonset: Done, now waiting for signal",
+        "on NODE: lsmod | grep ^nvidia: loaded",
+    ),
+    sources=("gpu-driver-container, nvidia-driver scripts of ubuntu and rhel", "nvidia-installer, kernel.c"),
+)
+NO_REPOSITORY = Code(
+    name="DriverRepositoryUnreachable",
+    layer=Layer.L1,
+    cause_class="driver-build",
+    severity=Severity.Critical,
+    effect=Effect.DriverAbsent,
+    title="the driver cannot be built: package repositories are not reached",
+    meaning="The driver container has to install headers and a compiler, and has no repository for them: no network, "
+    "no proxy, or no entitlement of the distribution.",
+    known_by="The container says that the package cache could not be updated, or that an entitlement is missing.",
+    disproved_by="The same command succeeds in a pod on that node.",
+    counter_check="kubectl debug node/NODE -it --image=ubuntu -- apt-get update; proxy settings of the ClusterPolicy",
+    fix=Fix(
+        steps=(
+            "give the driver container proxy and certificates (driver.env, driver.certConfig)",
+            "mirror the repositories and name them in driver.repoConfig; on RHEL add the entitlement secret",
+            "or use precompiled drivers: nothing has to be installed then",
+        ),
+        risk="none for what runs",
+        rollback="nothing to undo",
+    ),
+    verify=("kubectl logs -n gpu-operator -l app=nvidia-driver-daemonset: Installing Linux kernel headers... and on",),
+    sources=("gpu-driver-container, _update_package_cache", "GPU Operator, install in air-gapped environments"),
+)
+
+
+def find(facts: Facts) -> Iterator[Answer]:
+    headers = list(facts.said("driver.headers_missing"))
+    if headers:
+        custom = list(facts.said("driver.custom_kernel"))
+        package = next((said.get("package") or said.get("package2") for said in headers if said.values), "")
+        kernel = next((said.get("kernel") for said in custom), "")
+        why = (
+            f"The kernel {kernel} is none of the distribution's, whose repositories have no headers for it."
+            if custom
+            else f"The repositories have no {package}."
+            if package
+            else "The repositories have no headers for the running kernel: mostly it is older than what they keep."
+        )
+        yield NO_HEADERS.finding(why, ESTABLISHED, [*headers, *custom])
+    unreachable = list(facts.said("driver.repositories_unreachable"))
+    if unreachable and not headers:
+        yield NO_REPOSITORY.finding("The driver container reaches no package repository.", LIKELY, unreachable)
+
+
+RULE = Rule((NO_HEADERS, NO_REPOSITORY), find)

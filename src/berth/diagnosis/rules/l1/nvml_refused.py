@@ -1,0 +1,53 @@
+"""L1. NVML refuses a question for want of rights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from berth.diagnosis.finding import Answer, Code, Fix, Rule
+from berth.diagnosis.words import LIKELY, POSSIBLE, Effect, Layer, Severity
+from berth.evidence.facts import Facts
+
+RIGHTS = Code(
+    name="NvmlNoPermission",
+    layer=Layer.L1,
+    cause_class="permission",
+    severity=Severity.Error,
+    effect=Effect.NvmlFails,
+    title="NVML is refused for want of rights",
+    meaning="Who asks may not open a device file, or may not change or profile the device.",
+    known_by="NVML says Insufficient Permissions, or SELinux or AppArmor denies a device file of the GPU.",
+    disproved_by="The same works as root on the node, with the security module in permissive mode too.",
+    counter_check="on NODE: ls -lZ /dev/nvidia*; ausearch -m avc -ts recent; id of the process",
+    fix=Fix(
+        steps=(
+            "device files: 0666, or the group that the process has (NVreg_DeviceFileMode, NVreg_DeviceFileGID)",
+            "SELinux: setsebool -P container_use_devices on, or the policy of the runtime's vendor",
+            "profiling counters: NVreg_RestrictProfilingToAdminUsers=0, or CAP_SYS_ADMIN for that one pod",
+        ),
+        risk="wider access to the devices",
+        rollback="setsebool -P container_use_devices off; the former module options",
+    ),
+    verify=("nvidia-smi as that user or in that container: a table",),
+    sources=("NVML, NVML_ERROR_NO_PERMISSION", "driver README, device file options", "container_selinux(8)"),
+)
+
+
+def find(facts: Facts) -> Iterator[Answer]:
+    denied = [said for said in facts.said("selinux.device") if said.get("permissive") != "1"]
+    armour = [said for said in facts.said("apparmor.denied") if "nvidia" in said.get("name")]
+    refused = list(facts.said("nvml.no_permission"))
+    if denied or armour:
+        path = next((said.get("path") or said.get("name") for said in (*denied, *armour)), "")
+        yield RIGHTS.finding(
+            f"A security module of the kernel denies {path or 'a device file'} to a process.",
+            LIKELY,
+            [*denied, *armour, *refused],
+            layer=Layer.L2,
+            effect=Effect.DevicesNotInjected,
+        )
+    elif refused:
+        yield RIGHTS.finding("NVML does not let this process do what it asks for.", POSSIBLE, refused)
+
+
+RULE = Rule((RIGHTS,), find)

@@ -1,0 +1,108 @@
+"""L1. Parts of the driver have different versions: kernel module, libraries, firmware."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from berth.diagnosis.finding import Answer, Code, Fix, Rule
+from berth.diagnosis.words import ESTABLISHED, LIKELY, POSSIBLE, Effect, Layer, Severity
+from berth.evidence.facts import Facts
+
+_FIX = Fix(
+    steps=(
+        "on NODE: cat /proc/driver/nvidia/version; ls -l /usr/lib*/**/libnvidia-ml.so.*; modinfo -F version nvidia",
+        "only the loaded module is old: drain the node and reboot it, or unload all nvidia modules and load them",
+        "different versions on disk: purge all driver packages, install one version from one source, reboot",
+        "keep unattended upgrades off the driver: apt-mark hold 'nvidia-*' 'libnvidia-*'",
+    ),
+    risk="a reboot ends everything on the node",
+    rollback="the former version of all packages",
+)
+SKEW = Code(
+    name="DriverVersionsDiffer",
+    layer=Layer.L1,
+    cause_class="version-mismatch",
+    severity=Severity.Critical,
+    effect=Effect.NvmlFails,
+    title="kernel module and libraries of the driver have different versions",
+    meaning="The driver was updated on disk while the old module stayed loaded, or two sources installed it. What runs "
+    "goes on; nothing new can use a GPU. Even the last number has to be the same.",
+    known_by="NVML reports a driver/library version mismatch, or the module an API mismatch with both versions.",
+    disproved_by="The version in /proc/driver/nvidia/version is that of libnvidia-ml.so.* on the node.",
+    counter_check="on NODE: cat /proc/driver/nvidia/version; ldconfig -p | grep libnvidia-ml; nvidia-smi --version",
+    fix=_FIX,
+    verify=("nvidia-smi: a table, and no mismatch", "dmesg: no new 'API mismatch'"),
+    sources=("NVML, NVML_ERROR_LIB_RM_VERSION_MISMATCH", "open-gpu-kernel-modules, API version check"),
+)
+FIRMWARE = Code(
+    name="GspFirmwareMissing",
+    layer=Layer.L1,
+    cause_class="version-mismatch",
+    severity=Severity.Critical,
+    effect=Effect.DriverAbsent,
+    title="the GPU's firmware for the loaded module is not there",
+    meaning="The module asks for firmware of exactly its own version. Without it no GPU of Turing or newer starts.",
+    known_by="The kernel cannot load nvidia/VERSION/gsp_*.bin.",
+    disproved_by="The file is in /lib/firmware/nvidia/VERSION, or in the search path that the kernel has.",
+    counter_check="on NODE: ls /lib/firmware/nvidia/; cat /sys/module/firmware_class/parameters/path; "
+    "cat /proc/driver/nvidia/version",
+    fix=_FIX,
+    verify=("on NODE: ls /lib/firmware/nvidia/$(modinfo -F version nvidia)/: gsp_*.bin", "nvidia-smi -L: the GPUs"),
+    sources=("driver README, GSP firmware", "gpu-driver-container, firmware_class path"),
+)
+OLD_LIBRARY = Code(
+    name="NvmlTooOld",
+    layer=Layer.L1,
+    cause_class="version-mismatch",
+    severity=Severity.Error,
+    effect=Effect.NvmlFails,
+    title="the NVML library does not know what it is asked",
+    meaning="The program is newer than the driver's library: half an update, or a driver too old for this component.",
+    known_by="NVML says Function Not Found, or the library lacks a symbol.",
+    disproved_by="nvidia-smi of the same place works, and the component's notes allow this driver.",
+    counter_check="nvidia-smi --version; ldconfig -p | grep libnvidia-ml",
+    fix=Fix(
+        steps=(
+            "after an update of the driver: reboot",
+            "otherwise a driver that the component's release notes ask for, or an older release of the component",
+        ),
+        risk="a new driver needs the GPU pods to leave",
+        rollback="the former driver version",
+    ),
+    verify=("nvidia-smi: a table",),
+    sources=("NVML, NVML_ERROR_FUNCTION_NOT_FOUND",),
+)
+
+
+def find(facts: Facts) -> Iterator[Answer]:
+    mismatch = list(facts.said("nvml.version_mismatch"))
+    api = list(facts.said("driver.api_mismatch"))
+    firmware = list(facts.said("driver.gsp_firmware_missing"))
+    if mismatch or api:
+        module = next((said.get("module") or said.get("module2") for said in api), "")
+        client = next((said.get("client") or said.get("client2") for said in api), "")
+        loaded = list(facts.said("kernel.driver_version"))
+        library = list(facts.said("nvml.library_version"))
+        module = module or next((said.get("version") for said in loaded), "")
+        client = client or next((said.get("version") for said in library if said.get("version") != module), "")
+        known = [f"the kernel module is {module}"] if module else []
+        known += [f"the libraries are {client}"] if client else []
+        yield SKEW.finding(
+            f"{' and '.join(known) or 'kernel module and libraries are of different versions'}.".capitalize(),
+            ESTABLISHED,
+            [*api, *mismatch, *loaded, *library, *firmware],
+        )
+    elif firmware:
+        version = next((said.get("version") for said in firmware if said.get("version")), "")
+        kept = list(facts.said("driver.firmware_path_kept"))
+        yield FIRMWARE.finding(
+            f"There is no firmware {version} where the kernel looks for it.".replace("  ", " "),
+            LIKELY,
+            [*firmware, *kept],
+        )
+    old = list(facts.said("nvml.function_not_found"))
+    if old and not mismatch:
+        yield OLD_LIBRARY.finding("The library does not have a function that the program calls.", POSSIBLE, old)
+
+
+RULE = Rule((SKEW, FIRMWARE, OLD_LIBRARY), find)

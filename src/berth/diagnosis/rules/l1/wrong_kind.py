@@ -1,0 +1,89 @@
+"""L1. The driver does not serve this kind of GPU: open against proprietary modules, or a branch too new or too old."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from berth.diagnosis.finding import Answer, Code, Fix, Rule
+from berth.diagnosis.words import ESTABLISHED, LIKELY, Effect, Layer, Severity
+from berth.evidence.fact import pci_of, pci_words
+from berth.evidence.facts import Facts
+
+WRONG_KIND = Code(
+    name="DriverModuleKindWrong",
+    layer=Layer.L1,
+    cause_class="driver-build",
+    severity=Severity.Critical,
+    effect=Effect.DriverAbsent,
+    title="the other kind of kernel module is needed for this GPU",
+    meaning="NVIDIA's driver has two kinds of kernel modules. Open ones serve Turing and newer and alone serve Grace "
+    "and Blackwell; proprietary ones serve what is older. With the wrong kind nvidia-smi finds no devices.",
+    known_by="The module says in the kernel's log that the GPU needs the open modules, or that the open ones do not "
+    "support it.",
+    disproved_by="The GPU is initialised after all: `nvidia-smi -L` lists it.",
+    counter_check="on NODE: dmesg | grep -A3 'The NVIDIA GPU'; modinfo -F license nvidia (Dual MIT/GPL: the open kind)",
+    fix=Fix(
+        steps=(
+            "GPU Operator: driver.kernelModuleType=open or proprietary (auto decides by the GPU)",
+            "host: install the -open packages, or those without; nvidia-installer -m=kernel-open or -m=kernel",
+            "reboot, or unload the old modules first",
+        ),
+        risk="the GPU pods of the node have to leave",
+        rollback="the former packages or value",
+    ),
+    verify=("nvidia-smi -L: every GPU", "dmesg: no 'open kernel modules' after the load"),
+    sources=("driver README, Open Linux Kernel Modules", "gpu-driver-container, KERNEL_MODULE_TYPE"),
+)
+UNSUPPORTED = Code(
+    name="GpuNotServedByDriver",
+    layer=Layer.L1,
+    cause_class="version-mismatch",
+    severity=Severity.Critical,
+    effect=Effect.DriverAbsent,
+    title="this driver release does not support the GPU",
+    meaning="The card is newer than the driver branch, or so old that only a legacy branch serves it.",
+    known_by="The module names the GPU and says that its release does not support it, or names the legacy branch.",
+    disproved_by="The list of supported chips in the README of this very release has the card's PCI id.",
+    counter_check="on NODE: dmesg | grep -A6 'The NVIDIA'; lspci -nn -d 10de:",
+    fix=Fix(
+        steps=(
+            "look the PCI id up in the driver's README, appendix A, and take a branch that has it",
+            "GPU Operator: driver.version of that branch; a card of a legacy branch needs a host driver",
+        ),
+        risk="CUDA of the images has to fit the branch",
+        rollback="the former driver version",
+    ),
+    verify=("nvidia-smi -L: the GPU",),
+    sources=("driver README, appendix A", "open-gpu-kernel-modules, nv-pci.c"),
+)
+
+
+def find(facts: Facts) -> Iterator[Answer]:
+    for said in facts.said("driver.wrong_flavour"):
+        needs_open = bool(said.get("open") or said.get("open2"))
+        pci = pci_of(said.get("pci"))
+        yield WRONG_KIND.finding(
+            f"GPU {pci_words(pci)} ".replace("GPU  ", "The GPU ")
+            + (
+                "needs the open kernel modules, and the proprietary ones are installed."
+                if needs_open
+                else "is too old for the open kernel modules, which are installed."
+            ),
+            ESTABLISHED if said.get("open") or said.get("closed") else LIKELY,
+            [said],
+            pci=pci,
+        )
+    for said in facts.said("driver.gpu_unsupported"):
+        pci = pci_of(said.get("pci"))
+        branch, driver = said.get("branch"), said.get("driver")
+        yield UNSUPPORTED.finding(
+            f"Only the legacy branch {branch} serves this card."
+            if branch
+            else f"Release {driver} does not support it.",
+            ESTABLISHED,
+            [said],
+            pci=pci,
+        )
+
+
+RULE = Rule((WRONG_KIND, UNSUPPORTED), find)
