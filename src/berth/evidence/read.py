@@ -26,7 +26,8 @@ def read(pieces: Iterable[Piece], known: Facts | None = None) -> Facts:
 
 
 def _formats_of(piece: Piece) -> Iterator[Format]:
-    """By content; what is made of others is read by its parts alone. Objects that were cut out of a list are known to be what they are, and there may be very many."""
+    """By content; what is made of others is read by its parts alone. Objects that were cut out of a list are known to be
+    what they are, and there may be very many."""
     if piece.kind == CUT_OUT:
         yield OBJECTS
         return
