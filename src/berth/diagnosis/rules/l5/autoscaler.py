@@ -1,0 +1,111 @@
+"""L5. No node is made for the pod: the autoscaler knows no fitting type, is at its limit, or the cloud has none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from berth.diagnosis.finding import Answer, Code, Fix, Rule
+from berth.diagnosis.heard import by_place, heard, value
+from berth.diagnosis.words import LIKELY, Effect, Layer, Severity
+from berth.evidence.facts import Facts
+
+_VERIFY = ("kubectl get nodeclaims or nodes: a new node; the pod has a node",)
+_SOURCES = ("karpenter, pkg/controllers/provisioning/scheduling", "cluster-autoscaler FAQ: events on pods")
+
+NO_TYPE = Code(
+    name="NoNodeTypeFits",
+    layer=Layer.L5,
+    cause_class="capacity",
+    severity=Severity.Error,
+    effect=Effect.PodsWait,
+    title="the autoscaler has no kind of node for the pod",
+    meaning="Requirements of the node pool, its taint, zones or sizes exclude every GPU type, so no node will ever "
+    "come.",
+    known_by="Karpenter finds no instance type, or the cluster autoscaler says that the pod does not trigger a "
+    "scale-up.",
+    disproved_by="A node pool whose requirements, taints and limits admit a type with that many GPUs.",
+    counter_check="kubectl get nodepool -o yaml: a GPU family is allowed, and the pod tolerates its taint",
+    fix=Fix(
+        steps=(
+            "allow GPU families in the node pool's requirements, in the zones of the pod's volumes",
+            "tolerate the node pool's taint in the pod; for shared or renamed resources let the pool know the name",
+        ),
+        risk="new nodes cost money: set limits",
+        rollback="narrow the requirements again",
+    ),
+    verify=_VERIFY,
+    sources=_SOURCES,
+)
+AT_LIMIT = Code(
+    name="NodePoolAtLimit",
+    layer=Layer.L5,
+    cause_class="capacity",
+    severity=Severity.Warning,
+    effect=Effect.PodsWait,
+    title="the node pool has reached its limit",
+    meaning="The autoscaler would add a node and may not.",
+    known_by="It says that the limit would be exceeded or the group's maximum is reached.",
+    disproved_by="The pool's size is below its maximum.",
+    counter_check="kubectl get nodepool -o yaml: status.resources below spec.limits",
+    fix=Fix(
+        steps=("raise the limit after review, or end what is idle",),
+        risk="more nodes cost money",
+        rollback="put the old limit back",
+    ),
+    verify=_VERIFY,
+    sources=_SOURCES,
+)
+CLOUD_EMPTY = Code(
+    name="CloudHasNoCapacity",
+    layer=Layer.L5,
+    cause_class="capacity",
+    severity=Severity.Error,
+    effect=Effect.PodsWait,
+    title="the cloud has no such machines free there, or the account may not have them",
+    meaning="Nodes are wanted and the provider refuses: capacity of the zone, or a quota of the account.",
+    known_by="The provider's error code.",
+    disproved_by="The same type can be started there by hand.",
+    counter_check="start one machine of the type in the zone by the provider's own tool: it starts",
+    fix=Fix(
+        steps=(
+            "allow more zones and types; reserve capacity (reservations, blocks, queued provisioning)",
+            "a quota of the account: ask the provider to raise it",
+        ),
+        risk="other types differ in price and speed",
+        rollback="narrow the choice again",
+    ),
+    verify=_VERIFY,
+    sources=("Error codes of EC2, Compute Engine and Azure Compute",),
+)
+
+
+def find(facts: Facts) -> Iterator[Answer]:
+    limited = list(facts.said("autoscaler.at_limit"))
+    for node, pod, found in by_place(limited):
+        yield AT_LIMIT.finding(
+            "The limit of the node pool or group keeps the autoscaler from adding nodes.",
+            LIKELY,
+            found,
+            node=node,
+            pod=pod,
+        )
+    if not limited:
+        for node, pod, found in by_place(facts.said("autoscaler.no_type_fits")):
+            why = value(found[0], "why")
+            yield NO_TYPE.finding(
+                f"No kind of node that the autoscaler may make fits the pod. {why[:160]}".rstrip(),
+                LIKELY,
+                found,
+                node=node,
+                pod=pod,
+            )
+    yield from heard(
+        facts,
+        CLOUD_EMPTY,
+        ("autoscaler.cloud_empty", "autoscaler.cloud_quota"),
+        "The provider refused to start the machine.",
+        LIKELY,
+    )
+
+
+RULE = Rule((NO_TYPE, AT_LIMIT, CLOUD_EMPTY), find)

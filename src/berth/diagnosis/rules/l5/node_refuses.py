@@ -1,0 +1,145 @@
+"""L5. The pod was placed, and the node refuses it; or nobody places it at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from berth.diagnosis.finding import Answer, Code, Fix, Rule
+from berth.diagnosis.heard import by_place, heard, value
+from berth.diagnosis.words import ESTABLISHED, LIKELY, POSSIBLE, Effect, Layer, Severity
+from berth.evidence.facts import Facts
+from berth.evidence.formats.cluster_facts import EventSeen, PodSeen
+
+DEFAULT = "default-scheduler"
+
+TOPOLOGY = Code(
+    name="TopologyAlignmentRefused",
+    layer=Layer.L5,
+    cause_class="scheduling-policy",
+    severity=Severity.Error,
+    effect=Effect.PodsRejected,
+    title="the kubelet cannot align CPUs and GPUs of the pod on one NUMA node",
+    meaning="The scheduler knows nothing of NUMA: it sends replacement pods to the same node, and failed pods pile up.",
+    known_by="The pod fails with TopologyAffinityError.",
+    disproved_by="The kubelet's topology manager policy is none or best-effort.",
+    counter_check="kubelet configuration of NODE: topologyManagerPolicy; nvidia-smi topo -m: GPUs of one NUMA node "
+    "cover the request",
+    fix=Fix(
+        steps=(
+            "topologyManagerPolicy best-effort, or restricted in place of single-numa-node for pods with many GPUs",
+            "ask for CPUs and GPUs that one NUMA node has; or a NUMA-aware scheduler with node resource topology",
+        ),
+        risk="a change of the policy needs a kubelet restart and an emptied node",
+        rollback="put the old policy back and restart the kubelet",
+    ),
+    verify=("kubectl get pods -n NAMESPACE: no new pods with TopologyAffinityError",),
+    sources=("Kubernetes documentation: topology management policies", "kubernetes, pkg/kubelet/cm/topologymanager"),
+)
+OUT_OF = Code(
+    name="NodeOutOfResource",
+    layer=Layer.L5,
+    cause_class="scheduling-policy",
+    severity=Severity.Error,
+    effect=Effect.PodsRejected,
+    title="a pod was put on a node that has no room for it",
+    meaning="Whoever placed it did not ask the scheduler's account: nodeName in the manifest, two schedulers for the "
+    "same nodes, "
+    "or devices that went away after the placement.",
+    known_by="The kubelet refuses with OutOf<resource> and states requested, used and capacity.",
+    disproved_by="One scheduler serves the node, and its account shows room at that time.",
+    counter_check="kubectl get pod POD -n NAMESPACE -o jsonpath='{.spec.schedulerName} {.spec.nodeName}': one "
+    "scheduler for all pods of the node",
+    fix=Fix(
+        steps=(
+            "leave out spec.nodeName: use a node selector",
+            "let one scheduler place all GPU pods of a node pool",
+            "delete the refused pods; their controller makes new ones",
+        ),
+        risk="none for running pods",
+        rollback="nothing to undo",
+    ),
+    verify=("kubectl get pods -A --field-selector status.phase=Failed: no new OutOf pods",),
+    sources=("kubernetes, pkg/kubelet/lifecycle/predicate.go",),
+)
+NOBODY = Code(
+    name="SchedulerNotServing",
+    layer=Layer.L5,
+    cause_class="scheduling-policy",
+    severity=Severity.Error,
+    effect=Effect.PodsWait,
+    title="nobody schedules the pod",
+    meaning="The pod names a scheduler that does not run or has another name. It stays Pending without a single event.",
+    known_by="Pending, no node, no PodScheduled condition and no event, with a scheduler name other than the default.",
+    disproved_by="An event or a PodScheduled condition on the pod from that scheduler.",
+    counter_check="kubectl get pods -A | grep the scheduler's name: Running, and its configuration has that "
+    "schedulerName",
+    fix=Fix(
+        steps=("start the scheduler, or correct spec.schedulerName in the template",),
+        risk="the default scheduler ignores gangs and shares",
+        rollback="put the old name back",
+    ),
+    verify=("kubectl get pod POD -n NAMESPACE -o wide: it has a node, or an event says why not",),
+    sources=("Kubernetes documentation: configure multiple schedulers",),
+)
+BIND = Code(
+    name="BindingFails",
+    layer=Layer.L5,
+    cause_class="scheduling-policy",
+    severity=Severity.Error,
+    effect=Effect.PodsWait,
+    title="a node was chosen, and the binding fails",
+    meaning="A plugin or extender refuses at the last step; the pod goes back to the queue and may do so for ever.",
+    known_by="The scheduler says which bind plugin failed.",
+    disproved_by="The pod is bound at the next try.",
+    counter_check="kubectl get events -n NAMESPACE: the failure does not come again",
+    fix=Fix(
+        steps=("read the plugin's error: a volume, a lock, a claim, or a right that the scheduler lacks",),
+        risk="none",
+        rollback="nothing to undo",
+    ),
+    verify=("kubectl get pod POD -n NAMESPACE -o wide: it has a node",),
+    sources=("kubernetes, scheduling framework: PreBind and Bind",),
+)
+
+
+def find(facts: Facts) -> Iterator[Answer]:
+    yield from heard(
+        facts,
+        TOPOLOGY,
+        ("kubelet.topology_refused",),
+        "The topology manager of the node cannot align what the pod asks for.",
+        ESTABLISHED,
+    )
+    for node, pod, found in by_place(facts.said("kubelet.out_of")):
+        one = found[-1]
+        resource = value(one, "resource")
+        numbers = (
+            f": {one.get('requested')} asked for, {one.get('used')} of {one.get('capacity')} used"
+            if one.get("capacity")
+            else ""
+        )
+        yield OUT_OF.finding(
+            f"The node has no room for {resource}{numbers}.", POSSIBLE, found, node=node, pod=pod, resource=resource
+        )
+    yield from heard(
+        facts, NOBODY, ("scheduler.not_responsible",), "No scheduler of the name that the pod gives is there.", LIKELY
+    )
+    yield from heard(facts, BIND, ("scheduler.bind_failed",), "The last step of the placement fails.", POSSIBLE)
+    yield from _unserved(facts)
+
+
+def _unserved(facts: Facts) -> Iterator[Answer]:
+    told = {f"{event.namespace}/{event.name}" for event in facts.of(EventSeen)}
+    for pod in facts.of(PodSeen):
+        waits = pod.phase == "Pending" and not pod.on and not pod.gates
+        knows = any(condition.type == "PodScheduled" for condition in pod.conditions)
+        if waits and pod.scheduler not in ("", DEFAULT) and not knows and pod.key not in told and pod.made:
+            yield NOBODY.finding(
+                f"Pod {pod.key} names scheduler {pod.scheduler}, which has not said a word about it.",
+                LIKELY,
+                [pod],
+                pod=pod.key,
+            )
+
+
+RULE = Rule((TOPOLOGY, OUT_OF, NOBODY, BIND), find)

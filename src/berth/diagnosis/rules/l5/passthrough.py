@@ -1,0 +1,138 @@
+"""L5. A device cannot be handed to a virtual machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from berth.diagnosis.finding import Answer, Code, Fix, Rule
+from berth.diagnosis.heard import by_place, heard, value
+from berth.diagnosis.words import ESTABLISHED, LIKELY, Effect, Layer, Severity
+from berth.evidence.fact import pci_of
+from berth.evidence.facts import Facts
+
+_KERNEL = ("Linux documentation: VFIO", "QEMU, hw/vfio")
+_STARTS = ("the virtual machine starts and lspci inside it shows the GPU",)
+
+NOT_VIABLE = Code(
+    name="IommuGroupNotViable",
+    layer=Layer.L5,
+    cause_class="passthrough",
+    severity=Severity.Error,
+    effect=Effect.ContainersDoNotStart,
+    title="other functions of the GPU's IOMMU group are not bound to vfio",
+    meaning="A group is handed over whole. The GPU's audio, USB or a neighbour behind the same bridge is still with "
+    "its own driver.",
+    known_by="QEMU: group is not viable.",
+    disproved_by="Every device of the group except bridges is bound to vfio-pci.",
+    counter_check="ls /sys/kernel/iommu_groups/*/devices; lspci -nnk -s each of them: Kernel driver in use: vfio-pci",
+    fix=Fix(
+        steps=(
+            "bind all functions of the group to vfio-pci: vfio-pci.ids= with the ids of GPU, audio and USB, before "
+            "their own drivers load",
+            "devices that do not belong to the GPU share its group: another slot, or a slot with ACS",
+        ),
+        risk="devices of the group are gone for the host",
+        rollback="take the ids out and restart",
+    ),
+    verify=("all functions of the group but bridges: driver vfio-pci", *_STARTS),
+    sources=_KERNEL,
+)
+NO_IOMMU = Code(
+    name="IommuOff",
+    layer=Layer.L5,
+    cause_class="passthrough",
+    severity=Severity.Error,
+    effect=Effect.ContainersDoNotStart,
+    title="the IOMMU is off, so no device can be handed over",
+    meaning="Without it devices have no IOMMU group, and vfio refuses them.",
+    known_by="vfio finds no iommu group, or libvirt says that the host does not support passthrough.",
+    disproved_by="/sys/kernel/iommu_groups is not empty.",
+    counter_check="ls /sys/kernel/iommu_groups | wc -l: above 0",
+    fix=Fix(
+        steps=(
+            "VT-d or AMD-Vi on in the BIOS; intel_iommu=on iommu=pt (or amd_iommu) on the kernel's command line; "
+            "restart",
+        ),
+        risk="a restart of the machine",
+        rollback="take the setting out again",
+    ),
+    verify=("dmesg | grep -e DMAR -e IOMMU: enabled", *_STARTS),
+    sources=_KERNEL,
+)
+UNUSABLE = Code(
+    name="PassthroughDeviceUnusable",
+    layer=Layer.L5,
+    cause_class="passthrough",
+    severity=Severity.Error,
+    effect=Effect.ContainersDoNotStart,
+    title="vfio cannot open or map the device",
+    meaning="It is still with the NVIDIA driver, its group's file is not in the container, locked memory is too "
+    "small, or it does "
+    "not come out of power saving.",
+    known_by="An error of vfio or QEMU that names the device or its group.",
+    disproved_by="The device is bound to vfio-pci and its group's file is in the launcher's container.",
+    counter_check="lspci -nnk -s PCI: Kernel driver in use: vfio-pci; ls /dev/vfio",
+    fix=Fix(
+        steps=(
+            "bind the device to vfio-pci (operator: workload label vm-passthrough on the node)",
+            "locked memory of the launcher above the guest's memory",
+            "stuck in D3: pcie_aspm=off, or a reset of the machine",
+        ),
+        risk="containers lose the GPU when it is bound to vfio",
+        rollback="bind it to its driver again",
+    ),
+    verify=_STARTS,
+    sources=_KERNEL,
+)
+NOT_PERMITTED = Code(
+    name="HostDeviceNotPermitted",
+    layer=Layer.L5,
+    cause_class="passthrough",
+    severity=Severity.Error,
+    effect=Effect.PodsNotMade,
+    title="KubeVirt does not permit the device",
+    meaning="Devices for virtual machines must be listed in KubeVirt's configuration under the resource's name.",
+    known_by="The virtual machine is refused: not permitted in permittedHostDevices.",
+    disproved_by="permittedHostDevices lists the resource's name.",
+    counter_check="kubectl get kubevirt -A -o yaml | grep -A12 permittedHostDevices: the name is there",
+    fix=Fix(
+        steps=(
+            "add pciHostDevices or mediatedDevices with resourceName and externalResourceProvider: true to "
+            "permittedHostDevices",
+        ),
+        risk="virtual machines may then take the device",
+        rollback="take the entry out again",
+    ),
+    verify=_STARTS,
+    sources=("KubeVirt user guide: host devices", "GPU Operator documentation: KubeVirt"),
+)
+
+
+def find(facts: Facts) -> Iterator[Answer]:
+    for node, pod, found in by_place(facts.said("vfio.group_not_viable")):
+        group = next((one for said in found if (one := said.get("group"))), "")
+        pci = pci_of(next((one for said in found if (one := said.get("pci"))), ""))
+        yield NOT_VIABLE.finding(
+            f"IOMMU group {group or 'of the device'} holds devices that are not bound to vfio.",
+            ESTABLISHED,
+            found,
+            node=node,
+            pod=pod,
+            pci=pci,
+        )
+    yield from heard(facts, NO_IOMMU, ("vfio.no_iommu",), "The machine runs without an IOMMU.", LIKELY)
+    for node, pod, found in by_place(facts.said("vfio.unusable")):
+        driver = value(found[0], "driver")
+        yield UNUSABLE.finding(
+            f"vfio cannot use the device{': it is with driver ' + driver if driver else ''}.",
+            LIKELY,
+            found,
+            node=node,
+            pod=pod,
+        )
+    yield from heard(
+        facts, NOT_PERMITTED, ("vfio.not_permitted",), "The resource is not in permittedHostDevices.", ESTABLISHED
+    )
+
+
+RULE = Rule((NOT_VIABLE, NO_IOMMU, UNUSABLE, NOT_PERMITTED), find)

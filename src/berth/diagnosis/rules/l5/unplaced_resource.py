@@ -1,0 +1,253 @@
+"""L5. No node has enough of what the pod asks for: used up, not offered at all, or asked for by a name that nobody
+offers. The event is the same for all three; what nodes advertise tells them apart."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator, Mapping
+
+from berth.diagnosis.finding import Answer, Code, Fix, Rule, Unconfirmed
+from berth.diagnosis.heard import listed, value
+from berth.diagnosis.words import LIKELY, POSSIBLE, Effect, Layer, Severity
+from berth.evidence.fact import Said
+from berth.evidence.facts import Facts
+from berth.evidence.formats.cluster_facts import UNSAID, Advertised, EventSeen, PodSeen
+from berth.evidence.formats.failed_scheduling import Unplaced, unplaced
+
+ORDINARY = ("cpu", "memory", "ephemeral-storage", "pods")
+# What people write for nvidia.com/gpu; the second has not existed since 1.11.
+NEVER_OFFERED = (
+    "nvidia.com/gpus",
+    "alpha.kubernetes.io/nvidia-gpu",
+    "nvidia.com/GPU",
+    "nvidia/gpu",
+    "nvidia.com.gpu",
+    "gpu",
+)
+NEAR = 0.75  # likeness from which one name may be a slip of the other
+
+_SCHEDULER = (
+    "kubernetes, pkg/scheduler/framework/plugins/noderesources/fit.go",
+    "Kubernetes documentation: Managing resources for containers, extended resources",
+)
+_LEDGER = "berth ledger: who holds them, what is free"
+
+EXHAUSTED = Code(
+    name="GpusAllTaken",
+    layer=Layer.L5,
+    cause_class="capacity",
+    severity=Severity.Error,
+    effect=Effect.PodsWait,
+    title="no node has enough free GPUs for a pod",
+    meaning="The pod waits until others end, are preempted, or nodes are added. GPUs are counted as whole numbers by "
+    "the "
+    "scheduler's account: an idle GPU that a pod holds is not free, and free ones on several nodes do not add up.",
+    known_by="FailedScheduling names the resource as insufficient, and nodes advertise it.",
+    disproved_by="A node whose allocatable count less the requests of its pods covers what the pod asks for.",
+    counter_check="kubectl describe node NODE | grep -A12 'Allocated resources': requests below allocatable by what "
+    "the pod needs",
+    fix=Fix(
+        steps=(
+            _LEDGER,
+            "end or shrink what holds GPUs without using them; let the pod wait for a queue, or raise its priority",
+            "ask for fewer GPUs per pod than the largest node has; add nodes where every GPU is in use",
+        ),
+        risk="ending pods loses their work since the last checkpoint",
+        rollback="start again what was ended",
+    ),
+    verify=("kubectl get pod POD -n NAMESPACE -o wide: it has a node",),
+    sources=_SCHEDULER,
+)
+NOT_OFFERED = Code(
+    name="ResourceNotAdvertised",
+    layer=Layer.L3,
+    cause_class="plugin-health",
+    severity=Severity.Error,
+    effect=Effect.CapacityMissing,
+    title="a pod asks for a resource that its nodes do not offer now",
+    meaning="The scheduler places by what the kubelet reports. A node whose device plugin does not serve reports 0 or "
+    "nothing, however healthy its GPUs are.",
+    known_by="FailedScheduling names the resource as insufficient, and every node that was looked at offers 0 of it or "
+    "does not list it.",
+    disproved_by="Allocatable of the resource above 0 on a node that the pod may use.",
+    counter_check="kubectl get nodes -o custom-columns=N:.metadata.name,A:.status.allocatable: RESOURCE is above 0",
+    fix=Fix(
+        steps=(
+            "kubectl get pods -A -o wide | grep -i device-plugin: one Running on each GPU node, and read its log",
+            "walk down on one node: nvidia-smi -L, the plugin's log, /var/lib/kubelet/device-plugins",
+            "kubectl rollout restart of the device plugin's DaemonSet where the kubelet was restarted without it",
+        ),
+        risk="a restart of the plugin does not touch running pods",
+        rollback="nothing to undo",
+    ),
+    verify=("kubectl get node NODE -o jsonpath='{.status.allocatable}': RESOURCE with the number of its GPUs",),
+    sources=_SCHEDULER,
+)
+UNKNOWN_NAME = Code(
+    name="ResourceNameNotOffered",
+    layer=Layer.L5,
+    cause_class="scheduling-policy",
+    severity=Severity.Error,
+    effect=Effect.PodsWait,
+    title="a pod asks for a resource by a name that no node offers",
+    meaning="Names of extended resources are compared letter by letter. The pod waits for ever, whatever becomes free.",
+    known_by="The insufficient resource is on no node, and a name close to it is; or it is a name that nothing offers.",
+    disproved_by="A node that lists the resource under exactly that name, with any number.",
+    counter_check="kubectl get nodes -o jsonpath='{.items[*].status.capacity}' | grep -o '[a-z.]*nvidia[^\"]*': "
+    "RESOURCE is among them",
+    fix=Fix(
+        steps=(
+            "write the name that the nodes offer into limits of the pod's template",
+            "where nodes were to offer the name (MIG profile, shared GPUs), mend the plugin's configuration instead",
+        ),
+        risk="none: the pod does not run yet",
+        rollback="put the old name back",
+    ),
+    verify=("kubectl get pod POD -n NAMESPACE: no FailedScheduling that names RESOURCE",),
+    sources=_SCHEDULER,
+)
+OTHER_SHORT = Code(
+    name="OrdinaryResourceShort",
+    layer=Layer.L5,
+    cause_class="capacity",
+    severity=Severity.Error,
+    effect=Effect.PodsWait,
+    title="nodes lack CPU, memory or room for pods, not GPUs",
+    meaning="The pod waits while GPUs stay free: what is asked for beside them is not there. Nodes are fragmented by "
+    "what "
+    "ordinary pods took.",
+    known_by="FailedScheduling names CPU, memory, storage or the number of pods as insufficient, and no GPU resource.",
+    disproved_by="A GPU node whose free CPU and memory cover the requests.",
+    counter_check="kubectl describe node NODE | grep -A12 'Allocated resources': enough CPU and memory are free",
+    fix=Fix(
+        steps=(
+            "lower the pod's CPU and memory requests to what it uses, per GPU in proportion to the node",
+            "keep ordinary pods off GPU nodes with a taint",
+        ),
+        risk="requests below the use make the pod compete or be killed for memory",
+        rollback="put the old requests back",
+    ),
+    verify=("kubectl get pod POD -n NAMESPACE -o wide: it has a node",),
+    sources=_SCHEDULER,
+)
+
+
+def find(facts: Facts) -> Iterator[Answer]:
+    offered = _offered(facts)
+    for resource, sayings in _insufficient(facts).items():
+        pod = _pod(facts, sayings)
+        if "/" not in resource and resource not in NEVER_OFFERED:
+            continue
+        asked = f"{sum(said.times for said, _ in sayings)} times" if len(sayings) > 1 else "once"
+        evidence = [said for said, _ in sayings]
+        nodes, total = max(
+            ((reason.nodes, why.total) for _, why in sayings for reason in why.reasons if reason.resource == resource),
+            default=(0, 0),
+        )
+        where = f"{nodes} of {total} nodes" if total else "the nodes"
+        amounts = offered.get(resource, {})
+        if near := _near(resource, offered):
+            yield UNKNOWN_NAME.finding(
+                f"The pod asks for {resource}, which no node offers; nodes offer {near}.",
+                LIKELY,
+                evidence,
+                pod=pod,
+                resource=resource,
+            )
+        elif resource in NEVER_OFFERED and not any(amounts.values()):
+            yield UNKNOWN_NAME.finding(
+                f"The pod asks for {resource}, a name that no device plugin offers; nvidia.com/gpu is meant.",
+                LIKELY,
+                evidence,
+                pod=pod,
+                resource=resource,
+            )
+        elif offered and not any(amounts.values()):
+            yield NOT_OFFERED.finding(
+                f"{resource} is short on {where}, and every node that was looked at offers none "
+                f"({listed(sorted(amounts) or ['not listed'])}).",
+                POSSIBLE, [*evidence, *_advertised(facts, resource)], pod=pod, resource=resource,
+            )  # fmt: skip
+        else:
+            total_offered = sum(amounts.values())
+            known = f" {total_offered} are offered by {len(amounts)} nodes." if amounts else ""
+            yield EXHAUSTED.finding(
+                f"{resource} is not free in the wanted number on {where} (said {asked}).{known}{_preemption(sayings)}",
+                LIKELY if amounts else POSSIBLE, evidence, pod=pod, resource=resource,
+            )  # fmt: skip
+            if not offered:
+                yield Unconfirmed(
+                    f"how much of {resource} each node offers",
+                    "kubectl get nodes -o custom-columns=N:.metadata.name,C:.status.capacity,A:.status.allocatable",
+                    EXHAUSTED.name, Layer.L5,
+                )  # fmt: skip
+    yield from _ordinary(facts)
+
+
+def _ordinary(facts: Facts) -> Iterator[Answer]:
+    for said in facts.said("scheduler.unplaced"):
+        why = unplaced(said.get("total"), said.get("reasons"))
+        short = [
+            reason
+            for reason in why.of("resource")
+            if reason.resource in ORDINARY or reason.text.lower().startswith("too many pods")
+        ]
+        if short and not any("/" in reason.resource for reason in why.reasons):
+            words = listed(f"{reason.text} on {reason.nodes} of {why.total} nodes" for reason in short)
+            yield OTHER_SHORT.finding(f"{words}.", POSSIBLE, [said])
+
+
+def _insufficient(facts: Facts) -> Mapping[str, list[tuple[Said, Unplaced]]]:
+    """Resource → who said that it is short, with the whole sentence."""
+    found: dict[str, list[tuple[Said, Unplaced]]] = {}
+    for said in facts.said("scheduler.unplaced"):
+        why = unplaced(said.get("total"), said.get("reasons"))
+        for resource in dict.fromkeys(reason.resource for reason in why.of("resource") if reason.resource):
+            found.setdefault(resource, []).append((said, why))
+    for said in facts.said("scheduler.insufficient"):
+        if (resource := value(said, "resource")) and resource not in found:
+            found.setdefault(resource, []).append((said, Unplaced(0, ())))
+    return found
+
+
+def _offered(facts: Facts) -> dict[str, dict[str, int]]:
+    """Resource → node → how many it offers."""
+    found: dict[str, dict[str, int]] = {}
+    for one in facts.of(Advertised):
+        amount = one.allocatable if one.allocatable != UNSAID else one.capacity
+        found.setdefault(one.resource, {})[one.name or one.node or "the node"] = max(amount, 0)
+    return found
+
+
+def _advertised(facts: Facts, resource: str) -> list[Advertised]:
+    return [one for one in facts.of(Advertised) if one.resource == resource][:2]
+
+
+def _near(resource: str, offered: Mapping[str, Mapping[str, int]]) -> str:
+    """A name that is offered and of which this one may be a slip, where this one is on no node."""
+    if resource in offered:
+        return ""
+    candidates = [name for name, amounts in offered.items() if "/" in name and any(amounts.values())]
+    folded = {name.lower(): name for name in candidates}
+    found = difflib.get_close_matches(resource.lower(), folded, 1, NEAR)
+    return folded[found[0]] if found else ""
+
+
+def _pod(facts: Facts, sayings: Iterable[tuple[Said, Unplaced]]) -> str:
+    for said, _ in sayings:
+        if said.origin.pod:
+            return said.origin.pod
+    waiting = [pod.key for pod in facts.of(PodSeen) if pod.phase == "Pending" and not pod.on]
+    named = [
+        f"{event.namespace}/{event.name}"
+        for event in facts.of(EventSeen)
+        if event.reason == "FailedScheduling" and event.name
+    ]
+    return next(iter((*named, *waiting)), "") if len(set(named) or set(waiting)) == 1 else ""
+
+
+def _preemption(sayings: Iterable[tuple[Said, Unplaced]]) -> str:
+    return " Preemption finds nobody to displace." if any(why.is_preemption_useless for _, why in sayings) else ""
+
+
+RULE = Rule((EXHAUSTED, NOT_OFFERED, UNKNOWN_NAME, OTHER_SHORT), find)
