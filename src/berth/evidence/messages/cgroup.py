@@ -35,10 +35,4 @@ MESSAGES: tuple[Message, ...] = (
         r"devices\.list\b[^\n]*(?:no longer|lacks|without|missing|gone|only)|systemctl daemon-re(?:load|exec)"
         r"|systemd\[1\]: Re(?:loading|executing)",
     ),
-    # What a plugin says whose container was ended from outside a minute after it began.
-    Message(
-        "cgroup.ended_by_signal",
-        'received signal "terminated"',
-        r"Received signal \W*terminated\W*, shutting down",
-    ),
 )

@@ -178,15 +178,6 @@ MESSAGES: tuple[Message, ...] = (
         r"|libnvidia-ml\.so(?:\.1)?: cannot open shared object|(?:NVML|nvml)\W.*ERROR_LIBRARY_NOT_FOUND))",
     ),
     Message(
-        "runtime.non_nvml",
-        (
-            "non-nvml platform", "incompatible platform detected", "incompatible strategy detected",
-            "incompatible device discovery",
-        ),
-        r"Detected non-NVML platform(?:: (?P<why>[^\n]*))?|Incompatible (?:platform|strategy"
-        r"|device discovery strategy) detected",
-    ),
-    Message(
         "runtime.no_labels",
         ("no labels will be created", "no labels generated"),
         r"no labels (?:will be created|generated)",
@@ -228,11 +219,6 @@ MESSAGES: tuple[Message, ...] = (
         r"avc:\s+denied\s+\{(?!\s*module_load)[^}]*\}.*(?:/dev/nvidia[\w-]*|name=\"nvidia(?:\d+|ctl|-uvm\S*"
         r"|-modeset|-caps?\S*)\""
         r"|:(?:xserver_misc_device_t|dri_device_t):)",
-    ),
-    Message(
-        "runtime.nvml_denied",
-        "nvml: insufficient permissions",
-        r"Failed to initialize NVML: Insufficient Permissions",
     ),
     # Hangs below the container layer.
     Message(

@@ -50,7 +50,7 @@ def find(facts: Facts) -> Iterator[Answer]:
         yield DRIVER_MISMATCH.finding(
             "A container was handed a cgroup path of the other driver.", ESTABLISHED, said, node=node
         )
-    ended = list(facts.said("cgroup.ended_by_signal"))
+    ended = list(facts.said("plugin.terminated"))
     for config in facts.of(RuntimeConfig):
         by_systemd = [one for one in config.handlers if one.systemd_cgroup and not one.is_nvidia]
         without = [one for one in config.nvidia_handlers if not one.systemd_cgroup]

@@ -38,31 +38,6 @@ UNHEALTHY_GPU = Code(
     sources=("NVIDIA/libnvidia-container, src/nvc_info.c: all devices are asked", "NVML documentation, return values"),
 )
 
-NOT_LOADED = Code(
-    name="DriverNotLoadedAtContainerStart",
-    layer=Layer.L1,
-    cause_class="driver-build",
-    severity=Severity.Critical,
-    effect=Effect.DriverAbsent,
-    title="containers start before, or without, a loaded driver",
-    meaning="The kernel module is not loaded, so no GPU container can start on the node.",
-    known_by="nvidia-container-cli reports that the driver is not loaded.",
-    disproved_by="lsmod lists nvidia and nvidia-smi answers.",
-    counter_check="on NODE: lsmod | grep ^nvidia ; cat /proc/driver/nvidia/version : loaded",
-    fix=Fix(
-        steps=(
-            "modprobe nvidia && nvidia-smi on NODE; where it fails, dmesg says why (not built for this kernel, not "
-            "signed, another driver holds the card)",
-            "driver container: kubectl logs of nvidia-driver-daemonset on NODE",
-            "build and install the module for the running kernel, load it at boot",
-        ),
-        risk="none for what runs: no GPU work runs without it",
-        rollback="modprobe -r nvidia",
-    ),
-    verify=("nvidia-smi -L on NODE : the GPUs", "a GPU pod starts on NODE"),
-    sources=("NVIDIA/libnvidia-container, src/nvc_info.c", "NVML documentation, return values"),
-)
-
 TIMED_OUT = Code(
     name="DriverAnswersTooLate",
     layer=Layer.L2,
@@ -112,16 +87,13 @@ UVM_MISSING = Code(
 )
 
 # Answers of NVML that other rules read, in whoever's words.
-_ELSEWHERE = ("driver/library version mismatch", "insufficient permissions")
+_ELSEWHERE = ("driver/library version mismatch", "insufficient permissions", "driver not loaded")
 
 
 def find(facts: Facts) -> Iterator[Answer]:
     nvml: dict[str, list[Said]] = by_node(facts.said("runtime.cli_nvml"))
     for node, said in nvml.items():
-        unloaded = [one for one in said if "driver not loaded" in one.get("error").lower()]
-        if unloaded:
-            yield NOT_LOADED.finding("The container runtime found no loaded driver.", LIKELY, unloaded, node=node)
-        other = [one for one in said if one not in unloaded and one.get("error").lower() not in _ELSEWHERE]
+        other = [one for one in said if one.get("error").lower() not in _ELSEWHERE]
         if other:
             error = first(other, "error").lower()
             yield UNHEALTHY_GPU.finding(
@@ -136,4 +108,4 @@ def find(facts: Facts) -> Iterator[Answer]:
         yield UVM_MISSING.finding(f"CUDA on the host: {first(said, 'error')}.", POSSIBLE, said, node=node)
 
 
-RULE = Rule((UNHEALTHY_GPU, NOT_LOADED, TIMED_OUT, UVM_MISSING), find)
+RULE = Rule((UNHEALTHY_GPU, TIMED_OUT, UVM_MISSING), find)

@@ -35,7 +35,7 @@ PLUGIN_CRASHES = Code(
 def find(facts: Facts) -> Iterator[Answer]:
     for node, said in by_node(facts.said("runtime.plugin_crashes")).items():
         yield PLUGIN_CRASHES.finding("The plugin's container ends soon after each start.", WEAK, said, node=node)
-        if not any(facts.said("runtime.no_nvml", "runtime.non_nvml")):
+        if not any(facts.said("runtime.no_nvml", "plugin.not_nvml_platform")):
             yield Unconfirmed(
                 what="the log of the device plugin's last run",
                 how="kubectl logs -n NAMESPACE POD --previous",

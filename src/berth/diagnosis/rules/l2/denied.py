@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
 from berth.diagnosis.rules.l2.places import by_node, first
-from berth.diagnosis.words import ESTABLISHED, LIKELY, POSSIBLE, Effect, Layer, Severity
+from berth.diagnosis.words import ESTABLISHED, LIKELY, Effect, Layer, Severity
 from berth.evidence.facts import Facts
 
 SELINUX = Code(
@@ -36,32 +36,6 @@ SELINUX = Code(
     sources=("container-selinux, container_use_devices", "NVIDIA/dgx-selinux, nvidia-container policy"),
 )
 
-NVML_DENIED = Code(
-    name="NvmlInsufficientPermissions",
-    layer=Layer.L2,
-    cause_class="permission",
-    severity=Severity.Error,
-    effect=Effect.NoDeviceInContainer,
-    title="a container may not open the GPU's device files",
-    meaning="NVML and CUDA fail in the container although its device files are there.",
-    known_by="NVML answers Insufficient Permissions.",
-    disproved_by="The same user opens /dev/nvidiactl on the host without error and no security module denies it.",
-    counter_check="in the container: id; ls -lZ /dev/nvidia* ; on NODE: ausearch -m avc -ts recent | grep nvidia",
-    fix=Fix(
-        steps=(
-            "look for SELinux and AppArmor denials first (ausearch, dmesg)",
-            "files that only root or a group may open: NVreg_DeviceFileMode=0666 for the driver, or the group in "
-            "supplementalGroups",
-            "rootless and user namespaces: let the runtime keep the groups (crun: run.oci.keep_original_groups), or "
-            "CDI",
-        ),
-        risk="a mode of 0666 lets every user of the host use the GPUs",
-        rollback="the former mode",
-    ),
-    verify=("nvidia-smi in the container answers",),
-    sources=("NVML documentation, return values", "NVIDIA container toolkit documentation, troubleshooting"),
-)
-
 RUNTIME_DENIED = Code(
     name="RuntimeDeniedByHost",
     layer=Layer.L2,
@@ -89,18 +63,15 @@ RUNTIME_DENIED = Code(
 
 
 def find(facts: Facts) -> Iterator[Answer]:
-    for node, said in by_node(facts.said("runtime.selinux_device")).items():
+    # Denials that name the file are answered for with the rest of what is denied to NVML.
+    named = {(one.origin.source, one.origin.line) for one in facts.said("selinux.device")}
+    by_type = [one for one in facts.said("runtime.selinux_device") if (one.origin.source, one.origin.line) not in named]
+    for node, said in by_node(by_type).items():
         yield SELINUX.finding(
-            f"{sum(one.times for one in said)} denials for NVIDIA device files.", ESTABLISHED, said, node=node
+            f"{sum(one.times for one in said)} denials for device files of GPUs.", ESTABLISHED, said, node=node
         )
-    for node, said in by_node(facts.said("runtime.nvml_denied")).items():
-        yield NVML_DENIED.finding("NVML is not permitted to open the devices.", POSSIBLE, said, node=node)
-    for node, said in by_node(facts.said("runtime.cli_nvml")).items():
-        refused = [one for one in said if "insufficient permissions" in one.get("error").lower()]
-        if refused:
-            yield NVML_DENIED.finding("NVML is not permitted to open the devices.", LIKELY, refused, node=node)
     for node, said in by_node(facts.said("runtime.cli_denied")).items():
         yield RUNTIME_DENIED.finding(f"Denied: {first(said, 'what').strip()}.", LIKELY, said, node=node)
 
 
-RULE = Rule((SELINUX, NVML_DENIED, RUNTIME_DENIED), find)
+RULE = Rule((SELINUX, RUNTIME_DENIED), find)

@@ -11,7 +11,14 @@ from berth.evidence.formats.cluster_facts import PodSeen
 from berth.evidence.formats.container_facts import RuntimeConfig
 
 # What pods say that have been started by the plain runtime. A sign, not a cause.
-SIGNS = ("runtime.no_nvml", "runtime.plugin_crashes", "runtime.crashes", "runtime.non_nvml", "runtime.no_smi")
+SIGNS = (
+    "runtime.no_nvml",
+    "runtime.plugin_crashes",
+    "runtime.crashes",
+    "runtime.no_smi",
+    "plugin.not_nvml_platform",
+    "plugin.asks_for_runtime",
+)
 
 NOT_DEFAULT = Code(
     name="NvidiaRuntimeNotDefault",

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule, Unconfirmed
 from berth.diagnosis.rules.l2.places import by_node
-from berth.diagnosis.words import LIKELY, POSSIBLE, Effect, Layer, Severity
+from berth.diagnosis.words import LIKELY, Effect, Layer, Severity
 from berth.evidence.facts import Facts
 
 WITHOUT_LIBRARY = Code(
@@ -43,43 +43,20 @@ WITHOUT_LIBRARY = Code(
     sources=("NVIDIA/k8s-device-plugin, README: prerequisites", "NVIDIA/go-nvlib, platform detection"),
 )
 
-NO_PLATFORM = Code(
-    name="PluginSeesNoPlatform",
-    layer=Layer.L2,
-    cause_class="plugin-config",
-    severity=Severity.Error,
-    effect=Effect.PluginDown,
-    title="the device plugin does not recognise a GPU platform",
-    meaning="It advertises nothing and, with failOnInitError, ends.",
-    known_by="Its detection says that this is not an NVML platform, without a library error.",
-    disproved_by="nvidia-smi works inside the plugin's container.",
-    counter_check="kubectl exec of the plugin: nvidia-smi -L : lists the GPUs",
-    fix=Fix(
-        steps=(
-            "set deviceDiscoveryStrategy to nvml (0.16 and newer detect by themselves with auto, and differ from "
-            "before)",
-            "give the plugin's pod what its release needs: the driver root as a mount, and for MIG the capability "
-            "SYS_ADMIN",
-            "check that the pod has runtimeClassName nvidia where that runtime is not the default",
-        ),
-        risk="none for what runs",
-        rollback="the former chart values",
-    ),
-    verify=("kubectl logs of the plugin: Detected NVML platform, Registered device plugin",),
-    sources=("NVIDIA/k8s-device-plugin, release notes 0.16", "NVIDIA/go-nvlib, pkg/nvlib/info"),
-)
+# Who says of itself what it lacks has a rule of its own: what is mended there is its own pod.
+_OTHERS = ("plugin.no_nvml", "plugin.asks_for_runtime", "plugin.not_nvml_platform", "gfd.no_labels", "dcgm.")
 
 
 def find(facts: Facts) -> Iterator[Answer]:
-    # Feature Discovery says of itself that it makes no labels: then it is its own pod that has to be mended, and not
-    # what the plugin and the workloads are started with.
+    others = {(one.origin.source, one.origin.line) for one in facts.said(*_OTHERS)}
     labels = {one.origin.source for one in facts.said("runtime.no_labels")}
-    bare = [one for one in facts.said("runtime.no_nvml") if one.origin.source not in labels]
+    bare = [
+        one
+        for one in facts.said("runtime.no_nvml")
+        if (one.origin.source, one.origin.line) not in others and one.origin.source not in labels
+    ]
     smi = list(facts.said("runtime.no_smi"))
-    detected = list(facts.said("runtime.non_nvml"))
-    with_reason = [one for one in detected if "could not load" in one.get("why").lower()]
-    incompatible = [one for one in detected if "incompatible" in one.origin.text.lower()]
-    for node, said in by_node((*bare, *smi, *with_reason, *incompatible)).items():
+    for node, said in by_node((*bare, *smi)).items():
         what = "nvidia-smi is not" if said[0] in smi else "the driver's library is not"
         yield WITHOUT_LIBRARY.finding(
             f"{what.capitalize()} in the container: it was started by another runtime than NVIDIA's, or that one is "
@@ -97,10 +74,6 @@ def find(facts: Facts) -> Iterator[Answer]:
                 layer=Layer.L2,
                 node=node,
             )
-    plain = [one for one in detected if one not in with_reason and one not in incompatible]
-    if plain and not bare:
-        for node, said in by_node(plain).items():
-            yield NO_PLATFORM.finding("The plugin's detection found no NVML platform.", POSSIBLE, said, node=node)
 
 
-RULE = Rule((WITHOUT_LIBRARY, NO_PLATFORM), find)
+RULE = Rule((WITHOUT_LIBRARY,), find)

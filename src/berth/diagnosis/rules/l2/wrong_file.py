@@ -104,7 +104,7 @@ def _elsewhere(facts: Facts) -> Iterator[Answer]:
             )
             continue
         ill = [one for one in facts.said(*SIGNS) if not node or not one.node or one.node == node]
-        if any(one.message in ("runtime.no_nvml", "runtime.plugin_crashes", "runtime.non_nvml") for one in ill):
+        if any(one.message in ("runtime.no_nvml", "runtime.plugin_crashes", "plugin.not_nvml_platform") for one in ill):
             yield WRONG_FILE.finding(
                 f"{distribution} has a containerd of its own; where the NVIDIA runtime was set up for the system's "
                 f"containerd or Docker only, its pods do not get it.",
