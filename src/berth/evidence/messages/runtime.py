@@ -220,18 +220,6 @@ MESSAGES: tuple[Message, ...] = (
         r"|-modeset|-caps?\S*)\""
         r"|:(?:xserver_misc_device_t|dri_device_t):)",
     ),
-    # Hangs below the container layer.
-    Message(
-        "runtime.hangs",
-        (
-            "state d", "d state", "d-state", "uninterruptible", "blocked for more than", "nvidia-smi",
-            "nvidia-container-cli",
-        ),
-        r"nvidia-(?:smi|container|ctk)\S*[^\n]*\b(?:state D\b|D[- ]state|uninterruptible)"
-        r"|(?:D[- ]state|uninterruptible)[^\n]*nvidia-(?:smi|container|ctk)"
-        r"|task nvidia-(?:smi|cont|ctk|pers|dev)\S*:\d+ blocked for more than"
-        r"|^\s*\S+\s+\d+\s[^\n]*\sD[sl<+N]*\s[^\n]*nvidia-(?:smi|container-cli)",
-    ),
     # Other kinds of boxes.
     Message(
         "runtime.wsl_no_adapter",
