@@ -8,7 +8,8 @@ from enum import IntEnum
 from msgspec import Struct
 
 _LINE = re.compile(
-    r"link (?P<link>\d+) ?\((?P<words>0x[0-9a-f]+(?:, ?0x[0-9a-f]+){4,})\)|\((?P<bare>0x[0-9a-f]+(?:,? ?0x[0-9a-f]+){6})\)",
+    r"link (?P<link>\d+) ?\((?P<words>0x[0-9a-f]+(?:, ?0x[0-9a-f]+){4,})\)|"
+    r"\((?P<bare>0x[0-9a-f]+(?:,? ?0x[0-9a-f]+){6})\)",
     re.IGNORECASE,
 )
 _WORD = re.compile(r"0x[0-9a-f]+", re.IGNORECASE)

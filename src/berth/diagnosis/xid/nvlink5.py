@@ -145,10 +145,10 @@ def _bits(mask: str) -> tuple[int, int]:
 @cache
 def table() -> tuple[Resolution, ...]:
     """All 95 rules."""
-    return tuple(
-        Resolution(
-            int(cells[0]), (cells[1], cells[2]), (cells[3], cells[4]),
-            tuple(int(word, 16) for word in cells[5].split("/") if word), cells[6], (cells[7], cells[8]), *cells[9:15],
-        )  # fmt: skip
-        for cells in rows_of("nvlink5.tsv")
-    )
+    return tuple(map(_of_row, rows_of("nvlink5.tsv")))
+
+
+def _of_row(cells: list[str]) -> Resolution:
+    statuses = tuple(int(word, 16) for word in cells[5].split("/") if word)
+    units, masks, masks_that_change_it = (cells[1], cells[2]), (cells[3], cells[4]), (cells[7], cells[8])
+    return Resolution(int(cells[0]), units, masks, statuses, cells[6], masks_that_change_it, *cells[9:15])

@@ -36,8 +36,8 @@ _ENTAILS: dict[Family, frozenset[Family]] = {
     Family.Program: frozenset((Family.Program, Family.Follower)),
 }
 _DEPTH = (
-    Family.Lost, Family.Power, Family.Pcie, Family.Memory, Family.NvLink, Family.Firmware, Family.Engine, Family.Program,
-    Family.Unlisted, Family.Note, Family.Follower, Family.Verdict,
+    Family.Lost, Family.Power, Family.Pcie, Family.Memory, Family.NvLink, Family.Firmware, Family.Engine,
+    Family.Program, Family.Unlisted, Family.Note, Family.Follower, Family.Verdict,
 )  # fmt: skip
 # Informational codes of a family make nothing follow.
 _QUIET = frozenset((32, 38, 44, 63, 80, 92, 108, 121, 137, 141, 156, 157, 160, 161, 163, 164, 165, 176))

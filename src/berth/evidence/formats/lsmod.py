@@ -10,7 +10,7 @@ from berth.evidence.formats import Format
 from berth.evidence.formats.machine_facts import ModuleNoted, ModulesSeen
 from berth.evidence.piece import Piece
 
-# lsmod: `nvidia 56717312 188 nvidia_uvm,nvidia_modeset`; /proc/modules: `nvidia 56717312 188 nvidia_uvm, Live 0x… (POE)`
+# lsmod: `nvidia 56717312 188 nvidia_uvm,nvidia_modeset`; /proc/modules: `nvidia 56717312 188 nvidia_uvm, Live 0x…`
 _ROW = re.compile(
     r"^(?P<name>[a-z][a-z0-9_]{1,40})\s+(?P<size>\d{3,9})\s+(?P<users>-?\d+)"
     r"(?:\s+(?P<by>(?!Live\b)[a-z0-9_,\-]+))?(?:\s+Live\b.*)?\s*$"

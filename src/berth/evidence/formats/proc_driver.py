@@ -13,7 +13,8 @@ from berth.evidence.piece import Piece
 
 _HEAD = re.compile(
     rb"NVRM version: NVIDIA UNIX|(?m:^filename:\s+/\S*/nvidia(?:-current)?\.ko)|"
-    rb"(?m:^Model:\s+\S.*\n(?:.*\n){0,3}GPU UUID:)|/(?:current|max)_link_(?:speed|width)\b|/proc/driver/nvidia/gpus/[0-9a-f]{4}:"
+    rb"(?m:^Model:\s+\S.*\n(?:.*\n){0,3}GPU UUID:)|/(?:current|max)_link_(?:speed|width)\b|"
+    rb"/proc/driver/nvidia/gpus/[0-9a-f]{4}:"
 )
 _NVRM = re.compile(
     r"NVRM version: NVIDIA UNIX (?P<open>Open )?.*?Kernel Module.*?\s(?P<version>\d{3}\.\d+(?:\.\d+)?)\b"

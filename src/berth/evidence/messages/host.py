@@ -1,4 +1,4 @@
-"""The machine: what hangs, heats up, gets too little power or remembers wrongly, in the words of tools and of people."""
+"""The machine: what hangs, heats up, lacks power or remembers wrongly, in the words of tools and of people."""
 
 from berth.evidence.message import Message
 
@@ -15,7 +15,8 @@ _MEMORY = (
     Message(
         "host.remap_failed",
         ("remapping failure occurred", "remapped_row_failure", "row_remap_failure", "row remap", "row-remap"),
-        r"Remapping Failure Occurred\s*:\s*Yes|<remapped_row_failure>\s*Yes|ROW_REMAP_FAILURE(?:_\w+)?\{[^}]*\}\s+[1-9]|"
+        r"Remapping Failure Occurred\s*:\s*Yes|<remapped_row_failure>\s*Yes|"
+        r"ROW_REMAP_FAILURE(?:_\w+)?\{[^}]*\}\s+[1-9]|"
         r"row[ -]remap(?:ping)?[ -]fail(?:ure|ed)(?! (?:occurred)?\s*: *(?:No|0))|NvidiaRowRemapFailure",
     ),
     Message(
@@ -31,8 +32,13 @@ _MEMORY = (
     ),
     Message(
         "host.ecc_uncorrected",
-        ("double bit", "double-bit", "uncorrectable ecc", "uncorrectable error", "ecc_dbe", "dbe"),
-        r"(?<!no )(?:double[ -]bit (?:ECC )?errors?|uncorrectable ECC error)(?! *:? *0\b)(?!\s*(?:is|was|were) not)|"
+        (
+            "double bit", "double-bit", "uncorrectable ecc", "uncorrectable error", "ecc_dbe", "ecc_uncorrectable",
+            "nvidiadoublebiterror",
+        ),
+        r"(?<!no )(?:double[ -]bit (?:ECC )?errors?|uncorrectable (?:ECC )?errors?)(?: \([^)]*\))?"
+        r"(?: has| have| was| were)?(?: been)? (?:detected|encountered|occurred|found|reported)|"
+        r"\b[1-9]\d* (?:volatile )?(?:double[ -]bit|uncorrectable) (?:ECC )?errors?|CUDA_ERROR_ECC_UNCORRECTABLE|"
         r"ECC_DBE_VOL(?:_TOTAL)?\{[^}]*\}\s+[1-9]|NvidiaDoubleBitError",
     ),
 )
@@ -56,7 +62,10 @@ _HEAT_AND_POWER = (
 _HANGS = (
     Message(
         "host.stuck_in_driver",
-        ("nvidia-smi", "nvidia-container-cli", "nvidia-persistenced", "nvidia-bug-report", "nv-hostengine", "nvc:", "dcgm"),
+        (
+            "nvidia-smi", "nvidia-container-cli", "nvidia-persistenced", "nvidia-bug-report", "nv-hostengine", "nvc:",
+            "dcgm",
+        ),
         rf"(?P<process>{_GPU_TOOL})[^\n]*?(?:state D\b|D[ -]state|uninterruptible)|"
         rf"(?:state D\b|D[ -]state|uninterruptible)[^\n]*?(?P<process2>{_GPU_TOOL})|"
         rf"^\S+ +\d+ .*\s(?:D[sl+<NL]*)\s.*(?P<process3>{_GPU_TOOL})",
@@ -80,6 +89,22 @@ _COUNTS = (
     ),
 )
 
+_LINK = (
+    Message(
+        "host.link_idle",
+        ("gen1", "gen 1", "2.5 gt/s", "2.5gt/s", "link gen", "pcie.link.gen", "generation"),
+        r"(?:PCI ?e|PCI Express|link)[^\n]{0,80}(?:Gen(?:eration)? ?1\b|2\.5 ?GT/s|gen\.current\W+1\b)[^\n]{0,80}"
+        r"\b(?:idle|P8|power[ -]sav\w*)|\b(?:idle|P8)\b[^\n]{0,80}(?:PCI ?e|link)[^\n]{0,60}(?:Gen ?1\b|2\.5 ?GT/s)",
+    ),
+    Message(
+        "host.link_reduced",
+        ("pcie ", "pci-e", "pci express"),
+        r"(?:PCI ?e|PCI Express)[^\n]{0,80}(?:Gen ?[1-5]|x(?:1|2|4|8)\b|[\d.]+ ?GT/s)[^\n]{0,60}"
+        r"(?:under load|instead of|should be|but the (?:slot|card|GPU) (?:can|supports))|"
+        r"(?:PCI ?e|PCI Express) link[^\n]{0,30}(?:degraded|downgraded|downtrain\w*|falls? back|fell back|retrain\w*)",
+    ),
+)
+
 _FABRIC = (
     Message(
         "host.nvlink_inactive",
@@ -89,4 +114,4 @@ _FABRIC = (
     ),
 )
 
-MESSAGES: tuple[Message, ...] = (*_MEMORY, *_HEAT_AND_POWER, *_HANGS, *_COUNTS, *_FABRIC)
+MESSAGES: tuple[Message, ...] = (*_MEMORY, *_HEAT_AND_POWER, *_HANGS, *_COUNTS, *_LINK, *_FABRIC)

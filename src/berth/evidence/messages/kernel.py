@@ -13,7 +13,7 @@ _XIDS = (
         r"(?<![a-z])Xid ?\((?:PCI:)?(?P<pci>[^)\s]*)(?: GPU-I:(?P<gi>\w+))?(?: GPU-CI:(?P<ci>\w+))?[^)]*\): "
         r"(?P<code>\d{1,3})\b[, ]*(?P<detail>.*)",
     ),
-    # What agents, plugins and people make of it: `XidCriticalError: Xid=69 on Device=GPU-…`, `Detected XID 31 for GPU 4`.
+    # What agents, plugins and people make of it: `XidCriticalError: Xid=69 on Device=GPU-…`, `Detected XID 31`.
     Message(
         "kernel.xid_named",
         "xid",
@@ -38,7 +38,8 @@ _XIDS = (
     Message(
         "kernel.driver_version",
         ("nvrm: loading nvidia", "kernel module "),
-        r"(?:NVRM: loading NVIDIA UNIX|NVRM version: NVIDIA UNIX).*?Kernel Module.*?\s(?P<version>\d{3}\.\d+(?:\.\d+)?)\b",
+        r"(?:NVRM: loading NVIDIA UNIX|"
+        r"NVRM version: NVIDIA UNIX).*?Kernel Module.*?\s(?P<version>\d{3}\.\d+(?:\.\d+)?)\b",
     ),
 )
 
@@ -106,24 +107,6 @@ _PROBE = (
         r"Cannot initialize GSP firmware RM|kgsp(?:Bootstrap|InitRm)\w*:?.*(?:fail|cannot|timeout|halted|error)",
     ),
     Message(
-        "kernel.gsp_file_missing",
-        ("no firmware image found", "rmfetchgsprmimages", "direct firmware load for nvidia/"),
-        r"No firmware image found|Direct firmware load for nvidia/\S+ failed",
-    ),
-    Message(
-        "kernel.not_for_this_driver",
-        ("nvrm: the nvidia gpu", "not supported by the", "requires use of the nvidia open", "legacy gpu"),
-        r"(?:installed in this system is|not) not? ?supported by|not supported by the .*NVIDIA|"
-        r"requires use of the NVIDIA open|is supported through the NVIDIA .*Legacy|not supported by open",
-        lines=6,
-    ),
-    Message(
-        "kernel.owned_by_another",
-        ("probe routine was not called", "already bound to"),
-        r"probe routine was not called|already bound to (?:nouveau|vfio-pci)",
-    ),
-    Message("kernel.api_mismatch", "api mismatch", r"API mismatch: the client"),
-    Message(
         "kernel.vbios",
         "vbios",
         r"(?:failed|unable|cannot|could not|not)[^\n]{0,30}(?:read|copy|get|find|load|found)?[^\n]{0,20}VBIOS|"
@@ -134,12 +117,13 @@ _PROBE = (
         ("power cable", "power connector", "auxiliary power", "power plug"),
         rf"(?:{_OF_GPU})?.*?(?:"
         r"necessary power cables? connected|(?:power cables?|power connectors?|auxiliary power|power plug)[^\n]{0,40}"
-        r"(?:not|isn't|aren't|un)[ -]?(?:\w+ )?(?:connected|plugged|attached)|connect the (?:PCIe|PCI-?E) power cables?)",
+        r"(?:not|isn't|aren't|un)[ -]?(?:\w+ )?(?:connected|plugged|attached)|connect the (?:PCIe|"
+        r"PCI-?E) power cables?)",
     ),
     Message(
         "nvidia_smi.inforom",
         "inforom",
-        r"info ?ROM is corrupted(?: at gpu (?P<pci>[0-9a-f:.]+))?|infoROM.*(?:corrupt|checksum|invalid)",
+        r"info ?ROM (?:is|was) (?:corrupted|damaged|invalid)(?: at gpu (?P<pci>[0-9a-f:.]+))?|corrupt\w* info ?ROM",
     ),
 )
 
@@ -187,7 +171,8 @@ _PCIE = (
     Message(
         "kernel.aer_not_recovered",
         ("no error_detected callback", "device recovery failed"),
-        rf"(?P<driver>[\w-]+) {_PCI}: (?:AER: )?(?:can't recover \(no error_detected callback\)|device recovery failed)",
+        rf"(?P<driver>[\w-]+) {_PCI}: (?:AER: )?(?:can't recover \(no error_detected callback\)|"
+        rf"device recovery failed)",
     ),
     Message(
         "kernel.dpc",
@@ -204,6 +189,13 @@ _PCIE = (
         ("change power state", "ms after"),
         rf"(?P<driver>[\w-]+) {_PCI}: (?:refused to change power state|(?:Unable to|can't) change power state from \S+ "
         r"to \S+ ?[,(].*(?:inaccessible)|not ready \d+ms after (?:FLR|bus reset|resume|DPC)[;,] giving up)",
+    ),
+    # As lspci marks a link that is below what its ends can do.
+    Message(
+        "lspci.link",
+        "lnksta:",
+        r"LnkSta:\s*Speed (?P<speed>[\d.]+)GT/s \((?P<speed_is>downgraded|ok)\), Width x(?P<width>\d+) "
+        r"\((?P<width_is>downgraded|ok)\)",
     ),
     # Printed at enumeration, when a GPU may idle at 2.5 GT/s: only the width tells something then.
     Message(

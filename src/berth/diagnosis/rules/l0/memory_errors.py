@@ -72,7 +72,8 @@ REMAP_FAILED = Code(
     severity=Severity.Critical,
     effect=Effect.DeviceUnfit,
     title="a GPU cannot repair its memory any more",
-    meaning="There is no spare left for a bad row. The GPU goes on to return errors from it, and no reset changes that.",
+    meaning="There is no spare left for a bad row. The GPU goes on to return errors from it, and no reset changes "
+    "that.",
     known_by="Xid 64, or `Remapping Failure Occurred: Yes` in nvidia-smi, or the failure flag of DCGM.",
     disproved_by="After a reset the flag is No and Xid 64 does not come back.",
     counter_check="nvidia-smi -q -d ROW_REMAPPER -i PCI: Remapping Failure Occurred No",
@@ -127,8 +128,9 @@ def find(facts: Facts) -> Iterator[Answer]:
     for device in facts.of(DeviceSeen):
         _of_device(device, seen)
     numbered = {one.origin.text for one in story.events}
+    is_printed = any(device.is_remap_pending is not None for device in facts.of(DeviceSeen))
     for said in facts.said("host."):
-        if said.origin.text not in numbered:
+        if said.origin.text not in numbered and not (is_printed and "rema" in said.message):
             _of_sentence(said, seen)
     for (node, pci), known in seen.items():
         if answer := _judged(story, node, pci, known):

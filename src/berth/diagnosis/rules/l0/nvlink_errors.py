@@ -33,7 +33,8 @@ FAULT = Code(
     title="an NVLink failed",
     meaning="Traffic between GPUs was lost. Collectives hang or end, programs on the peers are torn down (Xid 45), and "
     "some errors leave the links down until GPUs and switches are reset.",
-    known_by="Xid 74, 136, 144 to 150 or 155 in the kernel log; one GPU is the origin, its peers report the same event.",
+    known_by="Xid 74, 136, 144 to 150 or 155 in the kernel log; one GPU is the origin, its peers report the same "
+    "event.",
     disproved_by="All links are up, their counters are still, and a collective over all GPUs runs at its usual speed.",
     counter_check=_CHECK,
     fix=Fix(
@@ -104,7 +105,8 @@ def find(facts: Facts) -> Iterator[Answer]:
 
 def _answer(code: Code, story: Story, causes: Sequence[Event], read: Sequence[NvlinkJudgement], sure: float) -> Answer:
     reporters = {one.pci for one in causes} - {NO_PCI}
-    counted = Counter(f"Xid {one.code}: {said.sentence}" for one, said in zip(causes, read, strict=True) if said.sentence)
+    told = zip(causes, read, strict=True)
+    counted = Counter(f"Xid {one.code}: {said.sentence}" for one, said in told if said.sentence)
     shown = ". ".join(list(counted)[:3]) + (f". {len(counted) - 3} more of that kind" if len(counted) > 3 else "")
     origin = causes[0]
     if len(reporters) > 1:

@@ -70,7 +70,8 @@ CORRECTED = Code(
     severity=Severity.Info,
     effect=Effect.CollectiveSlow,
     title="an NVSwitch corrected an error by itself",
-    meaning="Single bits and repeated packets are mended by the hardware. The lines look like faults and ask for nothing.",
+    meaning="Single bits and repeated packets are mended by the hardware. The lines look like faults and ask for "
+    "nothing.",
     known_by="Only SXids of corrected single bits, repeated packets or informational events.",
     disproved_by="They come many times a minute on one port, or a fatal SXid or Xid 74 stands beside them.",
     counter_check=_CHECK,

@@ -1,0 +1,96 @@
+"""L0. The machine has no room in its address windows for a GPU's memory: BARs that are not assigned."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from berth.diagnosis.finding import Answer, Code, Fix, Rule
+from berth.diagnosis.words import ESTABLISHED, LIKELY, Effect, Layer, Severity
+from berth.evidence.fact import NO_PCI, Origin, Pci, Said, pci_of, pci_words
+from berth.evidence.facts import Facts
+from berth.evidence.formats.machine_facts import PciSeen
+
+UNASSIGNED = Code(
+    name="BarUnassigned",
+    layer=Layer.L0,
+    cause_class="hw-firmware",
+    severity=Severity.Critical,
+    effect=Effect.DeviceGone,
+    title="a GPU's memory has no place in the machine's address space",
+    meaning="The firmware gave the bridge above the GPU a window that is smaller than the GPU's memory region. The "
+    "driver cannot start the device.",
+    known_by="The kernel has no space for a memory BAR of the GPU, and does not assign it later; or the driver says "
+    "that the region is invalid.",
+    disproved_by="The kernel assigns the same BAR a few lines later, and nvidia-smi lists the device.",
+    counter_check="lspci -vv -s PCI | grep Region: every region has an address, none is <unassigned> or <ignored>",
+    fix=Fix(
+        steps=(
+            "kubectl cordon NODE, drain it",
+            "firmware of the machine: switch on Above 4G Decoding (64-bit BARs, large MMIO), raise the MMIO window "
+            "(MMIO High Base and Size), update the BIOS",
+            "virtual machine: a larger 64-bit MMIO window (pci-hole64-size, X-PciMmio64Mb), UEFI instead of BIOS",
+            "to try: kernel parameter pci=realloc; resizable BAR off",
+        ),
+        risk="the machine is restarted; a wrong setting may keep it from starting",
+        rollback="put the firmware's setting back; kubectl uncordon NODE",
+    ),
+    verify=("dmesg | grep -e 'no space' -e 'assign' | grep 'BAR': nothing for PCI", "nvidia-smi -L: lists the GPU"),
+    sources=("Linux, drivers/pci/setup-res.c", "open-gpu-kernel-modules, kernel-open/nvidia/nv-pci.c"),
+)
+
+LARGE = 64 * 2**20  # bytes: only GPUs and the like have prefetchable regions of that size
+_SIZE = re.compile(r"size (0x[0-9a-f]+)", re.IGNORECASE)
+_RANGE = re.compile(r"(0x[0-9a-f]+)-(0x[0-9a-f]+)", re.IGNORECASE)
+
+
+def find(facts: Facts) -> Iterator[Answer]:
+    """One finding for each device whose region stays without a place."""
+    gpus = {device.pci for device in facts.of(PciSeen) if device.is_gpu}
+    others = {device.pci for device in facts.of(PciSeen) if not device.is_gpu}
+    later = {(pci_of(said.get("pci")), said.get("bar")): said for said in facts.said("kernel.bar_assigned")}
+    found: dict[Pci, list[Origin]] = {}
+    for said in facts.said("kernel.bar_unassigned"):
+        pci = pci_of(said.get("pci"))
+        assigned = later.get((pci, said.get("bar")))
+        if assigned and _is_after(assigned, said):
+            continue
+        if pci in gpus or (pci not in others and _is_large(said.get("range"))):
+            found.setdefault(pci, []).append(said.origin)
+    for said in facts.said("kernel.bar_invalid"):
+        found.setdefault(pci_of(said.get("pci")), []).append(said.origin)
+    for device in facts.of(PciSeen):
+        if device.is_gpu and not device.is_dead and any(
+            not region.is_assigned and region.size_bytes >= LARGE for region in device.regions
+        ):
+            found.setdefault(device.pci, []).append(device.origin)
+    if found and NO_PCI in found and len(found) > 1:
+        unnamed = found.pop(NO_PCI)
+        next(iter(found.values())).extend(unnamed)
+    said_so = list(facts.said("kernel.above_4g"))
+    for pci, origins in found.items():
+        yield UNASSIGNED.finding(
+            f"{'GPU ' + pci_words(pci) if pci != NO_PCI else 'A GPU'} has no place for its memory region "
+            f"in the machine's address windows ({origins[0].text[:120]}).",
+            ESTABLISHED,
+            [*origins, *said_so],
+            pci=pci,
+        )  # fmt: skip
+    if said_so and not found:
+        yield UNASSIGNED.finding("The window for memory regions of devices is too small.", LIKELY, said_so)
+
+
+def _is_after(assigned: Said, failed: Said) -> bool:
+    return assigned.origin.source == failed.origin.source and assigned.origin.line > failed.origin.line
+
+
+def _is_large(words: str) -> bool:
+    """By `mem size 0x10000000 64bit pref`, or by a range."""
+    if size := _SIZE.search(words):
+        return int(size[1], 16) >= LARGE
+    if ends := _RANGE.search(words):
+        return int(ends[2], 16) - int(ends[1], 16) + 1 >= LARGE
+    return False
+
+
+RULE = Rule((UNASSIGNED,), find)

@@ -1,0 +1,121 @@
+"""L0. A GPU is slowed down by its own protection: heat, or the power brake of the machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from berth.diagnosis.finding import Answer, Code, Fix, Rule
+from berth.diagnosis.words import ESTABLISHED, LIKELY, POSSIBLE, Effect, Layer, Severity
+from berth.evidence.fact import NO_PCI, Origin, pci_words
+from berth.evidence.facts import Facts
+from berth.evidence.formats.smi_facts import DeviceSeen
+
+_SOURCES = ("nvidia-smi and NVML documentation, clocks event reasons",)
+_VERIFY = (
+    "nvidia-smi -q -d PERFORMANCE -i PCI under load: HW Slowdown, HW Thermal Slowdown, HW Power Brake Not Active",
+    "nvidia-smi -q -d TEMPERATURE,CLOCK -i PCI: cooler than the slowdown threshold, clocks as on its neighbours",
+)
+
+HOT = Code(
+    name="GpuTooHot",
+    layer=Layer.L0,
+    cause_class="hw-fault",
+    severity=Severity.Error,
+    effect=Effect.CollectiveSlow,
+    title="a GPU slows down because it is too hot",
+    meaning="The GPU halves its clocks or more to stay alive. One slow GPU makes a whole job wait; hotter still it "
+    "switches off (Xid 79).",
+    known_by="HW Thermal Slowdown (or SW Thermal Slowdown) is active, or the temperature is at the slowdown threshold.",
+    disproved_by="It is not active under the same load, and the neighbours are as warm.",
+    counter_check="nvidia-smi -q -d TEMPERATURE,PERFORMANCE -i PCI while it works",
+    fix=Fix(
+        steps=(
+            "compare with the neighbours: one hot GPU is its heat sink, all hot is fans, air flow or the room",
+            "kubectl cordon NODE where it is near its limit; fans, dust, blanks, liquid cooling flow",
+            "until then: nvidia-smi -i PCI -pl WATTS, or fewer GPUs at work",
+        ),
+        risk="a lower power limit makes it slower",
+        rollback="nvidia-smi -i PCI -pl with the default limit; kubectl uncordon NODE",
+    ),
+    verify=_VERIFY,
+    sources=_SOURCES,
+)
+BRAKED = Code(
+    name="GpuPowerBrake",
+    layer=Layer.L0,
+    cause_class="hw-fault",
+    severity=Severity.Error,
+    effect=Effect.CollectiveSlow,
+    title="the machine brakes a GPU's power",
+    meaning="The power brake signal is on: the machine's supply or its management tells the GPU to run at a fraction. "
+    "Jobs run, and many times slower.",
+    known_by="HW Power Brake Slowdown is active, or HW Slowdown without heat.",
+    disproved_by="It is off as soon as the load of the other GPUs falls: then the supply is simply too small.",
+    counter_check="nvidia-smi -q -d PERFORMANCE -i PCI: HW Power Brake Slowdown Not Active",
+    fix=Fix(
+        steps=(
+            "the machine's management (BMC): failed or missing power supplies, power capping, redundancy lost",
+            "cables and connectors of the GPU's auxiliary power",
+            "kubectl cordon NODE until then: one braked GPU slows all jobs that span it",
+        ),
+        risk="none",
+        rollback="kubectl uncordon NODE",
+    ),
+    verify=_VERIFY,
+    sources=_SOURCES,
+)
+
+_HEAT = ("hw_thermal_slowdown", "sw_thermal_slowdown")
+
+
+def find(facts: Facts) -> Iterator[Answer]:
+    """By device where nvidia-smi was read, else by what is said."""
+    devices = facts.of(DeviceSeen)
+    for device in devices:
+        yield from _of(device)
+    if any(device.slowed_by is not None for device in devices):
+        return
+    by_kind: dict[str, list[Origin]] = {}
+    for said in facts.said("host.hw_slowdown"):
+        words = (said.get("reason") or said.get("xml") or said.get("said")).lower().replace("_", " ")
+        kind = "heat" if "thermal" in words else "brake" if "brake" in words else "either"
+        by_kind.setdefault(kind, []).append(said.origin)
+    hot = [said.origin for said in facts.said("host.gpu_hot")]
+    if hot or "heat" in by_kind:
+        quotes = [*by_kind.get("heat", []), *by_kind.get("either", []), *hot]
+        yield HOT.finding("Heat slows a GPU down.", LIKELY if "heat" in by_kind else POSSIBLE, quotes)
+    elif by_kind:
+        sure = LIKELY if "brake" in by_kind else POSSIBLE
+        quotes = [*by_kind.get("brake", []), *by_kind.get("either", [])]
+        yield BRAKED.finding("HW Slowdown is active and nothing tells of heat.", sure, quotes)
+
+
+def _of(device: DeviceSeen) -> Iterator[Answer]:
+    reasons = device.slowed_by or ()
+    where = f"GPU {pci_words(device.pci)}" if device.pci != NO_PCI else "A GPU"
+    at = f" at {device.temperature_c:g} °C" if device.temperature_c else ""
+    heat = [reason for reason in reasons if reason in _HEAT]
+    is_at_limit = (
+        device.temperature_c is not None
+        and device.temperature_slowdown_c is not None
+        and device.temperature_c >= device.temperature_slowdown_c > 0
+    ) or (device.margin_c is not None and device.margin_c <= 0)
+    if heat or is_at_limit:
+        yield HOT.finding(
+            f"{where} is slowed down by heat{at}.",
+            ESTABLISHED if heat else LIKELY,
+            [device.quote("slowed_by", "temperature_c")],
+            pci=device.pci,
+        )
+    elif "hw_power_brake_slowdown" in reasons or "hw_slowdown" in reasons:
+        is_brake = "hw_power_brake_slowdown" in reasons
+        by = "the power brake" if is_brake else "its hardware, without a sign of heat"
+        yield BRAKED.finding(
+            f"{where} is slowed down by {by}{at}.",
+            ESTABLISHED if is_brake else POSSIBLE,
+            [device.quote("slowed_by")],
+            pci=device.pci,
+        )
+
+
+RULE = Rule((HOT, BRAKED), find)

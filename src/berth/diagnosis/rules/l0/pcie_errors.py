@@ -1,0 +1,146 @@
+"""L0. PCI Express itself reports errors of a GPU or its port, or the device cannot be woken."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from berth.diagnosis.finding import Answer, Code, Fix, Rule
+from berth.diagnosis.words import ESTABLISHED, LIKELY, POSSIBLE, WEAK, Effect, Layer, Severity
+from berth.diagnosis.xid.seen import Family
+from berth.diagnosis.xid.story import story_of
+from berth.evidence.fact import NO_PCI, Pci, Said, pci_of, pci_words
+from berth.evidence.facts import Facts
+from berth.evidence.formats.machine_facts import PciSeen
+from berth.evidence.formats.smi_facts import DeviceSeen
+
+_SOURCES = ("Linux, drivers/pci/pcie/aer.c, dpc.c and pciehp", "PCI Express, Advanced Error Reporting")
+_STEPS = (
+    "kubectl cordon NODE, then drain it",
+    "reseat card and riser, clean the contacts, look at retimers and cables; update firmware of machine and card",
+    "to try: one generation slower in the firmware's setup; kernel parameter pcie_aspm=off",
+    "the same slot with another card, the same card in another slot: replace what the errors follow",
+)
+_VERIFY = (
+    "dmesg | grep -c 'AER\\|PCIe Bus Error': does not grow under load",
+    "nvidia-smi -q -i PCI | grep -i replay: 0, and stays",
+)
+
+UNCORRECTABLE = Code(
+    name="PcieUncorrectable",
+    layer=Layer.L0,
+    cause_class="hw-fault",
+    severity=Severity.Critical,
+    effect=Effect.DeviceGone,
+    title="PCI Express reports errors that it cannot correct",
+    meaning="Transfers between the machine and the device were lost or wrong. NVIDIA's driver does not recover from "
+    "it: what uses the GPU fails, and often the GPU is gone next (Xid 79).",
+    known_by="An uncorrected error of AER, a containment event of DPC, or a slot that lost its link, of a GPU or a "
+    "port.",
+    disproved_by="The port leads to another device (network card, disk).",
+    counter_check="lspci -t: what is below the port that reports; lspci -s PCI: the GPU answers",
+    fix=Fix(_STEPS, "the machine is off meanwhile", "kubectl uncordon NODE"),
+    verify=_VERIFY,
+    sources=_SOURCES,
+)
+CORRECTED = Code(
+    name="PcieErrorsCorrected",
+    layer=Layer.L0,
+    cause_class="hw-fault",
+    severity=Severity.Warning,
+    effect=Effect.LinkSlow,
+    title="PCI Express of a GPU corrects errors all the time",
+    meaning="Nothing is lost yet: packets are sent again. The link is marginal, slower than it should be, and may "
+    "fail under load.",
+    known_by="Many corrected errors of AER of a GPU or of its port, or replays that grow.",
+    disproved_by="A handful after start, and none under load.",
+    counter_check="nvidia-smi -q -i PCI | grep -i replay, twice under load: the same number",
+    fix=Fix(_STEPS, "the machine is off meanwhile", "kubectl uncordon NODE"),
+    verify=_VERIFY,
+    sources=_SOURCES,
+)
+ASLEEP = Code(
+    name="GpuNotWaking",
+    layer=Layer.L0,
+    cause_class="hw-fault",
+    severity=Severity.Critical,
+    effect=Effect.DeviceGone,
+    title="a GPU does not come back from a power state or a reset",
+    meaning="The device does not answer after it was to wake up or was reset. Its configuration space reads all ones.",
+    known_by="The kernel cannot change the power state of a GPU, or it is not ready long after a reset.",
+    disproved_by="It answers after a restart, and runtime power management is off.",
+    counter_check="lspci -s PCI: a revision other than ff; cat /sys/bus/pci/devices/PCI.0/power/control: on",
+    fix=Fix(
+        (
+            "power the machine off and on: a warm restart may not be enough",
+            "no runtime power management: NVreg_DynamicPowerManagement=0, power/control = on, pcie_aspm=off",
+            "again: power supply, riser, firmware; replace the card",
+        ),
+        "the machine is off meanwhile",
+        "kubectl uncordon NODE",
+    ),
+    verify=_VERIFY,
+    sources=_SOURCES,
+)
+
+MANY = 10  # corrected errors
+_GPU_DRIVERS = frozenset(("nvidia", "nouveau", "vfio-pci", "nvidia-gpu"))
+_PORTS = frozenset(("pcieport", "pci", ""))
+
+
+def find(facts: Facts) -> Iterator[Answer]:
+    """Of GPUs, and of ports where nothing says that they lead elsewhere. A GPU that is gone is told elsewhere."""
+    story = story_of(facts)
+    gpus = {device.pci for device in facts.of(DeviceSeen)} | {one.pci for one in story.events}
+    gpus |= {device.pci for device in facts.of(PciSeen) if device.is_gpu}
+    is_lost = bool(story.roots(Family.Lost)) or any(True for _ in facts.said("kernel.off_bus", "nvidia_smi.gpu_lost"))
+    for said in facts.said("kernel.power_state"):
+        pci = pci_of(said.get("pci"))
+        if not is_lost and (pci in gpus or said.get("driver") in _GPU_DRIVERS):
+            yield ASLEEP.finding(f"GPU {pci_words(pci)} does not wake up.", ESTABLISHED, [said], pci=pci)
+    if is_lost:
+        return
+    grave = list(_concerning(facts, gpus, "kernel.aer_uncorrected", "kernel.dpc", "kernel.slot_down"))
+    grave += list(_concerning(facts, gpus, "kernel.aer_not_recovered", "kernel.surprise_down"))
+    if grave:
+        pci = next((pci_of(one.get("pci")) for one in grave if _is_gpu(one, gpus)), NO_PCI)
+        port = next((pci_words(pci_of(one.get("pci"))) for one in grave if pci_of(one.get("pci")) != NO_PCI), "")
+        where = f"GPU {pci_words(pci)}" if pci != NO_PCI else f"port {port}" if port else "a port"
+        has_gpu = pci != NO_PCI or any("nvidia" in one.origin.text.lower() for one in grave)
+        yield UNCORRECTABLE.finding(
+            f"{where[0].upper()}{where[1:]} reports PCI Express errors that cannot be corrected"
+            + ("." if has_gpu else "; which device is below that port was not read."),
+            LIKELY if has_gpu else POSSIBLE,
+            grave,
+            pci=pci,
+        )
+        return
+    yield from _corrected(facts, gpus)
+
+
+def _corrected(facts: Facts, gpus: set[Pci]) -> Iterator[Answer]:
+    by_device: dict[Pci, list[Said]] = {}
+    for said in _concerning(facts, gpus, "kernel.aer_corrected"):
+        by_device.setdefault(pci_of(said.get("pci")), []).append(said)
+    for pci, lines in by_device.items():
+        count = sum(one.times for one in lines)
+        is_gpu = any(_is_gpu(one, gpus) for one in lines)
+        if count >= MANY or is_gpu:
+            yield CORRECTED.finding(
+                f"{'GPU' if is_gpu else 'Port'} {pci_words(pci)} corrected PCI Express errors, {count} lines of it.",
+                LIKELY if is_gpu and count >= MANY else POSSIBLE if is_gpu else WEAK,
+                lines,
+                pci=pci if is_gpu else NO_PCI,
+            )
+
+
+def _concerning(facts: Facts, gpus: set[Pci], *messages: str) -> Iterator[Said]:
+    for said in facts.said(*messages):
+        if said.get("driver").lower() in _PORTS or _is_gpu(said, gpus):
+            yield said
+
+
+def _is_gpu(said: Said, gpus: set[Pci]) -> bool:
+    return said.get("driver").lower() in _GPU_DRIVERS or (pci_of(said.get("pci")) in gpus - {NO_PCI})
+
+
+RULE = Rule((UNCORRECTABLE, CORRECTED, ASLEEP), find)
