@@ -1,0 +1,178 @@
+"""L6. A collective operation hangs or fails for what is in the job itself: versions, ranks, plugins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from berth.diagnosis.finding import Answer, Code, Fix, Rule
+from berth.diagnosis.heard import by_place, heard, listed, value, values
+from berth.diagnosis.words import ESTABLISHED, LIKELY, POSSIBLE, Effect, Layer, Severity
+from berth.evidence.facts import Facts
+from berth.evidence.formats.nccl_log import NcclRank, NcclVersion
+
+WATCHDOG = Code(
+    name="CollectiveTimedOut",
+    layer=Layer.L6,
+    cause_class="diagnosis-rule",
+    severity=Severity.Error,
+    effect=Effect.CollectiveFails,
+    title="a collective operation timed out: a symptom, the cause is on another rank",
+    meaning="Some rank did not arrive: it crashed, waits for data, or its device or link hangs. The rank that prints "
+    "the time-out "
+    "is rarely the one at fault.",
+    known_by="PyTorch's watchdog says so.",
+    disproved_by="All ranks launched the same operation and none completed: then the network or a device hangs.",
+    counter_check="the flight recorder of all ranks: the lowest sequence number, and who did not call",
+    fix=Fix(
+        steps=(
+            "TORCH_FR_BUFFER_SIZE and a dump on time-out: the rank with the lowest last enqueued work is where to look",
+            "on that rank's node: kernel log (Xid), the process's exit, storage and loader",
+            "a longer time-out only hides it",
+        ),
+        risk="none",
+        rollback="nothing to undo",
+    ),
+    verify=("the job passes; the node of that rank is tested alone",),
+    sources=("PyTorch: ProcessGroupNCCL watchdog, flight recorder",),
+)
+VERSIONS = Code(
+    name="NcclVersionSkew",
+    layer=Layer.L6,
+    cause_class="version-mismatch",
+    severity=Severity.Error,
+    effect=Effect.CollectiveFails,
+    title="ranks of one job use different versions of NCCL",
+    meaning="Images or wheels differ between the pods. Some pairs of versions hang, others fail at once.",
+    known_by="NCCL says that the versions do not match, or logs of one communicator's ranks print different ones.",
+    disproved_by="The logs are of different jobs.",
+    counter_check="NCCL version in the log of each rank: one and the same",
+    fix=Fix(
+        steps=(
+            "the same image digest for every pod of the job",
+            "two copies in one image: LD_PRELOAD or a system libnccl beside the wheel's",
+        ),
+        risk="none",
+        rollback="the old image",
+    ),
+    verify=("every rank prints the same NCCL version",),
+    sources=("NCCL, src/bootstrap.cc and init.cc",),
+)
+DUPLICATE = Code(
+    name="RanksShareOneGpu",
+    layer=Layer.L6,
+    cause_class="app",
+    severity=Severity.Error,
+    effect=Effect.CollectiveFails,
+    title="two ranks use the same GPU",
+    meaning="The program does not choose its device by local rank, or more processes than GPUs were started. Not a "
+    "hardware fault.",
+    known_by="NCCL: Duplicate GPU detected.",
+    disproved_by="Every rank prints another device.",
+    counter_check="nvidia-smi -L | wc -l in the pod: at least the processes per node",
+    fix=Fix(
+        steps=("torch.cuda.set_device(LOCAL_RANK) before the first collective; processes per node equal to the GPUs",),
+        risk="none",
+        rollback="nothing to undo",
+    ),
+    verify=("the job starts",),
+    sources=("NCCL, src/init.cc",),
+)
+PLUGIN = Code(
+    name="NetworkPluginNotUsed",
+    layer=Layer.L6,
+    cause_class="network",
+    severity=Severity.Error,
+    effect=Effect.CollectiveSlow,
+    title="NCCL's plugin for the machine's network does not start",
+    meaning="Without the plugin (EFA, SHARP, a vendor's) NCCL falls back to sockets or ends. The image lacks the "
+    "plugin or its library, or the pod lacks the device.",
+    known_by="The plugin or NCCL says that it found no provider or could not be initialised.",
+    disproved_by="NCCL says Using network with the plugin's name.",
+    counter_check="fi_info -p efa (or ibv_devinfo) in the container: lists the devices",
+    fix=Fix(
+        steps=(
+            "ask for the device in limits (vpc.amazonaws.com/efa, rdma/...) for every pod",
+            "an image with the plugin and its library in fitting versions; LD_LIBRARY_PATH to it; NCCL_NET_PLUGIN "
+            "unset or right",
+        ),
+        risk="another plugin version changes performance",
+        rollback="the old image",
+    ),
+    verify=("NCCL_DEBUG=INFO: Using network with the plugin's name on every rank",),
+    sources=("aws-ofi-nccl documentation", "NCCL: network plugins"),
+)
+CRASH = Code(
+    name="NcclCrashes",
+    layer=Layer.L6,
+    cause_class="app",
+    severity=Severity.Error,
+    effect=Effect.ProgramFails,
+    title="a process crashed inside libnccl",
+    meaning="Mostly a communicator that was used after it was destroyed or after an error, or two copies of NCCL in "
+    "one process.",
+    known_by="The kernel logs a segfault in libnccl.",
+    disproved_by="It comes on one node only: then look for memory errors there.",
+    counter_check="the same job on other nodes: it crashes there too",
+    fix=Fix(
+        steps=(
+            "the first error in the log before the crash is the cause to look at",
+            "one copy of NCCL in the image, in the version of the framework",
+        ),
+        risk="none",
+        rollback="the old image",
+    ),
+    verify=("the job passes the point where it crashed",),
+    sources=("kernel: segfault lines", "gpud: nccl component"),
+)
+
+
+def find(facts: Facts) -> Iterator[Answer]:
+    for node, pod, found in by_place(facts.said("dist.watchdog")):
+        sequence, operation = value(found[0], "sequence"), value(found[0], "operation")
+        what = f" ({operation}, sequence {sequence})" if operation else ""
+        yield WATCHDOG.finding(
+            f"A rank waited in vain for others{what}. Who printed it is a victim; find the rank that did not arrive.",
+            POSSIBLE,
+            found,
+            node=node,
+            pod=pod,
+        )
+    yield from _versions(facts)
+    for node, pod, found in by_place(facts.said("nccl.duplicate_gpu")):
+        ranks = [value(found[0], "rank"), value(found[0], "rank2") or found[0].get("rank2")]
+        who = f"Ranks {ranks[0]} and {ranks[1]} use" if ranks[0] else "Two ranks use"
+        yield DUPLICATE.finding(f"{who} the same GPU.", ESTABLISHED, found, node=node, pod=pod)
+    yield from heard(
+        facts,
+        PLUGIN,
+        ("efa.unused", "nccl.plugin_failed", "sharp.failed"),
+        "The network plugin finds no device or library in the container.",
+        LIKELY,
+    )
+    for node, pod, found in by_place(facts.said("nccl.segfault")):
+        yield CRASH.finding(
+            f"A process crashed in {listed(values(found, 'library')) or 'libnccl'}.", LIKELY, found, node=node, pod=pod
+        )
+
+
+def _versions(facts: Facts) -> Iterator[Answer]:
+    told = list(facts.said("nccl.version_mismatch"))
+    if told:
+        versions = (
+            listed([value(told[0], "version"), told[0].get("version2")]) if told[0].get("version") else "different ones"
+        )
+        yield VERSIONS.finding(f"Ranks of the job use {versions}.", ESTABLISHED, told)
+        return
+    # One communicator's ranks name their processes; versions are only compared within it.
+    by_process = {(one.by.host, one.by.pid): one for one in facts.of(NcclVersion) if one.by.host}
+    members: dict[str, list[NcclVersion]] = {}
+    for rank in facts.of(NcclRank):
+        if rank.communicator and (version := by_process.get((rank.by.host, rank.by.pid))):
+            members.setdefault(rank.communicator, []).append(version)
+    for found in members.values():
+        if len({one.version for one in found}) > 1:
+            words = listed(sorted(f"{one.version} on {one.by.host}" for one in found))
+            yield VERSIONS.finding(f"Ranks of one communicator use {words}.", ESTABLISHED, found)
+
+
+RULE = Rule((WATCHDOG, VERSIONS, DUPLICATE, PLUGIN, CRASH), find)

@@ -1,0 +1,265 @@
+"""L6. Ranks do not find or reach each other, or talk over the wrong network."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from berth.diagnosis.finding import Answer, Code, Fix, Rule
+from berth.diagnosis.heard import by_place, heard, listed, value, values
+from berth.diagnosis.words import LIKELY, POSSIBLE, Effect, Layer, Severity
+from berth.evidence.facts import Facts
+from berth.evidence.formats.infiniband import RdmaPort
+from berth.evidence.formats.nccl_log import NcclChannel, NcclHcas, NcclInterface, NcclNetwork, NcclSetting
+
+# Interfaces that lead nowhere but to this machine, and names that only a prefix match can have meant.
+LOCAL = re.compile(
+    r"^(lo|docker|virbr|cni|flannel|cali|veth|br-|kube-ipvs|dummy|nodelocaldns|tun|podman|lxc|tailscale|cilium_)"
+)
+BEYOND_NAME = re.compile(r"^(eth|ens|enp|bond|ib)0\d+$")
+
+_ENV = ("NCCL user guide: environment variables",)
+_VERIFY = ("NCCL_DEBUG=INFO: Init COMPLETE on every rank",)
+_UNSET = "unset the variable"
+
+INTERFACE = Code(
+    name="WrongBootstrapInterface",
+    layer=Layer.L6,
+    cause_class="network",
+    severity=Severity.Error,
+    effect=Effect.CollectiveFails,
+    title="NCCL talks over an interface that was not meant",
+    meaning="NCCL_SOCKET_IFNAME is a prefix: eth0 takes eth01 too. Without it a bridge or tunnel may be taken. Ranks "
+    "then do not "
+    "reach each other, or do so slowly.",
+    known_by="The bootstrap uses an interface that only this machine has, or one whose name merely begins like the "
+    "wanted one.",
+    disproved_by="All ranks reach each other over that interface.",
+    counter_check="ip -br a in each pod: the interface with the address that the others can reach",
+    fix=Fix(
+        steps=("NCCL_SOCKET_IFNAME==eth0: with the second = the name is exact; ^docker,lo excludes",),
+        risk="the name must fit every node of the job",
+        rollback=_UNSET,
+    ),
+    verify=("NCCL_DEBUG=INFO: Bootstrap: Using the meant interface", *_VERIFY),
+    sources=_ENV,
+)
+NO_INTERFACE = Code(
+    name="NoSocketInterface",
+    layer=Layer.L6,
+    cause_class="network",
+    severity=Severity.Error,
+    effect=Effect.CollectiveFails,
+    title="NCCL or Gloo finds no interface of the given name",
+    meaning="NCCL_SOCKET_IFNAME or GLOO_SOCKET_IFNAME names something that the pod does not have: often set for "
+    "another kind of machine.",
+    known_by="no socket interface found.",
+    disproved_by="ip -br a in the pod lists an interface that begins with the value.",
+    counter_check="kubectl exec POD -n NAMESPACE -- ip -br a; env | grep SOCKET_IFNAME: they fit",
+    fix=Fix(
+        steps=("correct the name, or leave the variable out: in a pod eth0 is found by itself",),
+        risk="none",
+        rollback="set it again",
+    ),
+    verify=_VERIFY,
+    sources=_ENV,
+)
+UNREACHABLE = Code(
+    name="RanksDoNotReach",
+    layer=Layer.L6,
+    cause_class="network",
+    severity=Severity.Error,
+    effect=Effect.CollectiveFails,
+    title="ranks cannot connect to each other",
+    meaning="A time-out is a closed port or a wrong network; a refusal is a peer that is not there yet or is gone; a "
+    "name that does "
+    "not resolve is a service that is not ready.",
+    known_by="NCCL, the rendezvous or the launcher says that the connection or the name failed.",
+    disproved_by="The same address and port answer from that pod.",
+    counter_check="kubectl exec POD -n NAMESPACE -- nc -zv <host> <port>: open",
+    fix=Fix(
+        steps=(
+            "NetworkPolicy, security group, firewall: all ports between the pods of a job",
+            "a headless service with publishNotReadyAddresses for the first rank, and a rendezvous that waits for all",
+            "refused: see why the first rank ended or did not start; MASTER_ADDR and MASTER_PORT equal on all ranks",
+        ),
+        risk="open ports only within the job's namespace",
+        rollback="put the policy back",
+    ),
+    verify=_VERIFY,
+    sources=("NCCL, src/misc/socket.cc", "PyTorch: torchrun rendezvous"),
+)
+PEER_GONE = Code(
+    name="PeerRankEnded",
+    layer=Layer.L6,
+    cause_class="network",
+    severity=Severity.Warning,
+    effect=Effect.CollectiveFails,
+    title="another rank ended first, or the network to it broke",
+    meaning="The rank that prints this is a victim. The text names the peer: its log has the cause.",
+    known_by="ncclRemoteError, or a connection that the peer closed.",
+    disproved_by="The peer's process still runs and its host is reachable: then the network broke.",
+    counter_check="the log and the exit code of the named peer, and its node's kernel log",
+    fix=Fix(
+        steps=("go to the peer that is named and read its last lines; order all ranks by time",),
+        risk="none",
+        rollback="nothing to undo",
+    ),
+    verify=("the job passes the point where it ended",),
+    sources=("NCCL user guide: ncclRemoteError",),
+)
+SOCKET = Code(
+    name="SocketInsteadOfRdma",
+    layer=Layer.L6,
+    cause_class="network",
+    severity=Severity.Error,
+    effect=Effect.CollectiveSlow,
+    title="ranks talk over TCP although the nodes have RDMA",
+    meaning="One rank without RDMA devices pulls the whole job down to the speed of sockets, or hangs it where ranks "
+    "chose different networks.",
+    known_by="Some ranks chose Socket while others chose InfiniBand, or RDMA devices are there and NCCL finds none.",
+    disproved_by="The nodes have no RDMA devices at all.",
+    counter_check="ls /dev/infiniband and ibv_devinfo in each pod: the devices",
+    fix=Fix(
+        steps=(
+            "ask for the RDMA resource in every pod of the job; libibverbs in the image",
+            "NCCL_IB_DISABLE unset or 0; NCCL_IB_HCA names devices that are there",
+        ),
+        risk="none",
+        rollback=_UNSET,
+    ),
+    verify=("NCCL_DEBUG=INFO: Using network IB on every rank", *_VERIFY),
+    sources=_ENV,
+)
+SETTING = Code(
+    name="NcclTransportSwitchedOff",
+    layer=Layer.L6,
+    cause_class="network",
+    severity=Severity.Warning,
+    effect=Effect.CollectiveSlow,
+    title="a setting switches a fast transport of NCCL off",
+    meaning="Variables that were set to find a fault stay in manifests and images and cost most of the bandwidth.",
+    known_by="NCCL prints the setting as in effect.",
+    disproved_by="The transport does not work on these machines, and the setting is there for that.",
+    counter_check="env | grep NCCL_; cat /etc/nccl.conf in the container: not set",
+    fix=Fix(
+        steps=("take the variable out of manifest, image and /etc/nccl.conf; then mend what it was set for",),
+        risk="a hang that it hid may come back",
+        rollback="set it again",
+    ),
+    verify=("NCCL_DEBUG=INFO: the fast transport is used", "busbw is back at its reference"),
+    sources=_ENV,
+)
+MPI = Code(
+    name="MpiLauncherFails",
+    layer=Layer.L6,
+    cause_class="app",
+    severity=Severity.Error,
+    effect=Effect.CollectiveFails,
+    title="the MPI launcher cannot start its processes on the workers",
+    meaning="Workers are not ready, names do not resolve, ssh is refused, or the host file has fewer slots than "
+    "processes.",
+    known_by="mpirun or its daemon says so.",
+    disproved_by="ssh from the launcher to each worker works at that time.",
+    counter_check="kubectl exec of the launcher: getent hosts and ssh for each worker: fine",
+    fix=Fix(
+        steps=(
+            "MPIJob: launcherCreationPolicy WaitForWorkersReady",
+            "slots per worker equal to its GPUs; sshd and orted in the worker's image",
+        ),
+        risk="none",
+        rollback="put the old policy back",
+    ),
+    verify=("mpirun hostname prints every worker",),
+    sources=("mpi-operator: launcherCreationPolicy", "Open MPI: launching"),
+)
+_OFF = {"NCCL_IB_DISABLE": "1", "NCCL_P2P_DISABLE": "1", "NCCL_NET_GDR_LEVEL": "LOC"}
+
+
+def find(facts: Facts) -> Iterator[Answer]:
+    yield from _interfaces(facts)
+    yield from heard(
+        facts,
+        NO_INTERFACE,
+        ("nccl.no_socket_interface",),
+        "No interface of the pod has the name that was given.",
+        LIKELY,
+    )
+    for node, pod, found in by_place(facts.said("nccl.unreachable", "dist.rendezvous", "nccl.bootstrap_mismatch")):
+        why, peer = value(found[0], "why"), value(found[0], "peer") or value(found[0], "host")
+        yield UNREACHABLE.finding(
+            f"A rank does not reach {peer or 'another'}{': ' + why if why else ''}.", LIKELY, found, node=node, pod=pod
+        )
+    for node, pod, found in by_place(facts.said("nccl.peer_closed")):
+        peers = listed(values(found, "peer"))
+        yield PEER_GONE.finding(
+            f"The connection was ended by the other side{': ' + peers if peers else ''}.",
+            POSSIBLE - 0.1,
+            found,
+            node=node,
+            pod=pod,
+        )
+    for node, pod, found in by_place(facts.said("mpi.launcher")):
+        host = value(found[0], "host")
+        yield MPI.finding(
+            f"The launcher cannot start processes{' on ' + host if host else ''}.", LIKELY, found, node=node, pod=pod
+        )
+    yield from _networks(facts)
+    yield from _settings(facts)
+
+
+def _interfaces(facts: Facts) -> Iterator[Answer]:
+    wanted = {
+        one.value.lstrip("=")
+        for one in facts.of(NcclSetting)
+        if one.name == "NCCL_SOCKET_IFNAME" and not one.value.startswith("^")
+    }
+    odd: dict[str, list[NcclInterface]] = {}
+    for one in facts.of(NcclInterface):
+        begins_like = any(
+            name and one.interface != name and one.interface.startswith(name) and name[-1:].isdigit() for name in wanted
+        )
+        if begins_like or LOCAL.match(one.interface) or BEYOND_NAME.match(one.interface):
+            odd.setdefault(one.interface, []).append(one)
+    several = {one.host for one in facts.of(NcclInterface)}
+    for name, found in odd.items():
+        if name == "lo" and len(several) <= 1 and not wanted:
+            continue  # one machine alone talks to itself
+        yield INTERFACE.finding(
+            f"The control connection uses {name}{', wanted was ' + listed(sorted(wanted)) if wanted else ''}.",
+            POSSIBLE,
+            found,
+            subject=f"interface {name}",
+        )
+
+
+def _networks(facts: Facts) -> Iterator[Answer]:
+    chosen = facts.of(NcclNetwork)
+    sockets = [one for one in chosen if one.network.startswith("Socket")]
+    fast = [one for one in chosen if not one.network.startswith("Socket")]
+    absent = list(facts.said("nccl.no_ib"))
+    has_rdma = (
+        bool(facts.of(NcclHcas))
+        and any(layer in ("IB", "RoCE") for one in facts.of(NcclHcas) for _, _, layer in one.devices)
+    ) or bool(facts.of(RdmaPort))
+    slow = [one for one in facts.of(NcclChannel) if one.transport == "NET" and one.way.startswith("Socket")]
+    quick = [one for one in facts.of(NcclChannel) if one.transport == "NET" and not one.way.startswith("Socket")]
+    if (sockets and fast) or (slow and quick) or ((absent or sockets) and has_rdma):
+        hosts = listed(sorted({one.host for one in (*sockets, *slow) if one.host}))
+        yield SOCKET.finding(
+            f"{hosts or 'Some ranks'} use sockets while RDMA devices are there.",
+            LIKELY,
+            [*sockets[:2], *slow[:2], *absent[:1], *fast[:1]],
+        )
+
+
+def _settings(facts: Facts) -> Iterator[Answer]:
+    found = [
+        said for said in facts.said("nccl.setting") if _OFF.get(value(said, "name")) == value(said, "value").strip('"')
+    ]
+    if found:
+        names = listed(f"{value(said, 'name')}={value(said, 'value')}" for said in found)
+        yield SETTING.finding(f"{names} is in effect.", POSSIBLE, found, subject=names)
+
+
+RULE = Rule((INTERFACE, NO_INTERFACE, UNREACHABLE, PEER_GONE, SOCKET, SETTING, MPI), find)

@@ -1,0 +1,115 @@
+"""L6. CUDA ends the program's context: a fault of the program, or of the device or driver under it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from berth.diagnosis.finding import Answer, Code, Fix, Rule, Unconfirmed
+from berth.diagnosis.heard import by_place, listed, values
+from berth.diagnosis.words import LIKELY, POSSIBLE, Effect, Layer, Severity
+from berth.evidence.facts import Facts
+
+KERNEL = Code(
+    name="CudaKernelFault",
+    layer=Layer.L6,
+    cause_class="app",
+    severity=Severity.Error,
+    effect=Effect.ProgramFails,
+    title="a kernel of the program failed on the GPU",
+    meaning="An illegal access, assert or launch failure ends the context; every later call reports the same. Mostly "
+    "a fault of the "
+    "program; on one card only, of the card.",
+    known_by="CUDA error 700, 710, 715, 716, 718 or 719.",
+    disproved_by="The same program runs on another card and fails on this one, or the kernel log has a hardware Xid "
+    "at that time.",
+    counter_check="dmesg | grep Xid at that time: only 13, 31, 43, 45; the program fails on other cards too",
+    fix=Fix(
+        steps=(
+            "CUDA_LAUNCH_BLOCKING=1 once to find the kernel, or compute-sanitizer",
+            "look for Xids at that time; again on the same card only: take it out and run dcgmi diag -r 3",
+        ),
+        risk="blocking launches make it slow: not for production",
+        rollback="unset the variable",
+    ),
+    verify=("the program passes the point where it failed, on the same card",),
+    sources=("CUDA runtime API: error codes 700 to 720",),
+)
+ECC = Code(
+    name="EccErrorSeenByProgram",
+    layer=Layer.L0,
+    cause_class="hw-fault",
+    severity=Severity.Critical,
+    effect=Effect.DeviceUnfit,
+    title="CUDA met an uncorrectable memory or link error of the device",
+    meaning="The device's memory or an NVLink delivered data that could not be corrected; results since the last "
+    "good check are not to be trusted.",
+    known_by="CUDA error 214 or 220.",
+    disproved_by="ECC and NVLink counters of all devices are 0 since the driver was loaded.",
+    counter_check="nvidia-smi -q -d ECC,ROW_REMAPPER; nvidia-smi nvlink -e: no uncorrectable errors",
+    fix=Fix(
+        steps=(
+            "kubectl cordon NODE; read the counters, then reset the GPU or restart the machine",
+            "again after the reset: take the card out",
+        ),
+        risk="a reset ends what runs on the GPU",
+        rollback="kubectl uncordon NODE",
+    ),
+    verify=("dcgmi diag -r 3: pass", "nvidia-smi -q -d ROW_REMAPPER: Pending No, Failure No"),
+    sources=("CUDA runtime API: cudaErrorECCUncorrectable (214), cudaErrorNvlinkUncorrectable (220)",),
+)
+UNKNOWN = Code(
+    name="CudaUnknownError",
+    layer=Layer.L6,
+    cause_class="driver-build",
+    severity=Severity.Error,
+    effect=Effect.CudaFails,
+    title="CUDA does not begin: the unified-memory part of the driver is not usable",
+    meaning="NVML works and CUDA does not: nvidia_uvm is not loaded, its device file is missing or not permitted, or "
+    "a suspend broke it.",
+    known_by="CUDA error 999 or 304 at the first call.",
+    disproved_by="/dev/nvidia-uvm can be opened in the container and the module is loaded.",
+    counter_check="lsmod | grep nvidia_uvm; ls -l /dev/nvidia-uvm* on the host and in the container: present",
+    fix=Fix(
+        steps=(
+            "modprobe nvidia_uvm; nvidia-modprobe -u -c=0 makes the device files",
+            "load it at boot: /etc/modules-load.d",
+            "after a suspend: rmmod nvidia_uvm and load it again",
+        ),
+        risk="unloading needs that no program uses CUDA",
+        rollback="nothing to undo",
+    ),
+    verify=("a CUDA program runs: vectorAdd passes",),
+    sources=("CUDA runtime API: cudaErrorUnknown (999), cudaErrorOperatingSystem (304)",),
+)
+
+
+def find(facts: Facts) -> Iterator[Answer]:
+    for node, pod, found in by_place(facts.said("cuda.ecc", "cuda.nvlink_uncorrectable")):
+        yield ECC.finding(
+            "A program met an uncorrectable error of the device's memory or of an NVLink.",
+            LIKELY,
+            found,
+            node=node,
+            pod=pod,
+        )
+    for node, pod, found in by_place(facts.said("cuda.kernel_fault")):
+        yield KERNEL.finding(f"CUDA reports {listed(values(found, 'what'))}.", POSSIBLE, found, node=node, pod=pod)
+        if not facts.looked_at("dmesg", "kernel"):
+            yield Unconfirmed(
+                "the kernel log of the node at that time",
+                "dmesg -T | grep -i -e xid -e nvrm",
+                KERNEL.name,
+                Layer.L0,
+                node,
+            )
+    for node, pod, found in by_place(facts.said("cuda.unknown")):
+        yield UNKNOWN.finding(
+            "CUDA fails at its first call without naming a reason; mostly nvidia_uvm is missing or not permitted.",
+            POSSIBLE,
+            found,
+            node=node,
+            pod=pod,
+        )
+
+
+RULE = Rule((KERNEL, ECC, UNKNOWN), find)

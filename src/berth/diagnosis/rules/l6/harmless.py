@@ -1,0 +1,92 @@
+"""L6. Lines that look like a fault and are none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from berth.diagnosis.finding import Answer, Code, Fix, Rule
+from berth.diagnosis.words import ESTABLISHED, LIKELY, Effect, Layer, Severity
+from berth.evidence.facts import Facts
+from berth.evidence.formats.infiniband import RdmaPort
+from berth.evidence.formats.nccl_log import NcclHcas
+
+_NOTHING = Fix(steps=("nothing to mend",), risk="none", rollback="nothing to undo")
+_RDMA_LAYERS = ("IB", "RoCE")
+
+NO_RDMA = Code(
+    name="NoRdmaOnMachine",
+    layer=Layer.L6,
+    cause_class="diagnosis-rule",
+    severity=Severity.Info,
+    effect=Effect.CollectiveSlow,
+    title="NCCL finds no RDMA device, and the machine has none",
+    meaning="On machines without InfiniBand or RoCE NCCL says so and uses sockets. It is a fault only where the node "
+    "has RDMA devices "
+    "or the other ranks use them.",
+    known_by="NET/IB : No device found, and nothing shows an RDMA device.",
+    disproved_by="ibstat on the node, or another rank of the job, shows RDMA devices.",
+    counter_check="ls /sys/class/infiniband on the node: empty",
+    fix=Fix(
+        steps=("nothing to mend; with RDMA devices on the node: ask for them in the pod, and libibverbs in the image",),
+        risk="none",
+        rollback="nothing to undo",
+    ),
+    verify=("the job runs over sockets",),
+    sources=("NCCL, src/transport/net_ib",),
+    is_trap=True,
+)
+RAS = Code(
+    name="RasPortTaken",
+    layer=Layer.L6,
+    cause_class="diagnosis-rule",
+    severity=Severity.Info,
+    effect=Effect.BlindMonitoring,
+    title="NCCL's RAS cannot listen on its port: another job has it",
+    meaning="Two jobs in one network namespace want localhost:28028. The job is not touched; only the status query "
+    "of the second is missing.",
+    known_by="RAS failed to establish a client listening socket.",
+    disproved_by="The job ends with another error.",
+    counter_check="the job trains",
+    fix=Fix(
+        steps=("nothing to mend; NCCL_RAS_ADDR with another port for each job where the query is wanted",),
+        risk="none",
+        rollback="nothing to undo",
+    ),
+    verify=("the job trains",),
+    sources=("NCCL, src/ras",),
+    is_trap=True,
+)
+CHATTER = Code(
+    name="FrameworkStartupNoise",
+    layer=Layer.L6,
+    cause_class="diagnosis-rule",
+    severity=Severity.Info,
+    effect=Effect.ProgramFails,
+    title="start-up lines of the framework that sound like errors",
+    meaning="TensorFlow says on every machine that a NUMA node is -1 and that factories are registered twice.",
+    known_by="These very lines.",
+    disproved_by="The framework lists no GPU afterwards.",
+    counter_check="python -c \"import tensorflow as tf; print(tf.config.list_physical_devices('GPU'))\": the GPUs",
+    fix=_NOTHING,
+    verify=("the program computes on the GPU",),
+    sources=("TensorFlow, stream executor",),
+    is_trap=True,
+)
+
+
+def find(facts: Facts) -> Iterator[Answer]:
+    absent = list(facts.said("nccl.no_ib"))
+    has_rdma = bool(facts.of(RdmaPort)) or any(
+        layer in _RDMA_LAYERS for one in facts.of(NcclHcas) for _, _, layer in one.devices
+    )
+    if absent and not has_rdma and not any(facts.said("nccl.device_not_opened", "nccl.privilege")):
+        yield NO_RDMA.finding(
+            "NCCL finds no RDMA device and uses sockets; nothing shows that the machine has one.", LIKELY, absent
+        )
+    if ras := list(facts.said("nccl.ras_bind")):
+        yield RAS.finding("Another process in the same network namespace has the port.", ESTABLISHED, ras)
+    if chatter := list(facts.said("tf.numa_node", "tf.factory")):
+        yield CHATTER.finding("Lines of this kind come on healthy machines.", ESTABLISHED, chatter)
+
+
+RULE = Rule((NO_RDMA, RAS, CHATTER), find)

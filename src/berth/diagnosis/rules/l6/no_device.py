@@ -1,0 +1,264 @@
+"""L6. The program sees no GPU. Mostly none was given to its container, although texts speak of drivers and versions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from berth.diagnosis.finding import Answer, Code, Fix, Rule, Unconfirmed
+from berth.diagnosis.heard import by_place, listed, value
+from berth.diagnosis.words import ESTABLISHED, LIKELY, POSSIBLE, Effect, Layer, Severity
+from berth.evidence.facts import Facts
+from berth.evidence.formats.cluster_facts import PodSeen
+
+_CUDA = ("CUDA runtime API: cudaErrorNoDevice (100), cudaErrorInsufficientDriver (35)",)
+_SEES = ("nvidia-smi -L in the container: the device that the pod was given",)
+
+NOT_GIVEN = Code(
+    name="NoGpuInContainer",
+    layer=Layer.L6,
+    cause_class="runtime-config",
+    severity=Severity.Error,
+    effect=Effect.NoDeviceInContainer,
+    title="the program's container has no GPU",
+    meaning="Device files and libcuda come from the container runtime. Where it does not add them, programs say that "
+    "there is no "
+    "device, no driver, or a driver too old: version 0 is older than any.",
+    known_by="CUDA or a framework finds no device or no driver.",
+    disproved_by="nvidia-smi -L in the same container lists a GPU; then look at compute mode, MIG and visible devices.",
+    counter_check="ls /dev/nvidia*; ldconfig -p | grep libcuda; env | grep NVIDIA_VISIBLE_DEVICES in the container: "
+    "present",
+    fix=Fix(
+        steps=(
+            "the pod must ask for a GPU in limits: one that asks for none gets none",
+            "runtimeClassName nvidia, or nvidia as the default runtime, or CDI: kubectl get runtimeclass and the "
+            "runtime's effective configuration",
+            "devices are there: nvidia-smi -q for compute mode Prohibited, MIG mode without instances, "
+            "CUDA_VISIBLE_DEVICES set to something else",
+        ),
+        risk="the pod has to be made anew",
+        rollback="nothing to undo",
+    ),
+    verify=_SEES,
+    sources=(*_CUDA, "NVIDIA Container Toolkit: user guide"),
+)
+NOT_ASKED = Code(
+    name="PodAsksForNoGpu",
+    layer=Layer.L6,
+    cause_class="app",
+    severity=Severity.Error,
+    effect=Effect.NoDeviceInContainer,
+    title="the pod asks for no GPU and gets none",
+    meaning="Without a device in its limits or a claim, a container has no GPU, also on a node full of them.",
+    known_by="The program finds no device, and the pod's containers ask for none.",
+    disproved_by="A limit or claim for a device in the container that runs the program.",
+    counter_check="kubectl get pod POD -n NAMESPACE -o jsonpath='{.spec.containers[*].resources}': a device is there",
+    fix=Fix(
+        steps=("add the device to limits of the container that computes, not of a sidecar",),
+        risk="the pod waits until a GPU is free",
+        rollback="take it out again",
+    ),
+    verify=_SEES,
+    sources=("Kubernetes documentation: schedule GPUs",),
+)
+STUB = Code(
+    name="CudaStubLibrary",
+    layer=Layer.L6,
+    cause_class="image",
+    severity=Severity.Error,
+    effect=Effect.CudaFails,
+    title="the program loads the stub of libcuda in the image",
+    meaning="Stubs are for linking only. A path to stubs in LD_LIBRARY_PATH hides the driver's library that the "
+    "runtime mounts.",
+    known_by="CUDA says that the driver is a stub library.",
+    disproved_by="ldd or LD_DEBUG=libs shows the driver's libcuda.so.1.",
+    counter_check="ldconfig -p | grep libcuda; echo $LD_LIBRARY_PATH in the container: no stubs",
+    fix=Fix(
+        steps=("take .../stubs out of LD_LIBRARY_PATH and of the image's ld.so.conf",),
+        risk="builds in that image need the stubs at link time",
+        rollback="put the path back",
+    ),
+    verify=_SEES,
+    sources=("CUDA runtime API: cudaErrorStubLibrary (34)",),
+)
+CPU_BUILD = Code(
+    name="FrameworkWithoutCuda",
+    layer=Layer.L6,
+    cause_class="image",
+    severity=Severity.Error,
+    effect=Effect.ProgramFails,
+    title="the framework in the image was built without CUDA",
+    meaning="It never looks for a GPU. A later pip install may have replaced the CUDA build by the plain one.",
+    known_by="The framework says that it is not compiled with CUDA, or that it is a CPU build.",
+    disproved_by="The framework prints a CUDA version: torch.version.cuda is not None.",
+    counter_check='python -c "import torch; print(torch.__version__, torch.version.cuda)": a CUDA version',
+    fix=Fix(
+        steps=("install the build for CUDA from the framework's own index, and pin it in the image",),
+        risk="a larger image",
+        rollback="the old image",
+    ),
+    verify=('python -c "import torch; print(torch.cuda.is_available())": True',),
+    sources=("PyTorch, TensorFlow, JAX: installation for CUDA",),
+)
+VISIBLE = Code(
+    name="VisibleDevicesUnreadable",
+    layer=Layer.L6,
+    cause_class="app",
+    severity=Severity.Error,
+    effect=Effect.ProgramFails,
+    title="the program cannot read the device names that it was given",
+    meaning="It expects numbers in CUDA_VISIBLE_DEVICES and finds a UUID of a GPU or MIG device.",
+    known_by="A conversion error with a GPU- or MIG- name.",
+    disproved_by="The program runs with the same value.",
+    counter_check="echo $CUDA_VISIBLE_DEVICES in the container: numbers",
+    fix=Fix(
+        steps=(
+            "a newer release of the program; or set CUDA_VISIBLE_DEVICES=0,1,... inside the container, where only "
+            "its own devices are seen",
+        ),
+        risk="none",
+        rollback="unset it",
+    ),
+    verify=("the program starts",),
+    sources=("CUDA programming guide: environment variables",),
+)
+BUSY = Code(
+    name="DevicesBusyOrUnavailable",
+    layer=Layer.L6,
+    cause_class="app",
+    severity=Severity.Error,
+    effect=Effect.CudaFails,
+    title="all devices are busy or unavailable",
+    meaning="Compute mode is exclusive and another process holds the device, or the device waits for a reset.",
+    known_by="CUDA error 46.",
+    disproved_by="Compute mode Default and no other process on the device.",
+    counter_check="nvidia-smi -q -d COMPUTE; nvidia-smi: Default, no process",
+    fix=Fix(
+        steps=(
+            "end the process that holds the device (fuser -v /dev/nvidia*)",
+            "nvidia-smi -c DEFAULT where nothing needs exclusive mode",
+            "a kernel log with Xid: mend that first",
+        ),
+        risk="ending a process loses its work",
+        rollback="nvidia-smi -c EXCLUSIVE_PROCESS",
+    ),
+    verify=_SEES,
+    sources=("CUDA runtime API: cudaErrorDevicesUnavailable (46)",),
+)
+ORDINAL = Code(
+    name="DeviceOrdinalInvalid",
+    layer=Layer.L6,
+    cause_class="app",
+    severity=Severity.Error,
+    effect=Effect.ProgramFails,
+    title="the program asks for a device number that its container does not have",
+    meaning="In a container devices are counted from 0. More processes than GPUs, or a fixed number, name one that "
+    "is not there.",
+    known_by="CUDA error 101, invalid device ordinal.",
+    disproved_by="nvidia-smi -L in the container lists as many devices as the program starts processes.",
+    counter_check="nvidia-smi -L | wc -l in the container: at least the processes per node",
+    fix=Fix(
+        steps=("make processes per node equal to the GPUs in limits; use LOCAL_RANK for the device",),
+        risk="none",
+        rollback="nothing to undo",
+    ),
+    verify=("every process prints another device UUID",),
+    sources=("CUDA runtime API: cudaErrorInvalidDevice (101)",),
+)
+PARALLEL = Code(
+    name="MoreProcessesThanGpus",
+    layer=Layer.L6,
+    cause_class="app",
+    severity=Severity.Error,
+    effect=Effect.ProgramFails,
+    title="the program is set up for more GPUs than the pod has",
+    meaning="Tensor or pipeline parallel size, or the number of processes, is above the devices in the container.",
+    known_by="The framework compares both numbers and stops.",
+    disproved_by="Parallel size equals the devices that the container sees.",
+    counter_check="nvidia-smi -L | wc -l in the container: the parallel size",
+    fix=Fix(
+        steps=("ask for that many GPUs in one pod, or lower the parallel size",),
+        risk="fewer GPUs need a smaller model or batch",
+        rollback="put the old number back",
+    ),
+    verify=("the program starts with that size",),
+    sources=("vLLM, Ray, torchrun: parallel sizes",),
+)
+CAPABILITY = Code(
+    name="ComputeCapabilityTooLow",
+    layer=Layer.L6,
+    cause_class="app",
+    severity=Severity.Error,
+    effect=Effect.ProgramFails,
+    title="the GPU is of a generation that the program does not support",
+    meaning="A data type or kernel needs newer hardware; the pod was placed on an older model.",
+    known_by="The program names the compute capability that it needs.",
+    disproved_by="nvidia-smi --query-gpu=compute_cap is at least that.",
+    counter_check="nvidia-smi --query-gpu=name,compute_cap --format=csv: at least what is asked for",
+    fix=Fix(
+        steps=(
+            "select nodes by nvidia.com/gpu.compute.major or product",
+            "or another data type (half in place of bfloat16)",
+        ),
+        risk="the pod may wait longer for that model",
+        rollback="remove the selector",
+    ),
+    verify=("the program starts",),
+    sources=("GPU feature discovery: nvidia.com/gpu.compute.major",),
+)
+
+_NONE = ("cuda.no_device", "cuda.tool_missing")
+
+
+def find(facts: Facts) -> Iterator[Answer]:
+    old = [said for said in facts.said("cuda.driver_insufficient") if not value(said, "found")]
+    for node, pod, found in by_place([*facts.said(*_NONE), *old]):
+        asks = [one for one in facts.of(PodSeen) if one.limits and pod in ("", one.key)]
+        if asks and not any(limit.devices or limit.claims for one in asks for limit in one.limits):
+            yield NOT_ASKED.finding(
+                f"Containers of {listed(one.key for one in asks)} ask for no device.",
+                LIKELY,
+                [*found, *asks[:1]],
+                node=node,
+                pod=pod or asks[0].key,
+            )
+            continue
+        only_old = all(said.message == "cuda.driver_insufficient" for said in found)
+        if only_old:
+            cause = "The program finds no driver at all: most likely the runtime added no device to its container."
+        else:
+            cause = "The program finds no GPU in its container."
+        yield NOT_GIVEN.finding(cause, POSSIBLE if only_old else LIKELY, found, node=node, pod=pod)
+        yield Unconfirmed(
+            "what the container sees",
+            "kubectl exec: ls -l /dev/nvidia*; nvidia-smi -L; env | grep -i nvidia",
+            NOT_GIVEN.name,
+            Layer.L2,
+            node,
+        )
+    yield from _plain(facts)
+
+
+def _plain(facts: Facts) -> Iterator[Answer]:
+    for code, message, cause, sure in (
+        (STUB, "cuda.stub_library", "The stub of libcuda is loaded in place of the driver's library.", ESTABLISHED),
+        (CPU_BUILD, "image.cpu_build", "The framework in the image has no CUDA in it.", ESTABLISHED),
+        (
+            VISIBLE,
+            "cuda.visible_devices_unreadable",
+            "The program expects numbers and was given names of devices.",
+            LIKELY,
+        ),
+        (BUSY, "cuda.busy", "Another process holds the device exclusively, or it waits for a reset.", POSSIBLE),
+        (PARALLEL, "app.parallel_size", "The program wants more devices than its container has.", LIKELY),
+        (CAPABILITY, "app.capability_too_low", "The device's generation is below what the program needs.", LIKELY),
+    ):
+        for node, pod, found in by_place(facts.said(message)):
+            yield code.finding(cause, sure, found, node=node, pod=pod)
+    for node, pod, found in by_place(facts.said("cuda.invalid_ordinal")):
+        if alone := [said for said in found if "NCCL" not in said.origin.text]:
+            yield ORDINAL.finding(
+                "The program names a device that its container does not have.", POSSIBLE, alone, node=node, pod=pod
+            )
+
+
+RULE = Rule((NOT_GIVEN, NOT_ASKED, STUB, CPU_BUILD, VISIBLE, BUSY, ORDINAL, PARALLEL, CAPABILITY), find)
