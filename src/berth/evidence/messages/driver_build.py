@@ -5,6 +5,7 @@ from berth.evidence.message import Message
 
 _V = r"\d{3}\.\d+(?:\.\d+)?"
 _PCI = r"(?P<pci>[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}(?:\.[0-9a-f])?)"
+_BREAK = r"(?:\\x0a|\s|NVRM:)+"  # the kernel's lines, as they are and as Talos prints them
 _MODULE = r"['\"‘]?(?P<module>nvidia\w*(?:-\w+)?)(?:\.ko\S*)?['\"’]?"
 # modprobe, insmod, systemd-modules-load, kmod of Go programs: all name the module before the reason.
 _INSERT = (
@@ -44,6 +45,14 @@ _HEADERS = (
         r"RHEL entitlement may be improperly deployed|no entitlement|entitlement[^\n]{0,40}(?:missing|not found|"
         r"expired)|"
         r"Failed to download metadata for repo|There are no enabled repositories in|access the proper networks",
+    ),
+    # OpenShift: an image of the release brings the headers, and it is of another kernel than the node.
+    Message(
+        "driver.toolkit_stale",
+        ("driver toolkit", "driver-toolkit"),
+        r"broken Driver[- ]Toolkit (?:image )?detected|driver[- ]toolkit[^\n]{0,60}(?:mismatch|older kernel|"
+        r"another kernel|"
+        r"do(?:es)?n't match|not match|wrong kernel)",
     ),
     Message(
         "driver.custom_kernel",
@@ -186,11 +195,10 @@ _LOADING = (
         ),
         rf"(?:The NVIDIA GPU {_PCI}[\s\S]*?)?(?:(?P<open>requires (?:the )?use of (?:the )?NVIDIA open kernel modules)|"
         r"(?P<closed>not supported by (?:the )?open(?:[\s\S]{0,20}nvidia\.ko| kernel modules?| nvidia)|"
-        r"does not include the "
-        r"required GPU(?:[\s\S]{0,20}System Processor)?))|"
+        r"does not include the required GPU(?:[\s\S]{0,20}System Processor)?))|"
         r"(?P<open2>(?:GPU|Blackwell|Grace|B\d{3}|GB\d{3}|GH200|RTX PRO|RTX 50\d0|sm_1\d\d)[^\n]{0,60}(?:needs?|"
-        r"requires?|only "
-        r"(?:works?|supported) with)[^\n]{0,30}open (?:NVIDIA |GPU |source )?(?:kernel )?(?:modules?|driver|variant|"
+        r"requires?|only (?:works?|supported) with)[^\n]{0,30}open\W+(?:NVIDIA |GPU |"
+        r"source )?(?:kernel )?(?:modules?|driver|variant|"
         r"flavou?r))|"
         r"(?P<closed2>(?:Pascal|Volta|Maxwell|P100|P4\b|P40|V100|GTX 10\d0)[^\n]{0,60}(?:not (?:supported|work)|"
         r"unsupported|needs?|"
@@ -199,10 +207,11 @@ _LOADING = (
     ),
     Message(
         "driver.gpu_unsupported",
-        ("not supported by the", "legacy", "nvrm: the nvidia", "does not support this gpu", "unsupported gpu"),
-        rf"(?:The NVIDIA (?:\S+ )*GPU {_PCI}[\s\S]*?|"
-        rf"NVRM: [\s\S]*?)?(?:not supported by the (?:NVRM:\s*)?NVIDIA\s*(?:NVRM:\s*)?"
-        rf"(?P<driver>{_V})|supported through the (?:NVRM:\s*)?NVIDIA (?P<branch>\d{{2,3}})\.?\w* Legacy)",
+        ("not supported by the", "legacy", "guest driver is incompatible", "compatible vgpu driver", "vgpu"),
+        rf"(?:The NVIDIA GPU {_PCI}[\s\S]*?)?(?:not supported by the{_BREAK}NVIDIA{_BREAK}(?P<driver>{_V})|"
+        rf"supported through the{_BREAK}NVIDIA{_BREAK}(?P<branch>\d{{2,3}})\.?\w*{_BREAK}Legacy)|"
+        r"[Gg]uest driver is incompatible with host driver|cannot find match for compatible vgpu driver|"
+        r"vGPU[^\n]{0,40}(?:guest|host)[^\n]{0,30}version mismatch",
         lines=6,
     ),
     Message(

@@ -132,13 +132,13 @@ _NODES = (
     ),
     Message(
         "driver.uvm_missing",
-        ("nvidia-uvm", "nvidia_uvm"),
+        ("nvidia-uvm", "nvidia_uvm", "uvm kernel module"),
         r"/dev/nvidia-uvm\S*\W[^\n]{0,40}(?:no such file|not found|missing|does not exist|absent|not (?:created|"
         r"there|present))|"
         r"(?:nvidia[-_]uvm)(?:-tools)?\b[^\n]{0,40}(?:not loaded|missing|absent|isn't loaded|is not (?:loaded|"
         r"present|there)|"
         r"does not exist|never created|not created)|(?:no|without|missing|lacks?) (?:the )?(?:/dev/)?nvidia[-_]uvm\b|"
-        r"Module \W?nvidia[-_]uvm\W? not found|cannot access '?/dev/nvidia-uvm",
+        r"Could not load UVM kernel module|Module \W?nvidia[-_]uvm\W? not found|cannot access '?/dev/nvidia-uvm",
     ),
     Message(
         "driver.persistenced_failed",
@@ -150,8 +150,9 @@ _NODES = (
     ),
     Message(
         "driver.pod_fails",
-        ("nvidia-driver-daemonset", "driver daemonset", "driver-daemonset", "nvidia-driver-ctr"),
-        r"nvidia-driver-(?:daemonset|ctr)[\w.-]*[^\n]*?(?P<state>(?:Init:)?CrashLoopBackOff|(?:Init:)?Error\b|"
+        ("nvidia-driver-daemonset", "nvidia-driver-ctr", "nvidia-driver-installer", "verify gpu driver installation"),
+        r"failed to verify GPU driver installation|nvidia-driver-(?:daemonset|ctr|"
+        r"installer)[\w.-]*[^\n]*?(?P<state>(?:Init:)?CrashLoopBackOff|(?:Init:)?Error\b|"
         r"ImagePullBackOff|"
         r"ErrImagePull|OOMKilled)",
     ),
@@ -181,7 +182,8 @@ _BUGS = (
         (
             "branch", "regress", "downgrad", "driver fail", "driver crash", "driver hang", "driver break",
             "driver broke", "driver does", "driver did", "driver bug", "driver 4", "driver 5", "driver 6",
-            "driver version 5", "driver version 6", "stopped working",
+            "driver version 5", "driver version 6", "stopped working", " works",
+            "made it work", "get it working", "working with 5",
         ),
         r"driver\b[^\n]{0,60}\b(?:fails?|broken|breaks?|crash\w*|hangs?|(?:does|do|did)(?: not|n't) (?:work|load|"
         r"initiali[sz]e)|"
@@ -197,6 +199,10 @@ _BUGS = (
         r"worked)[^\n]{0,40}\b(?P<bad4>\d{3}(?:\.\d+)*)\b"
         r"[^\n]{0,20}(?:fails?|does ?n[o']t|crash|hang|broken)|"
         r"downgrad\w+[^\n]{0,40}\b(?P<good2>\d{3}(?:\.\d+)+)\b[^\n]{0,40}(?:fix\w*|help\w*|works?|solve\w*|resolve\w*)|"
+        r"with (?:the )?(?P<bad5>\d{3})(?:\.[\dx.]+)? (?:NVIDIA )?drivers?,? (?:we|it|I|GPUs?|pods?|nothing)[^\n]{0,20}"
+        r"(?:can't|cannot|fails?|does ?n[o']t|do not|don't|could ?n[o']t)|"
+        r"(?:made it work\w*|works? again|working|get it working|"
+        r"works) with (?:the )?(?:driver )?(?P<good3>\d{3}(?:\.[\dx]+)+)|"
         r"regression (?:in|of|with) (?:the )?(?:NVIDIA )?driver|driver (?:bug|regression)\b",
     ),
     Message(

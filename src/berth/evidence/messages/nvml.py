@@ -7,8 +7,9 @@ _CANNOT = r"(?:initiali[sz]\w+ (?:of )?NVML|NVML:?|nvmlInit\w*(?:\(\))?|NVMLErro
 MESSAGES: tuple[Message, ...] = (
     Message(
         "nvml.version_mismatch",
-        ("version mismatch", "version_mismatch", "versionmismatch", "mismatched nvml"),
-        r"Driver/library version mismatch|(?:NVML_)?ERROR_LIB_RM_VERSION_MISMATCH|LibRmVersionMismatch|"
+        ("version mismatch", "version_mismatch", "versionmismatch", "mismatch in versions"),
+        r"Driver/library version mismatch|Mismatch in versions between nvidia-smi and NVML|"
+        r"(?:NVML_)?ERROR_LIB_RM_VERSION_MISMATCH|LibRmVersionMismatch|"
         r"(?:driver|kernel module)\W+(?:and|vs\.?|/)\W*(?:user.?space )?librar\w+ (?:versions? )?(?:mismatch|"
         r"do not match)",
     ),

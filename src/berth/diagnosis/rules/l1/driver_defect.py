@@ -60,8 +60,10 @@ def find(facts: Facts) -> Iterator[Answer]:
         yield CRASH.finding(f"The kernel crashed in {where or 'a function'} of {module}.", LIKELY, crashed)
     told = list(facts.said("driver.regression_told"))
     if told:
-        bad = next((said.get(name) for said in told for name in ("bad", "bad2", "bad3", "bad4") if said.get(name)), "")
-        good = next((said.get(name) for said in told for name in ("good", "good2") if said.get(name)), "")
+        bad = next(
+            (said.get(name) for said in told for name in ("bad", "bad2", "bad3", "bad4", "bad5") if said.get(name)), ""
+        )
+        good = next((said.get(name) for said in told for name in ("good", "good2", "good3") if said.get(name)), "")
         yield REGRESSION.finding(
             f"It fails with {bad or 'this release'}" + (f" and works with {good}." if good else "."),
             POSSIBLE,

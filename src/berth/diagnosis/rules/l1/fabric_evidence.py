@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
 from berth.diagnosis.words import Layer
 from berth.evidence.fact import Fact, Origin
 from berth.evidence.facts import Facts
 from berth.evidence.formats.smi_facts import DeviceSeen
 
+# Cards that are never behind an NVSwitch.
+_NEVER_SWITCHED = re.compile(
+    r"GeForce|RTX|Quadro|TITAN|Tesla [KMPT]\d|\bT4\b|\bL4\b|\bL40S?\b|\bA(?:2|10G?|16|30|40)\b|PCIe|\bNVL\b"
+)
 READY = ("completed", "n/a", "not supported", "")
 
 
@@ -25,8 +31,12 @@ def states_not_ready(facts: Facts) -> list[Fact | Origin]:
 
 def has_no_fabric(facts: Facts) -> bool:
     """Devices were looked at, and none of them has a fabric to register with."""
-    states = [one.fabric_state.lower() for one in facts.of(DeviceSeen) if one.fabric_state]
-    return bool(states) and all(state in ("n/a", "not supported") for state in states)
+    seen = facts.of(DeviceSeen)
+    states = [one.fabric_state.lower() for one in seen if one.fabric_state]
+    if states:
+        return all(state in ("n/a", "not supported") for state in states)
+    names = [one.name for one in seen if one.name]
+    return bool(names) and all(_NEVER_SWITCHED.search(name) for name in names)
 
 
 def layer_of(facts: Facts) -> Layer:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
@@ -9,6 +10,7 @@ from berth.diagnosis.rules.l1.fabric_evidence import has_no_fabric, layer_of, st
 from berth.diagnosis.words import ESTABLISHED, LIKELY, POSSIBLE, Effect, Layer, Severity
 from berth.evidence.fact import Said
 from berth.evidence.facts import Facts
+from berth.evidence.formats.smi_facts import DeviceSeen
 
 DOWN = Code(
     name="FabricManagerDown",
@@ -83,12 +85,20 @@ NOT_WANTED = Code(
     is_trap=True,
 )
 
+_NVLINK5 = re.compile(r"\bG?B[123]00\b")  # there a missing subnet manager is answered with the same words
+
 
 def find(facts: Facts) -> Iterator[Answer]:
     nothing = list(facts.said("fabric.nothing_to_do"))
     symptoms = [*states_not_ready(facts), *facts.said("cuda.system_not_ready")]
-    needed = bool(symptoms) or any(facts.said("fabric.ib_modules_missing", "fabric.version_mismatch"))
+    needed = (
+        bool(symptoms)
+        or any(facts.said("fabric.ib_modules_missing", "fabric.version_mismatch"))
+        or any(_NVLINK5.search(one.name) for one in facts.of(DeviceSeen))
+    )
     down = _down(facts)
+    if nothing and needed and not down:
+        down = nothing
     if (nothing and not needed) or (down and has_no_fabric(facts) and not symptoms):
         yield NOT_WANTED.finding(
             "Fabric Manager found no NVSwitch: this machine does not need it.", LIKELY, [*nothing, *down]

@@ -63,7 +63,7 @@ NO_REPOSITORY = Code(
 
 
 def find(facts: Facts) -> Iterator[Answer]:
-    headers = list(facts.said("driver.headers_missing"))
+    headers = [*facts.said("driver.headers_missing"), *facts.said("driver.toolkit_stale")]
     if headers:
         custom = list(facts.said("driver.custom_kernel"))
         package = next((said.get("package") or said.get("package2") for said in headers if said.values), "")

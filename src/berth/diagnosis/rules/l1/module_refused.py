@@ -19,7 +19,7 @@ UNSIGNED = Code(
     "by a key that this kernel knows, so there is no driver.",
     known_by="The kernel says that the key was rejected or the module unsigned, or modprobe is not permitted.",
     disproved_by="Secure Boot and lockdown are off: then a capability or seccomp forbids the loading.",
-    counter_check="on NODE: mokutil --sb-state; cat /sys/kernel/security/lockdown; dmesg | grep -i -E 'lockdown|signed'",
+    counter_check="on NODE: mokutil --sb-state; cat /sys/kernel/security/lockdown; dmesg | grep -iE 'lockdown|signed'",
     fix=Fix(
         steps=(
             "use precompiled drivers signed by the distribution (driver.usePrecompiled=true)",

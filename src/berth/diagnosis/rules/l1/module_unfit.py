@@ -75,6 +75,8 @@ NO_DEVICE = Code(
     sources=("open-gpu-kernel-modules, kernel-open/nvidia/nv.c", "nvidia-smi(1)"),
 )
 
+_IN_CONTAINER = ("app-log", "pod-events", "plugin-log", "nccl-log")
+
 
 def find(facts: Facts) -> Iterator[Answer]:
     wrong = list(facts.said("modprobe.wrong_format"))
@@ -99,7 +101,9 @@ def find(facts: Facts) -> Iterator[Answer]:
             LIKELY,
             missing,
         )
-    none = [*facts.said("modprobe.no_such_device"), *facts.said("nvml.no_devices")]
+    # In a container the same words mean that it was given none.
+    seen = [said for said in facts.said("nvml.no_devices") if said.origin.kind not in _IN_CONTAINER]
+    none = [*facts.said("modprobe.no_such_device"), *seen]
     if none:
         yield NO_DEVICE.finding("The driver finds no GPU that it can serve.", POSSIBLE, none)
 

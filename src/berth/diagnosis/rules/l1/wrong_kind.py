@@ -79,7 +79,9 @@ def find(facts: Facts) -> Iterator[Answer]:
         yield UNSUPPORTED.finding(
             f"Only the legacy branch {branch} serves this card."
             if branch
-            else f"Release {driver} does not support it.",
+            else f"Release {driver} does not support it."
+            if driver
+            else "The guest's driver does not fit the vGPU manager of the host.",
             ESTABLISHED,
             [said],
             pci=pci,
