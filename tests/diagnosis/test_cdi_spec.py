@@ -45,7 +45,7 @@ def test_json() -> None:
 
 def test_truncated_under_a_prompt() -> None:
     found = spec(
-        "$ cat /etc/cdi/nvidia.yaml\n---\ncdiVersion: 0.5.0\ndevices:\n- name: \"0\"\n  containerEdits:\n"
+        '$ cat /etc/cdi/nvidia.yaml\n---\ncdiVersion: 0.5.0\ndevices:\n- name: "0"\n  containerEdits:\n'
         "    deviceNodes:\n"
         "    - path: /dev/nvidia0\n    - path: /dev/dri/card1\nkind: nvidia.com/gpu\ncontainerEdits:\n  deviceNodes:\n"
         "  - path: /dev/nvidia-uvm\n  hooks:\n  - args: [\n"

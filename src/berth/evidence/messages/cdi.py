@@ -8,13 +8,14 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "cdi.unresolvable",
         ("unresolvable cdi", "unresolvable device", "unresolved cdi", "following cdi devices"),
-        r"(?:unresolvable|unresolved) (?:CDI )?devices?:? (?:\W*(?P<device>[\w.-]+/[\w.-]+=[\w:.@/-]+))?"
-        r"|Could not resolve the following CDI devices:? (?:\W*(?P<device2>[\w.-]+/[\w.-]+=[\w:.@/-]+))?",
+        r"(?:unresolvable|unresolved) (?:CDI )?devices?:? (?:\W*(?P<device>[\w.-]+/[\w.-]+=[\w.@/-]+(?::[\w.@/-]+)*))?"
+        r"|Could not resolve the following CDI devices:? (?:\W*(?P<device2>[\w.-]+/[\w.-]+=[\w.@/-]+(?::[\w.@/-]+)*))?",
     ),
     Message(
         "cdi.conflict",
         ("conflicting device", "conflicting cdi"),
-        r"conflicting (?:CDI )?devices? \W*(?P<device>[\w.-]+/[\w.-]+=[\w:.@-]+)(?:.*?specs? (?P<specs>[^)\n]*))?",
+        r"conflicting (?:CDI )?devices? \W*(?P<device>[\w.-]+/[\w.-]+=[\w.@-]+(?::[\w.@-]+)*)(?:.*?specs? "
+        r"(?P<specs>[^)\n]*))?",
     ),
     Message(
         "cdi.stale",

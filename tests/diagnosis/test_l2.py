@@ -1,0 +1,186 @@
+"""Layer 2: what decides between findings that look alike, what is no finding, and which finding explains which."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from pathlib import Path
+
+import pytest
+import yaml
+from conftest import HERE, codes, of_text
+
+from berth.diagnosis.diagnose import Diagnosis, diagnose
+from berth.diagnosis.rules import l2
+from berth.diagnosis.words import Layer
+from berth.evidence.piece import piece
+from berth.evidence.read import read
+
+SAMPLES = Path(os.environ.get("BERTH_DATA", "")) / "samples"
+
+
+def of(*pieces: tuple[str, str]) -> Diagnosis:
+    return diagnose(read([piece(text, source=source) for source, text in pieces]))
+
+
+def of_layer_2(diagnosis: Diagnosis) -> list[str]:
+    return [one.code for one in diagnosis.findings if one.layer == Layer.L2]
+
+
+def test_each_code_has_two_wordings() -> None:
+    own = Counter(one["code"] for one in yaml.safe_load((HERE / "wordings" / "l2.yaml").read_text()))
+    assert [code.name for rule in l2.RULES for code in rule.codes if own[code.name] < 2] == []
+
+
+@pytest.mark.skipif(not SAMPLES.is_dir(), reason="BERTH_DATA has no samples")
+@pytest.mark.parametrize("folder", ["containerd-config", "kubectl", "host", "dra"])
+def test_configurations_that_are_right_are_no_finding(folder: str) -> None:
+    for sample in sorted((SAMPLES / folder).iterdir()):
+        assert of_layer_2(of((sample.name, sample.read_text(errors="replace")))) == [], sample.name
+
+
+POD_OF_NVIDIA = """{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "a"},
+"spec": {"runtimeClassName": "nvidia"}, "status": {"phase": "Pending"}}"""
+
+HEALTHY_TOOLKIT = """
+time="2024-06-03T10:46:29Z" level=info msg="Skipping library candidate '/run/nvidia/driver/usr/lib64/libnvidia-ml.so': error resolving link '/run/nvidia/driver/usr/lib64/libnvidia-ml.so': lstat /run/nvidia/driver/usr/lib64/libnvidia-ml.so: no such file or directory"
+time="2024-06-03T10:46:29Z" level=info msg="Installed '/usr/local/nvidia/toolkit/nvidia-container-runtime.cdi.real'"
+time="2024-06-03T10:46:29Z" level=info msg="Flushing config to /etc/containerd/config.toml"
+time="2024-06-03T10:46:29Z" level=info msg="Sending SIGHUP signal to containerd"
+time="2024-06-03T10:46:29Z" level=info msg="Successfully signaled containerd"
+time="2024-06-03T10:46:29Z" level=info msg="Completed 'setup' for containerd"
+"""  # noqa: E501
+
+HEALTHY_NVC = """
+I0620 19:28:50.255712 7268 nvc.c:376] initializing library context (version=1.10.0, build=395fd41)
+I0620 19:28:50.255801 7268 nvc.c:393] attempting to load dxcore to see if we are running under WSL
+I0620 19:28:50.255949 7268 nvc.c:395] dxcore initialization failed, continuing assuming a non-WSL environment
+W0620 19:28:50.257621 7269 nvc.c:273] failed to set inheritable capabilities
+I0620 19:28:50.264525 7268 nvc_info.c:173] selecting /usr/lib/x86_64-linux-gnu/libnvoptix.so.495.29.05
+"""
+
+HEALTHY_CONTAINERD = """
+level=info msg="loading plugin \\"io.containerd.grpc.v1.cri\\"..." type=io.containerd.grpc.v1
+level=info msg="Start cri plugin with config {PluginConfig:{ContainerdConfig:{DefaultRuntimeName:nvidia}}}"
+time="2025-03-01T10:00:00Z" level=info msg="containerd successfully booted in 0.1s"
+"""
+
+HEALTHY_GENERATE = """
+INFO[0000] Using /usr/lib/x86_64-linux-gnu/libnvidia-ml.so.550.120
+WARN[0000] Ignoring error in locating libnvidia-sandboxutils.so.1: pattern libnvidia-sandboxutils.so.1 not found
+INFO[0000] Auto-detected mode as 'nvml'
+WARN[0000] Could not locate libnvidia-egl-wayland.so.*.*: pattern libnvidia-egl-wayland.so.*.* not found
+INFO[0000] Generated CDI spec with version 0.8.0
+"""
+
+
+@pytest.mark.parametrize("text", [HEALTHY_TOOLKIT, HEALTHY_NVC, HEALTHY_CONTAINERD, HEALTHY_GENERATE])
+def test_healthy_logs_are_no_finding(text: str) -> None:
+    assert of_layer_2(of_text(text)) == []
+
+
+def test_a_complete_specification_is_no_finding() -> None:
+    spec = """
+cdiVersion: 0.5.0
+kind: nvidia.com/gpu
+devices:
+- name: "0"
+  containerEdits: {deviceNodes: [{path: /dev/nvidia0}]}
+containerEdits:
+  deviceNodes: [{path: /dev/nvidiactl}, {path: /dev/nvidia-uvm}, {path: /dev/nvidia-uvm-tools}]
+"""
+    assert of_layer_2(of(("/var/run/cdi/nvidia.yaml", spec))) == []
+
+
+def test_a_runtime_that_is_not_default_is_none_where_pods_name_it() -> None:
+    config = """version = 2
+[plugins."io.containerd.grpc.v1.cri".containerd]
+default_runtime_name = "runc"
+[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.nvidia]
+runtime_type = "io.containerd.runc.v2"
+[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.nvidia.options]
+BinaryName = "/usr/bin/nvidia-container-runtime"
+"""
+    log = "Failed to initialize NVML: could not load NVML library."
+    pod = (
+        '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"a"},"spec":{"runtimeClassName":"nvidia"}}'
+    )
+    assert "NvidiaRuntimeNotDefault" in codes(of(("config.toml", config), ("log", log)))
+    assert "NvidiaRuntimeNotDefault" not in codes(of(("config.toml", config), ("log", log), ("pods", pod)))
+    assert "NvidiaRuntimeNotDefault" not in codes(of(("config.toml", config)))
+
+
+def test_a_handler_that_a_pod_names_and_the_configuration_lacks() -> None:
+    info = """{"status": {"conditions": [{"type": "RuntimeReady", "status": true}]}, "config": {"containerd":
+    {"defaultRuntimeName": "runc", "runtimes": {"runc": {"runtimeType": "io.containerd.runc.v2"}}}}}"""
+    pod = POD_OF_NVIDIA
+    assert "RuntimeHandlerMissing" in codes(of(("crictl info", info), ("pods", pod)))
+    assert "RuntimeHandlerMissing" not in codes(of(("crictl info", info.replace("runc", "nvidia")), ("pods", pod)))
+
+
+def test_the_directory_that_is_not_searched() -> None:
+    config = 'version = 3\n[plugins."io.containerd.cri.v1.runtime"]\nenable_cdi = true\ncdi_spec_dirs = ["/etc/cdi"]\n'
+    spec = '{"cdiVersion": "0.5.0", "kind": "a.b/c", "devices": [{"name": "0", "containerEdits": {}}]}'
+    assert "CdiDirectoryNotSearched" in codes(of(("/etc/containerd/config.toml", config), ("/run/cdi/a.json", spec)))
+    both = config.replace('["/etc/cdi"]', '["/etc/cdi", "/var/run/cdi"]')
+    assert "CdiDirectoryNotSearched" not in codes(of(("/etc/containerd/config.toml", both), ("/run/cdi/a.json", spec)))
+
+
+def test_two_files_of_one_directory_with_one_name() -> None:
+    spec = '{"cdiVersion": "0.5.0", "kind": "a.b/c", "devices": [{"name": "0", "containerEdits": {}}]}'
+    assert "CdiSpecConflict" in codes(of(("/etc/cdi/a.json", spec), ("/etc/cdi/b.json", spec)))
+    assert "CdiSpecConflict" not in codes(of(("/etc/cdi/a.json", spec), ("/var/run/cdi/a.json", spec)))
+
+
+def test_the_operators_own_name_is_told_from_a_workloads() -> None:
+    workload = of_text("unresolvable CDI devices management.nvidia.com/gpu=GPU-1f2e")
+    assert codes(workload) & {"CdiManagementNameForWorkload", "CdiDeviceUnresolvable"} == {
+        "CdiManagementNameForWorkload"
+    }
+    operand = of_text("unresolvable CDI devices management.nvidia.com/gpu=all: unknown")
+    assert codes(operand) & {"CdiManagementNameForWorkload", "CdiDeviceUnresolvable"} == {"CdiDeviceUnresolvable"}
+    assert operand.unconfirmed
+
+
+def test_pending_pods_follow_from_one_missing_file() -> None:
+    """The chain of a node whose toolkit never wrote the operator's specification."""
+    found = of(
+        ("events", "Error: container create failed: failed to inject CDI devices: unresolvable CDI devices "
+                   "management.nvidia.com/gpu=all"),
+        ("scheduler", "0/3 nodes are available: 3 Insufficient nvidia.com/gpu."),
+    )  # fmt: skip
+    assert found.findings[0].code == "CdiDeviceUnresolvable"
+    assert found.findings[0].layer == Layer.L2
+
+
+def test_a_plugin_that_is_ended_from_outside_is_explained_by_the_handler() -> None:
+    config = """[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
+SystemdCgroup = true
+[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.nvidia]
+runtime_type = "io.containerd.runc.v2"
+[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.nvidia.options]
+BinaryName = "/usr/bin/nvidia-container-runtime"
+"""
+    kubelet = (
+        'E0210 10:26:29.794844 1 client.go:83] "ListAndWatch ended unexpectedly for device plugin" '
+        'err="rpc error: code = Unavailable desc = error reading from server: EOF"'
+    )
+    found = of(("config.toml", config), ("kubelet.log", kubelet))
+    assert found.findings[0].code == "CgroupDriverMismatch"
+    assert found.findings[0].cause_class == "cgroup"
+    assert "CgroupDriverMismatch" not in codes(of(("config.toml", config + "SystemdCgroup = true\n")))
+
+
+def test_no_cgroups_makes_sure_of_the_cause() -> None:
+    toolkit = "[nvidia-container-cli]\nno-cgroups = true\n"
+    (alone,) = [one for one in of_text("Failed to initialize NVML: Unknown Error").findings if one.layer == Layer.L2]
+    found = of(("config.toml", toolkit), ("pod", "Failed to initialize NVML: Unknown Error"))
+    (with_setting,) = [one for one in found.findings if one.code == alone.code]
+    assert with_setting.confidence > alone.confidence
+    assert "no-cgroups" in with_setting.cause
+
+
+def test_findings_are_of_their_node() -> None:
+    text = 'no runtime for "nvidia" is configured'
+    found = diagnose(read([piece(text, "events", "e1", node="a"), piece(text, "events", "e2", node="b")]))
+    assert sorted(one.node for one in found.findings if one.code == "RuntimeHandlerMissing") == ["a", "b"]
