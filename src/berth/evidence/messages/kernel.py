@@ -17,7 +17,10 @@ _XIDS = (
     Message(
         "kernel.xid_named",
         "xid",
-        r"(?<![a-z_(])(?<!\bno )(?<!without )(?<!previous )(?:nvidia)?xid(?:[ _-]?(?:error|code|event|number)s?)?"
+        # In small letters it is a transaction of NFS or a database unless something of a GPU stands before it.
+        r"(?<![a-z_(])(?<!\bno )(?<!without )(?<!previous )(?<!transaction )(?:nvidia)?"
+        r"(?:(?-i:X[iI][dD])|(?:(?<=gpu )|(?<=nvidia )|(?<=error: )|(?<=got )|(?<=critical ))xid|xid(?= error))"
+        r"(?:[ _-]?(?:error|code|event|number)s?)?"
         r" ?(?:is |of |code )?[:=#]? ?#?(?P<code>\d{1,3})(?:Error)?\b(?!\.\d{2,}|,? ?\d{3,})"
         r"(?:.*?(?P<uuid>GPU-[0-9a-f]{8}-[0-9a-f-]{27}))?(?:.*?PCI:(?P<pci>[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}))?",
     ),

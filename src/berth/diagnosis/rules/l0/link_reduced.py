@@ -91,8 +91,8 @@ def find(facts: Facts) -> Iterator[Answer]:
     if links.idle and not links.reduced:
         count = len({pci for pci, _ in links.idle})
         yield IDLE.finding(
-            f"{f'The links of {count} GPUs are' if count > 1 else 'The link of a GPU is'} at a low generation and full "
-            "width, with no work on it.",
+            f"{f'The links of {count} GPUs are' if count > 1 else 'The link of a GPU is'} at a low generation, and "
+            f"nothing works on {'them' if count > 1 else 'it'}.",
             LIKELY,
             [origin for _, origin in links.idle],
         )

@@ -128,9 +128,9 @@ def find(facts: Facts) -> Iterator[Answer]:
     for device in facts.of(DeviceSeen):
         _of_device(device, seen)
     numbered = {one.origin.text for one in story.events}
-    is_printed = any(device.is_remap_pending is not None for device in facts.of(DeviceSeen))
+    printed = {device.origin.source for device in facts.of(DeviceSeen) if device.form in ("query", "xml", "csv")}
     for said in facts.said("host."):
-        if said.origin.text not in numbered and not (is_printed and "rema" in said.message):
+        if said.origin.text not in numbered and said.origin.source not in printed:
             _of_sentence(said, seen)
     for (node, pci), known in seen.items():
         if answer := _judged(story, node, pci, known):
