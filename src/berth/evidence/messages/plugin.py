@@ -20,12 +20,9 @@ MESSAGES: tuple[Message, ...] = (
         (
             "could not load nvml library",
             "library_not_found",
-            "failed to initialize nvml",
-            "loading nvml",
-            "error initializing nvml",
+            "error loading nvml",
         ),
-        r"could not load NVML library|ERROR_LIBRARY_NOT_FOUND|[Ff]ailed to initialize NVML: (?P<why>.*)"
-        r"|error (?:loading|initializing) NVML",
+        r"could not load NVML library|ERROR_LIBRARY_NOT_FOUND|error loading NVML",
     ),
     Message(
         "plugin.not_nvml_platform",

@@ -1,0 +1,180 @@
+"""L4. Labels decide which components of the operator run on a node; a wrong or old one keeps them away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from berth.diagnosis.finding import Answer, Code, Fix, Rule
+from berth.diagnosis.rules.l3.places import by_node
+from berth.diagnosis.words import ESTABLISHED, LIKELY, POSSIBLE, Effect, Layer, Severity
+from berth.evidence.facts import Facts
+from berth.evidence.formats.cluster_facts import NodeSeen
+
+WORKLOAD = Code(
+    name="WorkloadLabelSkipsContainers",
+    layer=Layer.L4,
+    cause_class="node-labels",
+    severity=Severity.Error,
+    effect=Effect.OperandsHeldBack,
+    title="the node is labelled for virtual machines: no component for containers runs on it",
+    meaning="With sandbox workloads the operator gives this node vfio or vGPU components; the GPUs belong to vfio-pci "
+    "and "
+    "are not offered to containers.",
+    known_by="nvidia.com/gpu.workload.config is vm-passthrough or vm-vgpu.",
+    disproved_by="The node is meant for virtual machines, and pods ask for its passthrough or vGPU resource.",
+    counter_check="kubectl get node NODE -L nvidia.com/gpu.workload.config; on NODE: lspci -nnk -d 10de: driver in use",
+    fix=Fix(
+        steps=("kubectl label node NODE nvidia.com/gpu.workload.config=container --overwrite",
+               "reboot NODE, or unbind the GPUs from vfio-pci",
+               "sandboxWorkloads.defaultWorkload decides for nodes without the label"),
+        risk="virtual machines on the node lose their GPU",
+        rollback="the former label",
+    ),
+    verify=("lspci -nnk -d 10de: on NODE: Kernel driver in use: nvidia", "the device plugin runs on NODE"),
+    sources=("GPU Operator documentation: KubeVirt", "gpu-operator issues 568, 468, 2272"),
+)  # fmt: skip
+
+HELD_BACK = Code(
+    name="OperandsHeldBackByLabel",
+    layer=Layer.L4,
+    cause_class="node-labels",
+    severity=Severity.Error,
+    effect=Effect.OperandsHeldBack,
+    title="a label keeps components of the operator away from the node",
+    meaning="A component whose nvidia.com/gpu.deploy label is false is removed from the node, the driver too.",
+    known_by="nvidia.com/gpu.deploy.operands or gpu.deploy.<component> is false.",
+    disproved_by="It is meant so: the host brings that component (driver, toolkit).",
+    counter_check="kubectl get node NODE --show-labels | tr , '\\n' | grep gpu.deploy: no false",
+    fix=Fix(
+        steps=("kubectl label node NODE nvidia.com/gpu.deploy.<component>=true --overwrite (or remove the label)",
+               "to keep a node out of driver upgrades: nvidia.com/gpu-driver-upgrade.skip=true, not "
+               "gpu.deploy.driver=false"),
+        risk="the component starts; a driver is installed anew",
+        rollback="the former label",
+    ),
+    verify=("kubectl get pod -A -o wide --field-selector spec.nodeName=NODE: the component runs",),
+    sources=("gpu-operator controllers/state_manager.go", "gpu-operator pull request 2575"),
+)  # fmt: skip
+
+PAUSED = Code(
+    name="OperandsPausedForUpgrade",
+    layer=Layer.L4,
+    cause_class="driver-in-use",
+    severity=Severity.Error,
+    effect=Effect.OperandsHeldBack,
+    title="components are paused for a driver upgrade that does not end",
+    meaning="The driver's manager took plugin, toolkit and exporter off the node and waits until nothing uses the "
+    "driver; "
+    "it stopped half way.",
+    known_by="gpu.deploy labels are paused-for-driver-upgrade, or the upgrade state is failed or does not move.",
+    disproved_by="The upgrade is on its way: the state changed some minutes ago.",
+    counter_check="kubectl get node NODE -L nvidia.com/gpu-driver-upgrade-state: changes within ten minutes",
+    fix=Fix(
+        steps=("kubectl logs of nvidia-driver-daemonset on NODE -c k8s-driver-manager: what still uses the driver",
+               "end these pods and host services, or drain NODE and reboot it",
+               "then the labels come back to true; else set them"),
+        risk="GPU pods of the node end",
+        rollback="the former driver version",
+    ),
+    verify=("label nvidia.com/gpu-driver-upgrade-state: upgrade-done", "no gpu.deploy label is paused"),
+    sources=("k8s-driver-manager", "gpu-operator issues 316, 416, 2509"),
+)  # fmt: skip
+
+STALE_MODE = Code(
+    name="ResourceModeLabelStale",
+    layer=Layer.L4,
+    cause_class="node-labels",
+    severity=Severity.Warning,
+    effect=Effect.OperandsHeldBack,
+    title="the node is still labelled for resource claims",
+    meaning="The operator never overwrites this label; with `dra` the device plugin does not come back to the node.",
+    known_by="nvidia.com/gpu-operator.resource-allocation.mode is dra, and a ClusterPolicy or a device plugin is in "
+    "use.",
+    disproved_by="The node serves claims on purpose.",
+    counter_check="kubectl get resourceslice -o wide | grep NODE: slices of gpu.nvidia.com",
+    fix=Fix(
+        steps=("kubectl label node NODE nvidia.com/gpu-operator.resource-allocation.mode-",),
+        risk="the device plugin starts; claims on that node must be gone",
+        rollback="set the label again",
+    ),
+    verify=("the device plugin runs on NODE",),
+    sources=("gpu-operator pull request 2571",),
+)
+
+_BROUGHT_BY_HOST = (
+    "driver",
+    "container-toolkit",
+    "nvsm",
+    "vgpu-manager",
+    "sandbox-device-plugin",
+    "mig-manager",
+    "mps",
+)
+_UNDER_WAY = (
+    "upgrade-required",
+    "cordon-required",
+    "wait-for-jobs-required",
+    "pod-deletion-required",
+    "drain-required",
+    "pod-restart-required",
+    "validation-required",
+    "uncordon-required",
+)
+
+
+def find(facts: Facts) -> Iterator[Answer]:
+    for node in facts.of(NodeSeen):
+        labels = node.labels
+        workload = labels.get("nvidia.com/gpu.workload.config", "")
+        if workload.startswith("vm-"):
+            yield WORKLOAD.finding(
+                f"nvidia.com/gpu.workload.config={workload}: only components for virtual machines run there.",
+                ESTABLISHED,
+                [node],
+                node=node.name,
+            )
+        yield from _held_back(node)
+        yield from _paused(node)
+        wants_claims = labels.get("nvidia.com/gpu-operator.resource-allocation.mode") == "dra"
+        if wants_claims and labels.get("nvidia.com/gpu.deploy.device-plugin") == "true":
+            yield STALE_MODE.finding(
+                "The label says dra, the device plugin is wanted.", POSSIBLE, [node], node=node.name
+            )
+    for said in by_node(facts.said("operator.upgrade_failed")).values():
+        yield PAUSED.finding("The driver upgrade of the node failed.", LIKELY, said)
+
+
+def _held_back(node: NodeSeen) -> Iterator[Answer]:
+    off = [key.removeprefix("nvidia.com/gpu.deploy.") for key, value in node.labels.items()
+           if key.startswith("nvidia.com/gpu.deploy.") and value == "false"]  # fmt: skip
+    missed = [name for name in off if name not in _BROUGHT_BY_HOST]
+    if missed:
+        yield HELD_BACK.finding(
+            f"gpu.deploy of {', '.join(sorted(missed))} is false.",
+            ESTABLISHED if "operands" in missed or "device-plugin" in missed else LIKELY,
+            [node],
+            node=node.name,
+        )
+
+
+def _paused(node: NodeSeen) -> Iterator[Answer]:
+    paused = [key for key, value in node.labels.items() if value == "paused-for-driver-upgrade"]
+    state = node.labels.get("nvidia.com/gpu-driver-upgrade-state", "")
+    if paused or state == "upgrade-failed":
+        yield PAUSED.finding(
+            f"{len(paused)} components paused for a driver upgrade; its state is {state or 'unknown'}.",
+            LIKELY if state == "upgrade-failed" or not state or state == "upgrade-done" else POSSIBLE,
+            [node],
+            node=node.name,
+        )
+    elif state in _UNDER_WAY and node.is_cordoned:
+        yield PAUSED.finding(
+            f"The node is cordoned, and its driver upgrade is at {state}.",
+            POSSIBLE,
+            [node],
+            node=node.name,
+            severity=Severity.Warning,
+        )
+
+
+RULE = Rule((WORKLOAD, HELD_BACK, PAUSED, STALE_MODE), find)

@@ -1,0 +1,145 @@
+"""L4. Feature discovery: labels that are not written, or say less than there is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from berth.diagnosis.finding import Answer, Code, Fix, Rule
+from berth.diagnosis.rules.l3.places import by_node, said_of
+from berth.diagnosis.words import LIKELY, POSSIBLE, Effect, Layer, Severity
+from berth.evidence.facts import Facts
+from berth.evidence.formats.cluster_facts import NodeSeen
+
+NO_LABELS = Code(
+    name="NoGpuLabels",
+    layer=Layer.L4,
+    cause_class="node-labels",
+    severity=Severity.Error,
+    effect=Effect.LabelsMissing,
+    title="GPU Feature Discovery runs and writes no labels",
+    meaning="Pods that select a GPU by its labels wait, and components that need them (MIG manager, MPS daemon) stay "
+    "away.",
+    known_by="'No valid resources detected, no labels will be created': it sees no GPU in its container.",
+    disproved_by="nvidia.com/gpu.product is on the node.",
+    counter_check="kubectl get node NODE -L nvidia.com/gpu.product,nvidia.com/gpu.count: values",
+    fix=Fix(
+        steps=("start it with the NVIDIA runtime: runtimeClassName: nvidia, or nvidia as the default handler",
+               "it came before the driver: delete its pod once the driver is there",
+               "a node without GPUs: nothing to mend"),
+        risk="none",
+        rollback="nothing to undo",
+    ),
+    verify=("label nvidia.com/gpu.product appears within a minute",),
+    sources=("k8s-device-plugin cmd/gpu-feature-discovery, internal/lm", "gpu-feature-discovery issues 36, 71, 75"),
+)  # fmt: skip
+
+NOT_WRITTEN = Code(
+    name="GpuLabelsNotWritten",
+    layer=Layer.L4,
+    cause_class="node-labels",
+    severity=Severity.Error,
+    effect=Effect.LabelsMissing,
+    title="labels were found out and cannot be handed on",
+    meaning="GPU Feature Discovery cannot write its file or its NodeFeature object, or Node Feature Discovery does not "
+    "read it.",
+    known_by="An error on features.d/gfd, or on nodefeatures.nfd.k8s-sigs.io (forbidden, not found).",
+    disproved_by="The labels are on the node.",
+    counter_check="kubectl get nodefeatures -A | grep NODE; on NODE: ls -l "
+    "/etc/kubernetes/node-feature-discovery/features.d",
+    fix=Fix(
+        steps=("object forbidden or kind unknown: install the NFD CRDs and the RBAC of the same chart version",
+               "file: mount /etc/kubernetes/node-feature-discovery/features.d into both, writable for discovery",
+               "restart nfd-master and gpu-feature-discovery"),
+        risk="none",
+        rollback="nothing to undo",
+    ),
+    verify=("label nvidia.com/gpu.product appears within a minute",),
+    sources=("Node Feature Discovery documentation: local source, NodeFeature API",),
+)  # fmt: skip
+
+MODELS_DIFFER = Code(
+    name="ModelsDifferOnNode",
+    layer=Layer.L4,
+    cause_class="node-labels",
+    severity=Severity.Warning,
+    effect=Effect.LabelsMissing,
+    title="a node has GPUs of several models, and its labels name one",
+    meaning="A pod that selects by product or memory may get another model: labels are per node, devices are not "
+    "chosen by "
+    "them.",
+    known_by="'Multiple device types detected'.",
+    disproved_by="All models do for the pods that come there.",
+    counter_check="on NODE: nvidia-smi --query-gpu=name --format=csv | sort | uniq -c: one model",
+    fix=Fix(
+        steps=("one model a node, or pods that take any of them",
+               "choose devices by resource claims (attributes of the device) instead of labels"),
+        risk="none",
+        rollback="nothing to undo",
+    ),
+    verify=("nvidia-smi on NODE: one model, or claims in use",),
+    sources=("k8s-device-plugin internal/lm", "gpu-feature-discovery issue 66"),
+)  # fmt: skip
+
+NFD_MISSING = Code(
+    name="NfdLabelsMissing",
+    layer=Layer.L4,
+    cause_class="node-labels",
+    severity=Severity.Error,
+    effect=Effect.OperandsHeldBack,
+    title="Node Feature Discovery's labels are missing: the operator sees no GPU node",
+    meaning="The operator deploys its components only on nodes with feature.node.kubernetes.io/pci-10de.present=true; "
+    "without it nothing happens, and nothing is reported.",
+    known_by="The operator finds no GPU node or no kernel version among the labels, or the PCI labels have another "
+    "form "
+    "(pci-0302_10de.present).",
+    disproved_by="The node has feature.node.kubernetes.io/pci-10de.present=true.",
+    counter_check="kubectl get node NODE --show-labels | tr , '\\n' | grep -e pci-10de -e kernel-version.full: both",
+    fix=Fix(
+        steps=("does nfd-worker run on NODE? It must tolerate the node's taints (its chart default tolerates only "
+               "nvidia.com/gpu=present)",
+               "one NFD in the cluster; with deviceLabelFields: [vendor] and deviceClassWhitelist with 03",
+               "stopgap: kubectl label node NODE feature.node.kubernetes.io/pci-10de.present=true"),
+        risk="the operator deploys driver and toolkit on the node",
+        rollback="remove the label",
+    ),
+    verify=("kubectl get ds -n gpu-operator: DESIRED is the number of GPU nodes",),
+    sources=("gpu-operator controllers/state_manager.go", "gpu-operator issues 78, 114, 149, 1469, k8s-device-plugin "
+             "1934"),
+)  # fmt: skip
+
+_PCI_LABEL = "feature.node.kubernetes.io/pci-10de.present"
+
+
+def find(facts: Facts) -> Iterator[Answer]:
+    for said in by_node(facts.said("gfd.no_labels")).values():
+        nvml = list(facts.said("plugin.no_nvml"))
+        yield NO_LABELS.finding(
+            "GPU Feature Discovery sees no GPU" + (": it cannot load NVML." if nvml else " in its container."),
+            LIKELY,
+            [*said, *nvml],
+        )
+    for said in by_node(facts.said("gfd.cannot_write")).values():
+        yield NOT_WRITTEN.finding("The labels cannot be handed to Node Feature Discovery.", LIKELY, said)
+    for said in by_node(facts.said("gfd.models_differ")).values():
+        models = said_of(one.get("models") for one in said)
+        yield MODELS_DIFFER.finding(f"Several models on one node: {models}.", LIKELY, said)
+    for said in by_node(facts.said("operator.nfd_absent")).values():
+        yield NFD_MISSING.finding(
+            "The operator finds no node that Node Feature Discovery calls one with GPUs.", LIKELY, said
+        )
+    for node in facts.of(NodeSeen):
+        odd = [key for key in node.labels if "_10de" in key and key.startswith("feature.node.kubernetes.io/pci-")]
+        if odd and _PCI_LABEL not in node.labels and "nvidia.com/gpu.present" not in node.labels:
+            yield NFD_MISSING.finding(
+                f"{odd[0]} is there in place of {_PCI_LABEL}: the operator does not know that form.",
+                LIKELY,
+                [node],
+                node=node.name,
+            )
+        elif node.labels.get(_PCI_LABEL) == "true" and node.labels.get("nvidia.com/gpu.present") == "false":
+            yield NFD_MISSING.finding(
+                "nvidia.com/gpu.present=false contradicts the PCI label.", POSSIBLE, [node], node=node.name
+            )
+
+
+RULE = Rule((NO_LABELS, NOT_WRITTEN, MODELS_DIFFER, NFD_MISSING), find)

@@ -1,0 +1,80 @@
+"""L4. Traps of monitoring: figures that do not mean what they seem to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from berth.diagnosis.finding import Answer, Code, Fix, Rule
+from berth.diagnosis.words import LIKELY, Effect, Layer, Severity
+from berth.evidence.facts import Facts
+from berth.evidence.formats.dcgm_metrics import Sample
+
+XID_LATCHED = Code(
+    name="XidMetricLatched",
+    layer=Layer.L4,
+    cause_class="diagnosis-rule",
+    severity=Severity.Info,
+    effect=Effect.BlindMonitoring,
+    title="the Xid metric holds the last code for ever",
+    meaning="DCGM_FI_DEV_XID_ERRORS is the number of the last Xid, no count; it stays until the driver is loaded "
+    "anew. A "
+    "value says that there was one, not that there is a fault now.",
+    known_by="The metric has a value other than 0.",
+    disproved_by="The kernel log has an Xid of that number within the last hour.",
+    counter_check="on NODE: dmesg -T | grep -i xid: when it came; changes of the metric in Prometheus",
+    fix=Fix(
+        steps=(
+            "read the time in the kernel log, and judge that Xid",
+            "alert on a new series or a change (count over a window: DCGM_EXP_XID_ERRORS_COUNT), never on the level",
+        ),
+        risk="none",
+        rollback="nothing to undo",
+    ),
+    verify=("no alert on the level is left",),
+    sources=("dcgm-exporter issues 95, 500", "DCGM field 230"),
+    is_trap=True,
+)
+
+SENTINEL = Code(
+    name="DcgmValueBlank",
+    layer=Layer.L4,
+    cause_class="diagnosis-rule",
+    severity=Severity.Info,
+    effect=Effect.BlindMonitoring,
+    title="an absurdly large figure stands for 'no value'",
+    meaning="DCGM writes blanks as numbers near the end of their range; sums and averages over them are worthless.",
+    known_by="4294967295, 9223372036854775794 and kin.",
+    disproved_by="The field counts something that can be that large.",
+    counter_check="dcgmi dmon -e <field id> -c 1: N/A",
+    fix=Fix(
+        steps=("drop such samples when scraping; a newer exporter filters them",),
+        risk="none",
+        rollback="nothing to undo",
+    ),
+    verify=("no sample above 1e18 in Prometheus",),
+    sources=("DCGM dcgm_structs.h: blank values", "DCGM issue 199"),
+    is_trap=True,
+)
+
+_XID_FIELDS = ("DCGM_FI_DEV_XID_ERRORS", "DCGM_FI_DEV_XID_ERROR", "dcgm_xid_errors")
+
+
+def find(facts: Facts) -> Iterator[Answer]:
+    for sample in facts.of(Sample):
+        if sample.field in _XID_FIELDS and sample.value > 0:
+            yield XID_LATCHED.finding(
+                f"GPU {sample.gpu or sample.uuid or '?'} shows Xid {int(sample.value)}: the last one there was.",
+                LIKELY,
+                [sample],
+                node=sample.node,
+                pci=sample.pci,
+            )
+        elif sample.field.endswith("UTIL") and sample.value > 100:
+            yield SENTINEL.finding(
+                f"{sample.field} is {sample.value:.0f}: no value.", LIKELY, [sample], node=sample.node
+            )
+    for one in facts.said("dcgm.wrong_values"):
+        yield SENTINEL.finding("A figure at the end of its range is no value.", LIKELY, [one])
+
+
+RULE = Rule((XID_LATCHED, SENTINEL), find)

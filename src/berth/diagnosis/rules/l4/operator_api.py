@@ -1,0 +1,124 @@
+"""L4. The operator and the cluster do not know the same kinds of objects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from berth.diagnosis.finding import Answer, Code, Fix, Rule
+from berth.diagnosis.rules.l3.places import by_node, said_of
+from berth.diagnosis.words import LIKELY, Effect, Layer, Severity
+from berth.evidence.fact import Said
+from berth.evidence.facts import Facts
+from berth.evidence.formats.cluster_facts import ObjectSeen
+
+API_ABSENT = Code(
+    name="OperatorWantsAbsentApi",
+    layer=Layer.L4,
+    cause_class="version-mismatch",
+    severity=Severity.Error,
+    effect=Effect.OperandsHeldBack,
+    title="the operator wants a kind of object that the cluster does not serve",
+    meaning="Its policy stays notReady, and what comes after that step is not deployed.",
+    known_by="'no matches for kind … in version …' from the operator or for one of its objects.",
+    disproved_by="kubectl api-resources lists that kind in that version.",
+    counter_check="kubectl api-resources | grep -i <the kind>: in the version of the message",
+    fix=Fix(
+        steps=("resource.k8s.io: Kubernetes 1.34, or the feature gate and runtime-config of an older one; or an "
+               "operator "
+               "that does not ask for it",
+               "PodSecurityPolicy, policy/v1beta1, node.k8s.io/v1beta1: a newer operator for this Kubernetes",
+               "ServiceMonitor, PrometheusRule: install the Prometheus operator's CRDs or switch serviceMonitor off",
+               "NVIDIADriver, ClusterPolicy: apply the operator's CRDs first"),
+        risk="an upgrade of the operator may restart drivers: one node at a time",
+        rollback="helm rollback",
+    ),
+    verify=("kubectl get clusterpolicy: ready",),
+    sources=("gpu-operator pull request 1541", "Kubernetes deprecation guide"),
+)  # fmt: skip
+
+CRD_OLD = Code(
+    name="OperatorCrdOld",
+    layer=Layer.L4,
+    cause_class="version-mismatch",
+    severity=Severity.Error,
+    effect=Effect.OperandsHeldBack,
+    title="the operator's CRDs are of another version than its chart",
+    meaning="Helm does not upgrade CRDs: the new chart's policy is refused, or loses fields.",
+    known_by="An unknown or invalid field of ClusterPolicy at install or upgrade.",
+    disproved_by="The field does not exist in any version: then the values are wrong.",
+    counter_check="kubectl get crd clusterpolicies.nvidia.com -o yaml | grep <the field>: is there",
+    fix=Fix(
+        steps=("kubectl apply --server-side -f the CRDs of that chart version (deployments/gpu-operator/crds)",
+               "or operator.upgradeCRD=true with --disable-openapi-validation",
+               "left over from an uninstall: delete the CRD (saves nothing of its policy), install anew"),
+        risk="deleting the CRD deletes the policy and all that it deployed",
+        rollback="apply the former CRDs",
+    ),
+    verify=("helm upgrade succeeds", "kubectl get clusterpolicy: ready"),
+    sources=("GPU Operator documentation: upgrade", "gpu-operator issues 139, 342, 431"),
+)  # fmt: skip
+
+IGNORED = Code(
+    name="ClusterPolicyIgnored",
+    layer=Layer.L4,
+    cause_class="version-mismatch",
+    severity=Severity.Error,
+    effect=Effect.OperandsHeldBack,
+    title="there is more than one ClusterPolicy, and this one is ignored",
+    meaning="The operator follows the first only; changes of the other have no effect.",
+    known_by="status.state is ignored, or the operator says that there are several.",
+    disproved_by="There is one.",
+    counter_check="kubectl get clusterpolicy: one",
+    fix=Fix(
+        steps=("delete the one that is ignored, after its settings were taken over",),
+        risk="deleting the one in use removes all operands",
+        rollback="apply it again",
+    ),
+    verify=("kubectl get clusterpolicy: one, ready",),
+    sources=("gpu-operator controllers/clusterpolicy_controller.go",),
+)
+
+# Kinds that the operator makes or reads; the same message about others is another component's.
+_OF_OPERATOR = (
+    "DeviceClass",
+    "PodSecurityPolicy",
+    "ServiceMonitor",
+    "PrometheusRule",
+    "RuntimeClass",
+    "ClusterPolicy",
+    "NVIDIADriver",
+    "NodeFeatureRule",
+    "NodeFeature",
+    "GPUCluster",
+    "SecurityContextConstraints",
+)
+
+
+def find(facts: Facts) -> Iterator[Answer]:
+    absent = [one for one in facts.said("operator.api_absent") if _is_operators(one)]
+    for said in by_node(absent).values():
+        kind, version = said_of(one.get("kind") for one in said), said_of(one.get("version") for one in said)
+        yield API_ABSENT.finding(f"{kind} in {version} is not served by this cluster.", LIKELY, said)
+    for said in by_node(facts.said("operator.crd_old")).values():
+        field = said_of(one.get("field") or one.get("why") for one in said)
+        yield CRD_OLD.finding(f"The CRD does not take {field or 'the new policy'}.", LIKELY, said)
+    policies = [one for one in facts.of(ObjectSeen) if one.kind == "ClusterPolicy"]
+    ignored = [one for one in policies if _state(one) == "ignored"]
+    said_so = list(facts.said("operator.policy_ignored"))
+    if ignored or said_so:
+        yield IGNORED.finding(
+            "The operator follows one ClusterPolicy and ignores the other.", LIKELY, [*ignored, *said_so]
+        )
+
+
+def _is_operators(one: Said) -> bool:
+    text = one.origin.text.lower()
+    return one.get("kind") in _OF_OPERATOR or "clusterpolicy" in text or "gpu-operator" in text
+
+
+def _state(policy: ObjectSeen) -> str:
+    status = policy.body.get("status")
+    return str(status.get("state", "")) if isinstance(status, dict) else ""
+
+
+RULE = Rule((API_ABSENT, CRD_OLD, IGNORED), find)

@@ -1,0 +1,265 @@
+"""L4. The operator's chain driver, toolkit, CUDA, plugin: the first part that is not ready holds up the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from msgspec import Struct
+
+from berth.diagnosis.finding import Answer, Code, Fix, Rule
+from berth.diagnosis.rules.l3.places import by_node
+from berth.diagnosis.words import POSSIBLE, WEAK, CauseClass, Effect, Layer, Severity
+from berth.evidence.fact import Fact
+from berth.evidence.facts import Facts
+from berth.evidence.formats.cluster_facts import ObjectSeen, Operand, PodSeen
+from berth.evidence.formats.validations import ValidationFiles
+
+_SOURCES = ("gpu-operator validator/main.go", "GPU Operator documentation: troubleshooting")
+
+
+def _stopped(
+    name: str, layer: Layer, cause_class: CauseClass, effect: Effect, part: str, look: tuple[str, ...], proof: str
+) -> Code:
+    return Code(
+        name=name,
+        layer=layer,
+        cause_class=cause_class,
+        severity=Severity.Error,
+        effect=effect,
+        title=f"the operator's chain stops at {part}",
+        meaning=f"Everything after {part} waits in its init containers; the node offers no GPUs until it is mended.",
+        known_by="The validator's file for it is missing while those before it are there; its pod is not ready; or the "
+        "next ones say that they wait for it.",
+        disproved_by="Its file is there now, or its pod became ready after the waiting was seen.",
+        counter_check=f"on NODE: ls /run/nvidia/validations: {proof}",
+        fix=Fix(steps=look, risk="none by looking", rollback="nothing to undo"),
+        verify=(f"ls /run/nvidia/validations on NODE: {proof}", "kubectl get clusterpolicy: ready"),
+        sources=_SOURCES,
+    )
+
+
+AT_DRIVER = _stopped(
+    "ValidationStopsAtDriver", Layer.L1, "driver-build", Effect.DriverAbsent, "the driver",
+    ("kubectl -n gpu-operator logs ds/nvidia-driver-daemonset --all-containers --tail=50: build, signing, in use, "
+     "download",
+     "a driver on the host: driver.enabled=false, and nvidia-smi must work on NODE"),
+    "driver-ready",
+)  # fmt: skip
+AT_TOOLKIT = _stopped(
+    "ValidationStopsAtToolkit", Layer.L2, "runtime-config", Effect.RuntimeAbsent, "the container toolkit",
+    ("kubectl -n gpu-operator logs ds/nvidia-container-toolkit-daemonset, and its events",
+     "is the runtime's configuration the one that this containerd or CRI-O reads (K3s, RKE2, k0s, MicroK8s have their "
+     "own)?",
+     "kubectl -n gpu-operator logs <nvidia-operator-validator pod> -c toolkit-validation"),
+    "toolkit-ready",
+)  # fmt: skip
+AT_CUDA = _stopped(
+    "ValidationStopsAtCuda", Layer.L2, "runtime-config", Effect.DevicesNotInjected, "the CUDA test",
+    ("kubectl -n gpu-operator logs <nvidia-cuda-validator pod> -c cuda-validation: the CUDA error",
+     "802: Fabric Manager; no device: runtime class or MIG without partitions"),
+    "cuda-ready",
+)  # fmt: skip
+AT_PLUGIN = _stopped(
+    "ValidationStopsAtPlugin", Layer.L3, "plugin-health", Effect.PluginDown, "the device plugin",
+    ("kubectl -n gpu-operator logs ds/nvidia-device-plugin-daemonset --all-containers --tail=50",
+     "its test pod needs a free GPU: kubectl describe node NODE, Allocated resources"),
+    "plugin-ready",
+)  # fmt: skip
+
+NOT_READY = Code(
+    name="ClusterPolicyNotReady",
+    layer=Layer.L4,
+    cause_class="plugin-config",
+    severity=Severity.Error,
+    effect=Effect.OperandsHeldBack,
+    title="the operator's policy is not ready",
+    meaning="Some component that the policy wants does not run on some node.",
+    known_by="ClusterPolicy status notReady, or the operator lists states that are not ready.",
+    disproved_by="It is ready by now.",
+    counter_check="kubectl get clusterpolicy: ready",
+    fix=Fix(
+        steps=(
+            "kubectl get pod -n gpu-operator -o wide: the first that is not Running, in the order driver, toolkit, "
+            "validator, plugin",
+            "kubectl logs and describe of that pod",
+        ),
+        risk="none by looking",
+        rollback="nothing to undo",
+    ),
+    verify=("kubectl get clusterpolicy: ready",),
+    sources=_SOURCES,
+)
+
+WANTED_NOWHERE = Code(
+    name="OperandsWantedNowhere",
+    layer=Layer.L4,
+    cause_class="node-labels",
+    severity=Severity.Error,
+    effect=Effect.OperandsHeldBack,
+    title="the operator's DaemonSets are wanted on no node",
+    meaning="No node has the labels that they select: nothing runs, nothing fails, and no GPU is offered.",
+    known_by="DESIRED is 0 for the device plugin's DaemonSet and its companions.",
+    disproved_by="The cluster has no GPU node at the moment.",
+    counter_check="kubectl get node -l nvidia.com/gpu.deploy.device-plugin=true: the GPU nodes",
+    fix=Fix(
+        steps=(
+            "kubectl get node --show-labels | tr , '\\n' | grep -e pci-10de -e gpu.deploy: which are missing or not "
+            "true",
+            "Node Feature Discovery must run on the GPU nodes and tolerate their taints",
+            "gpu.deploy labels paused or false: see what set them",
+        ),
+        risk="none by looking",
+        rollback="nothing to undo",
+    ),
+    verify=("kubectl get ds -n gpu-operator: DESIRED is the number of GPU nodes",),
+    sources=("gpu-operator controllers/state_manager.go", "gpu-operator issues 316, 423, k8s-device-plugin issue 1934"),
+)
+
+
+class _Part(Struct, frozen=True):
+    """A part of the chain, in its order."""
+
+    code: Code
+    file: str  # that the validator leaves
+    pods: tuple[str, ...]  # names begin so
+    states: tuple[str, ...]  # as the operator names it
+
+
+_CHAIN = (
+    _Part(AT_DRIVER, "driver-ready", ("nvidia-driver-daemonset", "nvidia-gpu-driver"), ("state-driver",)),
+    _Part(AT_TOOLKIT, "toolkit-ready", ("nvidia-container-toolkit",), ("state-container-toolkit",)),
+    _Part(AT_CUDA, "cuda-ready", ("nvidia-cuda-validator",), ()),
+    _Part(AT_PLUGIN, "plugin-ready", ("nvidia-device-plugin-daemonset",), ("state-device-plugin",)),
+)
+_WAITS = {"operator.waits_for_toolkit": AT_TOOLKIT, "operator.toolkit_invalid": AT_TOOLKIT,
+          "operator.waits_for_driver": AT_DRIVER, "operator.driver_invalid": AT_DRIVER,
+          "operator.waits_for_plugin": AT_PLUGIN}  # fmt: skip
+_ILL = ("CrashLoopBackOff", "Error", "Init:CrashLoopBackOff", "Init:Error", "RunContainerError", "CreateContainerError",
+        "ImagePullBackOff", "ErrImagePull", "Init:ImagePullBackOff")  # fmt: skip
+
+
+def find(facts: Facts) -> Iterator[Answer]:
+    stops = [*_by_files(facts), *_by_pods(facts), *_by_words(facts)]
+    seen: set[tuple[str, str]] = set()
+    for code, why, evidence, node in stops:
+        first = next(
+            (
+                part.code.name
+                for part in _CHAIN
+                if any(stop[0] is part.code and stop[3] in ("", node) for stop in stops)
+            ),
+            "",
+        )
+        if code.name == first and (code.name, node) not in seen:
+            seen.add((code.name, node))
+            yield code.finding(why, POSSIBLE, evidence, node=node)
+    yield from _policy(facts, bool(stops))
+    yield from _nowhere(facts)
+
+
+_Stop = tuple[Code, str, list[Fact], str]  # where, why, evidence, node
+
+
+def _by_files(facts: Facts) -> Iterator[_Stop]:
+    for files in facts.of(ValidationFiles):
+        passed = {name.lstrip(".") for name in files.names}
+        missing = next((part for part in _CHAIN if part.file not in passed), None)
+        # A driver on the host leaves another file than one in a container.
+        if missing and missing.file == "driver-ready" and "driver-ctr-ready" in passed:
+            missing = next((part for part in _CHAIN[1:] if part.file not in passed), None)
+        if missing:
+            yield (
+                missing.code,
+                f"{missing.file} is missing; there are {', '.join(sorted(passed)) or 'none'}.",
+                [files],
+                files.node,
+            )
+
+
+def _by_pods(facts: Facts) -> Iterator[_Stop]:
+    """The first part whose pod is ill, where others of the operator wait in their init containers."""
+    by_place: dict[str, list[PodSeen]] = {}
+    for pod in facts.of(PodSeen):
+        by_place.setdefault(pod.on, []).append(pod)
+    for node, pods in by_place.items():
+        waiting = [pod for pod in pods if _waits(pod) and pod.name.startswith(("nvidia-", "gpu-feature"))]
+        for part in _CHAIN:
+            mine = [pod for pod in pods if pod.name.startswith(part.pods)]
+            ill = [pod for pod in mine if any(state.reason in _ILL for state in pod.states)]
+            if ill and part.code is not AT_PLUGIN:
+                yield part.code, f"{ill[0].name} is not ready ({_reason(ill[0])}).", [*ill, *waiting], node
+                break
+        else:
+            toolkit_runs = any(
+                pod.name.startswith("nvidia-container-toolkit") and pod.phase == "Running" for pod in pods
+            )
+            stuck = [
+                pod
+                for pod in waiting
+                if pod.name.startswith(("nvidia-device-plugin-daemonset", "nvidia-operator-validator"))
+            ]
+            if (
+                stuck
+                and toolkit_runs
+                and not any(pod.name.startswith("nvidia-container-toolkit") and _waits(pod) for pod in pods)
+            ):
+                yield (
+                    AT_TOOLKIT,
+                    f"{stuck[0].name} waits in its init containers, the toolkit's pod runs.",
+                    list(stuck),
+                    node,
+                )
+
+
+def _waits(pod: PodSeen) -> bool:
+    return any(state.reason.startswith("Init:") or state.reason == "PodInitializing" for state in pod.states)
+
+
+def _reason(pod: PodSeen) -> str:
+    return next((state.reason for state in pod.states if state.reason), pod.phase)
+
+
+def _by_words(facts: Facts) -> Iterator[_Stop]:
+    for message, code in _WAITS.items():
+        for node, said in by_node(facts.said(message)).items():
+            yield code, "A later part says that it waits for it, or that it is not valid.", list(said), node
+
+
+def _policy(facts: Facts, is_told: bool) -> Iterator[Answer]:
+    """By itself a hint: which component is not ready says more."""
+    evidence: list[Fact] = list(facts.said("operator.not_ready"))
+    for one in facts.of(ObjectSeen):
+        status = one.body.get("status") if one.kind == "ClusterPolicy" else None
+        if isinstance(status, dict) and status.get("state") == "notReady":
+            evidence.append(one)
+    if evidence:
+        yield NOT_READY.finding(_states(facts) or "The policy is not ready.", WEAK if is_told else POSSIBLE, evidence)
+
+
+def _states(facts: Facts) -> str:
+    names = next((one.get("states") for one in facts.said("operator.not_ready") if one.get("states")), "")
+    return f"Not ready: {names.strip()}." if names else ""
+
+
+def _nowhere(facts: Facts) -> Iterator[Answer]:
+    sets = [one for one in facts.of(Operand) if one.kind == "DaemonSet"]
+    plugins = [one for one in sets if "device-plugin" in one.name and not _is_special(one.name)]
+    companions = [
+        one for one in sets if one.name.startswith(("gpu-feature", "nvidia-container-toolkit", "nvidia-dcgm"))
+    ]
+    idle = [one for one in plugins if one.wanted == 0]
+    if idle and len(idle) == len(plugins) and all(one.wanted == 0 for one in companions):
+        yield WANTED_NOWHERE.finding(_wanted(idle), POSSIBLE, [*idle, *companions])
+
+
+def _is_special(name: str) -> bool:
+    return any(word in name for word in ("mps-control", "sandbox", "validator", "kubevirt"))
+
+
+def _wanted(idle: Iterable[Operand]) -> str:
+    one = next(iter(idle))
+    selector = ", ".join(f"{key}={value}" for key, value in one.node_selector.items())
+    return f"{one.name} is wanted on 0 nodes{f': none has {selector}' if selector else ''}."
+
+
+RULE = Rule((AT_DRIVER, AT_TOOLKIT, AT_CUDA, AT_PLUGIN, NOT_READY, WANTED_NOWHERE), find)

@@ -1,0 +1,170 @@
+"""L4. Pods of the operator that cannot start or do not live long, for reasons of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from berth.diagnosis.finding import Answer, Code, Fix, Rule
+from berth.diagnosis.rules.l3.places import by_node, said_of
+from berth.diagnosis.words import LIKELY, POSSIBLE, Effect, Layer, Severity
+from berth.evidence.facts import Facts
+from berth.evidence.formats.cluster_facts import ContainerState, NodeSeen, Operand, PodSeen
+
+IMAGE_FAILS = Code(
+    name="OperandImageFails",
+    layer=Layer.L4,
+    cause_class="image",
+    severity=Severity.Error,
+    effect=Effect.OperandsHeldBack,
+    title="an image of the operator cannot be pulled",
+    meaning="That component does not start, and what comes after it waits.",
+    known_by="ErrImagePull or ImagePullBackOff for an image of the operator.",
+    disproved_by="The image is there by now (a slow or limited registry).",
+    counter_check="kubectl describe pod POD -n NAMESPACE: the last event of the pull",
+    fix=Fix(
+        steps=("not found: does that tag exist? a driver image is named <version>-<os><release>: not each OS has one",
+               "no access: pull secret in the operator's namespace, imagePullSecrets of each component",
+               "air gap: mirror all images and rewrite repository and version of each component in the values",
+               "certificate or proxy: configure the runtime on the node"),
+        risk="none",
+        rollback="the former version",
+    ),
+    verify=("kubectl get pod -n gpu-operator: no ImagePullBackOff",),
+    sources=("GPU Operator documentation: air-gapped installation", "gpu-operator issue 388"),
+)  # fmt: skip
+
+SECURITY_DENIED = Code(
+    name="OperandsDeniedByPodSecurity",
+    layer=Layer.L4,
+    cause_class="permission",
+    severity=Severity.Error,
+    effect=Effect.OperandsHeldBack,
+    title="Pod Security refuses the operator's privileged pods",
+    meaning="No pod of these DaemonSets is created; the node gets no driver, toolkit or plugin.",
+    known_by="'violates PodSecurity' for pods of the operator's namespace.",
+    disproved_by="The namespace is labelled privileged, and pods are created since.",
+    counter_check="kubectl get ns gpu-operator -o jsonpath={.metadata.labels}: pod-security.kubernetes.io/enforce: "
+    "privileged",
+    fix=Fix(
+        steps=("kubectl label ns gpu-operator pod-security.kubernetes.io/enforce=privileged --overwrite",),
+        risk="pods of that namespace may be privileged: let nobody else use it",
+        rollback="remove the label",
+    ),
+    verify=("kubectl get ds -n gpu-operator: CURRENT equals DESIRED",),
+    sources=("GPU Operator documentation: prerequisites", "Kubernetes documentation: Pod Security Standards"),
+)  # fmt: skip
+
+OUT_OF_MEMORY = Code(
+    name="OperatorOutOfMemory",
+    layer=Layer.L4,
+    cause_class="host-limits",
+    severity=Severity.Error,
+    effect=Effect.OperandsHeldBack,
+    title="the operator or feature discovery is killed for memory",
+    meaning="With many nodes and objects their caches outgrow the chart's limit; nodes are not labelled, components "
+    "not "
+    "deployed.",
+    known_by="OOMKilled of gpu-operator, nfd-master or nfd-worker.",
+    disproved_by="The node itself ran out of memory and killed others too.",
+    counter_check="kubectl describe pod of it: Last State OOMKilled, exit code 137",
+    fix=Fix(
+        steps=(
+            "raise the limit: operator.resources.limits.memory (1Gi and more), node-feature-discovery.master.resources",
+        ),
+        risk="none",
+        rollback="the former limit",
+    ),
+    verify=("kubectl get pod -n gpu-operator: no restart within a day",),
+    sources=("gpu-operator deployments/gpu-operator/values.yaml",),
+)
+
+TAINT_KEEPS_AWAY = Code(
+    name="TaintKeepsOperandsAway",
+    layer=Layer.L4,
+    cause_class="scheduling-policy",
+    severity=Severity.Error,
+    effect=Effect.OperandsHeldBack,
+    title="a taint of the node keeps GPU components away from it",
+    meaning="Without driver, discovery or plugin on it the node offers no GPUs, and nobody reports an error: DaemonSet "
+    "pods are not even made.",
+    known_by="A node has a taint beside the usual ones, offers no GPU, and a GPU component waits or is wanted on fewer "
+    "nodes.",
+    disproved_by="The components tolerate the taint (operator: Exists) and run on that node.",
+    counter_check="kubectl get pod -A -o wide --field-selector spec.nodeName=NODE | grep nvidia: they run",
+    fix=Fix(
+        steps=("daemonsets.tolerations (operator), tolerations (plugin chart), "
+               "node-feature-discovery.worker.tolerations: "
+               "key of the taint, operator Exists",),
+        risk="none",
+        rollback="take the toleration away",
+    ),
+    verify=("kubectl get node NODE -o jsonpath={.status.allocatable}: nvidia.com/gpu is there",),
+    sources=("k8s-device-plugin issues 68, 421, 1934", "gpu-operator issues 156, 2717"),
+)  # fmt: skip
+
+_OF_OPERATOR = ("nvidia-", "gpu-operator", "gpu-feature", "node-feature", "dcgm", "nvdp-")
+_TOLERATED = ("node.kubernetes.io/", "node-role.kubernetes.io/", "node.cloudprovider.kubernetes.io/", "karpenter.sh/")
+
+
+def find(facts: Facts) -> Iterator[Answer]:
+    for said in by_node(facts.said("operator.image_fails")).values():
+        image = said_of(one.get("image") for one in said)
+        yield IMAGE_FAILS.finding(f"{image or 'An image of the operator'} cannot be pulled.", LIKELY, said)
+    for pod in facts.of(PodSeen):
+        if pod.name.startswith(_OF_OPERATOR):
+            pulls = [
+                one for one in pod.states if one.reason.removeprefix("Init:") in ("ImagePullBackOff", "ErrImagePull")
+            ]
+            if pulls:
+                yield IMAGE_FAILS.finding(f"{pod.name} waits for its image.", LIKELY, [pod], pod=pod.key, node=pod.on)
+            if _is_killed(pod) and "dcgm" not in pod.name:
+                yield OUT_OF_MEMORY.finding(
+                    f"{pod.name} was killed for memory.", LIKELY, [pod], pod=pod.key, node=pod.on
+                )
+    for said in by_node(one for one in facts.said("operator.psa_denied") if _is_operators(one.origin.text)).values():
+        yield SECURITY_DENIED.finding(
+            "Pods of the GPU components violate the namespace's Pod Security level.", LIKELY, said
+        )
+    for one in facts.said("operator.oom"):
+        if "dcgm" not in (one.get("who") + one.get("what")):
+            yield OUT_OF_MEMORY.finding(f"{one.get('who') or one.get('what')} was killed for memory.", LIKELY, [one])
+    yield from _tainted(facts)
+
+
+def _is_killed(pod: PodSeen) -> bool:
+    def is_of(state: ContainerState) -> bool:
+        return "OOMKilled" in (state.reason, state.last_reason)
+
+    return any(map(is_of, pod.states))
+
+
+def _is_operators(text: str) -> bool:
+    return any(word in text for word in ("gpu-operator", "nvidia", "dcgm", "device-plugin"))
+
+
+def _tainted(facts: Facts) -> Iterator[Answer]:
+    sets = [one for one in facts.of(Operand) if one.kind == "DaemonSet" and one.wanted == 0]
+    waiting = [one for one in sets if "device-plugin" in one.name and "mps-control" not in one.name]
+    pending = [
+        pod for pod in facts.of(PodSeen) if pod.name.startswith(_OF_OPERATOR) and pod.phase == "Pending" and not pod.on
+    ]
+    if not waiting and not pending:
+        return
+    for node in facts.of(NodeSeen):
+        odd = [
+            key
+            for key, _, effect in node.taints
+            if effect in ("NoSchedule", "NoExecute") and not key.startswith(_TOLERATED)
+        ]
+        tolerated = {key for pod in pending for key, *_ in pod.tolerations}
+        kept = [key for key in odd if key not in tolerated]
+        if kept:
+            yield TAINT_KEEPS_AWAY.finding(
+                f"{', '.join(kept)} on {node.name}, and {(waiting or pending)[0].name} does not come there.",
+                POSSIBLE,
+                [node, *waiting, *pending],
+                node=node.name,
+            )
+
+
+RULE = Rule((IMAGE_FAILS, SECURITY_DENIED, OUT_OF_MEMORY, TAINT_KEEPS_AWAY), find)
