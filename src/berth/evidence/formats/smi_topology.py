@@ -44,8 +44,7 @@ def read(piece: Piece) -> Iterator[Fact]:
         tokens = plain.split()
         if names and tokens and tokens[0] in names and _links(tokens[1 : len(names) + 1]):
             links |= {(tokens[0], other): word for other, word in zip(names, tokens[1:], strict=False)}
-            after = re.split(r"\t+|\s{2,}", plain.rstrip())[-max(len(rest), 1) :] if rest else []
-            _affinity(columns, rest, tokens[0], tokens[len(names) + 1 :] or after)
+            _affinity(columns, rest, tokens[0], tokens[len(names) + 1 :])
     if links:
         origin = Origin(
             source=piece.source, kind=piece.kind, text=begin[1], line=begin[0], node=piece.node, pod=piece.pod

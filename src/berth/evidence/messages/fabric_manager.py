@@ -45,7 +45,7 @@ MESSAGES: tuple[Message, ...] = (
         r"Unit nvidia-fabricmanager(?:\.service)? (?:could not be found|not found|not loaded)|"
         r"nvidia-fabricmanager(?:\.service)?\s+(?:not-found|masked)|nv-fabricmanager: (?:command )?not found|"
         r"Failed to (?:start|enable|restart) nvidia-fabricmanager\.service: Unit[^\n]*not found|"
-        rf"(?:without|missing|no) (?:a |the )?(?:running |NVIDIA |nvidia )*{_FM}\b|"
+        rf"(?:without|missing|no running) (?:a |the )?(?:running |NVIDIA |nvidia )*{_FM}\b|"
         rf"{_FM}(?:\.service|\s+service|\s+daemon)?\s+(?:is |was |were |has )?(?:not |never |n't )(?:been )?"
         r"(?:installed|running|started|active|present|found|up|loaded|enabled)|"
         rf"{_FM}(?:\.service)?\s+(?:is )?(?:missing|absent|inactive|stopped|down|disabled)\b|isn't running",
@@ -93,9 +93,11 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "fabric.log_error",
-        ("[error]", "[fatal]", "nv-fabricmanager["),
-        r"\[[A-Z][a-z]{2} \d{1,2} \d{4} [\d:]+\] \[(?P<level>ERROR|FATAL|CRITICAL)\] \[tid \d+\] (?P<what>.*)|"
-        r"nv-fabricmanager\[\d+\]: (?P<said>[^\n]*(?:fail|error|unable|not all|unsupported|couldn't|cannot)[^\n]*)",
+        ("[error] [tid", "[fatal] [tid", "nv-fabricmanager["),
+        r"(?:\] \[(?:ERROR|FATAL|CRITICAL)\] \[tid \d+\]|nv-fabricmanager\[\d+\]:)"
+        r"(?P<what>(?![^\n]*non-fatal)[^\n]*\b(?:fail(?:ed|ure)? to|unable to|cannot|could not|aborting|exiting|"
+        r"unsupported|"
+        r"not supported)\b[^\n]*)",
     ),
     Message(
         "fabric.not_all_trained",
