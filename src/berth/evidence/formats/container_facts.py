@@ -41,6 +41,7 @@ class RuntimeConfig(Fact, frozen=True, kw_only=True):
     imports: tuple[str, ...] = ()
     disabled_plugins: tuple[str, ...] = ()
     cgroup_driver: str = ""  # "systemd", "cgroupfs": of CRI-O and Docker
+    hooks_dirs: tuple[str, ...] | None = None  # of CRI-O
     is_template: bool = False
     is_in_effect: bool = False  # what the daemon itself answers: crictl info, `containerd config dump`
     is_whole: bool = False  # it parses, and begins as a file does: what it does not hold is not there

@@ -34,6 +34,7 @@ def read(piece: Piece) -> Iterator[Fact]:
         ),
         default_handler=word(runtime.get("default_runtime")),
         cdi_dirs=words(runtime["cdi_spec_dirs"]) if "cdi_spec_dirs" in runtime else None,
+        hooks_dirs=words(runtime["hooks_dir"]) if "hooks_dir" in runtime else None,
         cgroup_driver=word(runtime.get("cgroup_manager")),
         is_whole=is_toml and path.endswith("/crio.conf"),
         origin=Origin(

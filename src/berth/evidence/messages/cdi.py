@@ -7,9 +7,10 @@ _DRIVER_FILE = r"/\S*(?:nvidia|libcuda|libnv|libGLX_nv|libEGL_nv)[^\s\"'`\\]*"
 MESSAGES: tuple[Message, ...] = (
     Message(
         "cdi.unresolvable",
-        ("unresolvable cdi", "unresolvable device", "unresolved cdi", "following cdi devices"),
+        ("unresolvable cdi", "unresolvable device", "unresolved cdi", "following cdi devices", "not resolve cdi"),
         r"(?:unresolvable|unresolved) (?:CDI )?devices?:? (?:\W*(?P<device>[\w.-]+/[\w.-]+=[\w.@/-]+(?::[\w.@/-]+)*))?"
-        r"|Could not resolve the following CDI devices:? (?:\W*(?P<device2>[\w.-]+/[\w.-]+=[\w.@/-]+(?::[\w.@/-]+)*))?",
+        r"|Could not resolve (?:the following )?CDI devices:? "
+        r"(?:\W*(?P<device2>[\w.-]+/[\w.-]+=[\w.@/-]+(?::[\w.@/-]+)*))?",
     ),
     Message(
         "cdi.conflict",

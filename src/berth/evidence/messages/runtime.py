@@ -6,6 +6,10 @@ _CLI = r"nvidia-container-cli(?:\.real)?:?"
 _BINARY = (
     r"(?P<binary>[\w./-]*nvidia-(?:container-(?:runtime(?:[.-][a-z][\w-]*)*|toolkit|cli(?:\.real)?)|ctk|cdi-hook))"
 )
+_ALL_GPUS = r"\b(?:sees?|saw|access(?:es|ed)?|expose[sd]?|visible)\b[^\n]{0,30}\b(?:all|every) (?:the )?GPUs?\b"
+_UNASKED = (
+    r"(?:\b(?:without|no|zero|not)\b|n't\b)[^\n]{0,40}\b(?:GPU|nvidia\.com/gpu)\b[^\n]{0,20}\b(?:request|limit|allocat)"
+)
 
 MESSAGES: tuple[Message, ...] = (
     # Which runtimes there are.
@@ -98,6 +102,32 @@ MESSAGES: tuple[Message, ...] = (
         ("runtime hook directly", "legacy hook directly"),
         r"invoking the NVIDIA Container Runtime Hook directly",
     ),
+    # A program that a specification or a hook names does not know what it is asked for: it is older than who asks.
+    Message(
+        "runtime.hook_too_old",
+        ("no help topic for", "unknown command", "flag provided but not defined", "unknown flag"),
+        r"hook[^\n]*No help topic for \W*(?P<command>[\w-]+)"
+        r"|nvidia-(?:cdi-hook|ctk|container-\w+)[^\n]*(?:unknown (?:command|flag)|flag provided but not defined):? "
+        r"\W*(?P<command2>[\w-]+)",
+    ),
+    Message(
+        "runtime.hook_fails",
+        ("error executing hook", "createcontainer hook", "error running hook"),
+        r"error executing hook \W*(?P<hook>/[\w./-]*nvidia-[\w.-]+)\W+\(exit code: (?P<code>\d+)\)"
+        r"|error running createContainer hook #\d+: exit status (?P<code2>\d+), stdout: [^\n]*?, stderr: "
+        r"(?!No help topic)(?P<why>[^\n]{0,200})",
+    ),
+    Message(
+        "runtime.down",
+        (".sock: connect: connection refused", ".sock: connect: no such file"),
+        r"^(?!.*(?:unable to dial|sock-dir)).*dial unix (?P<socket>/[\w./-]*(?:containerd|crio|dockershim|cri-dockerd)"
+        r"[\w./-]*\.sock): connect: (?P<why>connection refused|no such file or directory)",
+    ),
+    Message(
+        "runtime.visible_unasked",
+        ("all gpus", "all gpu", "every gpu", "all the gpu"),
+        rf"{_UNASKED}[^\n]{{0,120}}{_ALL_GPUS}|{_ALL_GPUS}[^\n]{{0,120}}{_UNASKED}",
+    ),
     Message(
         "runtime.envvar_refused",
         ("privileges to read device list", "ignoring devices specified in", "ignoring devices requested by"),
@@ -166,9 +196,10 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "runtime.cli_source_missing",
-        "mount error",
-        rf"{_CLI} mount error: (?:stat failed|mount operation failed|open failed|path error|failed to mount): "
-        r"(?!/sys/fs/cgroup)(?P<path>/\S+?): (?:no such file or directory|no such device)",
+        ("mount error", "generate spec: lstat"),
+        rf"{_CLI} mount error: (?:stat failed|mount operation failed|open failed|path error|failed to mount"
+        r"|file creation failed): (?!/sys/fs/cgroup)(?P<path>/\S+?): (?:no such file or directory|no such device)"
+        r"|generate spec: lstat (?P<path2>/dev/nvidia(?!-uvm)\S*?): no such file",
     ),
     # Containers that the NVIDIA runtime has not touched.
     Message(

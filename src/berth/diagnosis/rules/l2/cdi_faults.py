@@ -167,7 +167,8 @@ INCOMPLETE = Code(
 
 
 def find(facts: Facts) -> Iterator[Answer]:
-    for node, said in by_node(facts.said("cdi.stale")).items():
+    caps = [one for one in facts.said("toolkit.driver_root_empty") if "nvidia-cap" in one.get("path")]
+    for node, said in by_node((*facts.said("cdi.stale"), *caps)).items():
         path = first(said, "path", "path2")
         yield STALE.finding(f"{path} does not exist on the host.", LIKELY, said, node=node)
     for node, said in by_node(facts.said("cdi.conflict")).items():

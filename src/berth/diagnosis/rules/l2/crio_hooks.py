@@ -1,0 +1,57 @@
+"""L2. CRI-O does not look where the toolkit puts its hook."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from berth.diagnosis.finding import Answer, Code, Fix, Rule
+from berth.diagnosis.rules.l2.not_default import SIGNS
+from berth.diagnosis.words import LIKELY, Effect, Layer, Severity
+from berth.evidence.facts import Facts
+from berth.evidence.formats.container_facts import RuntimeConfig
+
+HOOKS_DIRECTORY = "/run/containers/oci/hooks.d"
+
+HOOK_NOT_SEARCHED = Code(
+    name="CrioHookNotSearched",
+    layer=Layer.L2,
+    cause_class="runtime-config",
+    severity=Severity.Error,
+    effect=Effect.DevicesNotInjected,
+    title="CRI-O does not read the directory of the NVIDIA hook",
+    meaning="The toolkit has installed its hook and CRI-O never runs it: GPU pods start without driver and devices.",
+    known_by=f"hooks_dir of CRI-O lacks {HOOKS_DIRECTORY} and pods miss the driver's files.",
+    disproved_by="CRI-O has an nvidia runtime handler, or CDI injects the devices.",
+    counter_check=f"on NODE: crio config | grep -A3 hooks_dir ; ls {HOOKS_DIRECTORY} : in the list, "
+    "oci-nvidia-hook.json",
+    fix=Fix(
+        steps=(
+            f'a drop-in in /etc/crio/crio.conf.d: [crio.runtime] hooks_dir = ["{HOOKS_DIRECTORY}", '
+            '"/usr/share/containers/oci/hooks.d"]',
+            "or cdi.enabled=true in the ClusterPolicy, which needs no hook",
+            "systemctl restart crio on NODE; delete the validator's pod",
+        ),
+        risk="container starts pause for seconds",
+        rollback="remove the drop-in",
+    ),
+    verify=("nvidia-smi in a GPU pod answers",),
+    sources=("GPU Operator documentation, CRI-O", "cri-o, docs/crio.conf.5.md: hooks_dir"),
+)
+
+
+def find(facts: Facts) -> Iterator[Answer]:
+    signs = list(facts.said(*SIGNS))
+    for config in facts.of(RuntimeConfig):
+        searched = config.hooks_dirs
+        if config.engine != "cri-o" or not searched or not signs or config.nvidia_handlers:
+            continue
+        if not any(one.rstrip("/").endswith(HOOKS_DIRECTORY) for one in searched):
+            yield HOOK_NOT_SEARCHED.finding(
+                f"hooks_dir is {', '.join(searched)}; the toolkit writes to {HOOKS_DIRECTORY}.",
+                LIKELY,
+                [config, *signs],
+                node=config.node,
+            )
+
+
+RULE = Rule((HOOK_NOT_SEARCHED,), find)

@@ -1,0 +1,104 @@
+"""L2. A hook of the toolkit fails when a container is created."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from berth.diagnosis.finding import Answer, Code, Fix, Rule
+from berth.diagnosis.rules.l2.places import by_node, first
+from berth.diagnosis.words import ESTABLISHED, POSSIBLE, Effect, Layer, Severity
+from berth.evidence.fact import Said
+from berth.evidence.facts import Facts
+
+TOO_OLD = Code(
+    name="ToolkitOlderThanItsCaller",
+    layer=Layer.L2,
+    cause_class="version-mismatch",
+    severity=Severity.Error,
+    effect=Effect.ContainersDoNotStart,
+    title="a program of the toolkit is older than the CDI specification or plugin that calls it",
+    meaning="A specification written by a newer plugin, DRA driver or nvidia-ctk names a hook that the program on the "
+    "host does not know: GPU containers do not start.",
+    known_by="The hook's program answers that it has no such command.",
+    disproved_by="nvidia-cdi-hook --help on the node lists the command.",
+    counter_check="on NODE: nvidia-ctk --version ; grep path: /var/run/cdi/*.yaml : the program that is called, its "
+    "version",
+    fix=Fix(
+        steps=(
+            "bring nvidia-container-toolkit on the host up to the version that the plugin or DRA driver was built with",
+            "or let the specification name the program that its writer brings (nvidiaCDIHookPath, "
+            "NVIDIA_CDI_HOOK_PATH)",
+            "write the specification again: delete the plugin's pod, or nvidia-ctk cdi generate",
+        ),
+        risk="none for what runs",
+        rollback="the former package",
+    ),
+    verify=("a GPU pod starts",),
+    sources=(
+        "NVIDIA/nvidia-container-toolkit, cmd/nvidia-cdi-hook",
+        "kubernetes-sigs/dra-driver-nvidia-gpu, prerequisites",
+    ),
+)
+
+FAILS = Code(
+    name="ToolkitHookFails",
+    layer=Layer.L2,
+    cause_class="runtime-config",
+    severity=Severity.Error,
+    effect=Effect.ContainersDoNotStart,
+    title="a hook of the NVIDIA toolkit fails when a container is created",
+    meaning="The container is not started. Some runtimes (crun) report only the exit code and keep the reason to "
+    "themselves.",
+    known_by="The runtime names the hook and its exit code.",
+    disproved_by="The same container starts after the reason in the hook's log is mended.",
+    counter_check='on NODE: set debug = "/var/log/nvidia-container-toolkit.log" in config.toml, try again, read it',
+    fix=Fix(
+        steps=(
+            "get the reason: debug under [nvidia-container-cli] and [nvidia-container-runtime] of config.toml, or the "
+            "same container with runc",
+            "hook of CDI: nvidia-ctk cdi generate again after an update of the toolkit or driver",
+            "legacy hook under CRI-O: cdi.enabled=true in the ClusterPolicy, where CRI-O injects the devices itself",
+        ),
+        risk="none for what runs",
+        rollback="take the debug lines out",
+    ),
+    verify=("a GPU pod starts",),
+    sources=("containers/crun, hooks", "NVIDIA/nvidia-container-toolkit, hooks"),
+)
+
+# The hook's own reason, where it is printed, is told by the rule of that reason.
+_REASONS = (
+    "runtime.cli_",
+    "runtime.hook_direct",
+    "cgroup.filter_rejected",
+    "cgroup.allow_denied",
+    "runtime.hook_too_old",
+)
+
+
+def find(facts: Facts) -> Iterator[Answer]:
+    for node, said in by_node(facts.said("runtime.hook_too_old")).items():
+        command = first(said, "command", "command2")
+        yield TOO_OLD.finding(f"The program does not know {command!r}.", ESTABLISHED, said, node=node)
+    if _is_explained(facts):
+        return
+    for node, said in by_node(facts.said("runtime.hook_fails")).items():
+        hook, why = first(said, "hook"), first(said, "why")
+        by_cdi = "cdi" in hook or any("createContainer" in one.origin.text for one in said)
+        yield FAILS.finding(
+            f"{hook or 'A hook'} ends with code {first(said, 'code', 'code2')}{': ' + why if why else ''}.",
+            POSSIBLE,
+            said,
+            node=node,
+            cause_class="cdi" if by_cdi else None,
+        )
+
+
+def _is_explained(facts: Facts) -> bool:
+    told: list[Said] = [
+        one for one in facts.said("runtime.") if one.message.startswith(("runtime.cli_", "runtime.hook_direct"))
+    ]
+    return bool(told) or any(True for _ in facts.said(*(name for name in _REASONS if not name.endswith("_"))))
+
+
+RULE = Rule((TOO_OLD, FAILS), find)
