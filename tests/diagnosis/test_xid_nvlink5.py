@@ -25,7 +25,7 @@ def line(rule: Resolution, version: int, *, mask: str = "", status: int | None =
     if status is None:
         status = rule.status[0] if rule.status else 0
     information = word(mask or rule.masks[version - 1])
-    return f"{rule.unit(version)} {weight} XC0 i0 Link 08 (0x{information:08x} 0x{status:08x} 0x00000000 0x00000000 0x0)"
+    return f"{rule.unit(version)} {weight} XC0 i0 Link 08 (0x{information:08x} 0x{status:08x} 0x00000000 0x0)"
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -71,8 +71,9 @@ def test_without_a_driver_the_word_itself_tells_its_version() -> None:
     decides where words are missing."""
     for one in table():
         for other in table():
-            care = [int("".join("0" if bit == "-" else "1" for bit in mask), 2) for mask in (one.masks[0], other.masks[1])]
-            fits_both = word(one.masks[0]) & care[1] & care[0] == word(other.masks[1]) & care[0] & care[1]
+            masks = (one.masks[0], other.masks[1])
+            both = int("".join("0" if "-" in bits else "1" for bits in zip(*masks, strict=True)), 2)
+            fits_both = word(masks[0]) & both == word(masks[1]) & both
             if one.code == other.code and fits_both and set(one.status) & set(other.status):
                 assert one.action == other.action
     for rule in table():

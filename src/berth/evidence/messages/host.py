@@ -14,7 +14,10 @@ _MEMORY = (
     ),
     Message(
         "host.remap_failed",
-        ("remapping failure occurred", "remapped_row_failure", "row_remap_failure", "row remap", "row-remap"),
+        (
+            "remapping failure occurred", "remapped_row_failure", "row_remap_failure", "row remap", "row-remap",
+            "nvidiarowremapfailure",
+        ),
         r"Remapping Failure Occurred\s*:\s*Yes|<remapped_row_failure>\s*Yes|"
         r"ROW_REMAP_FAILURE(?:_\w+)?\{[^}]*\}\s+[1-9]|"
         r"row[ -]remap(?:ping)?[ -]fail(?:ure|ed)(?! (?:occurred)?\s*: *(?:No|0))|NvidiaRowRemapFailure",

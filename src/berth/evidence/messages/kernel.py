@@ -101,18 +101,22 @@ _PROBE = (
     Message(
         "kernel.gfw_boot",
         ("gfw_boot", "gfw boot"),
-        r"(?:failed to wait for|timed? ?out.*|progress 0x\w+.*)GFW[_ ]BOOT|GFW[_ ]BOOT.*(?:fail|timeout|timed out)",
+        r"failed to wait for GFW[_ ]BOOT|timed? ?out[^\n]*GFW[_ ]BOOT|GFW[_ ]BOOT[^\n]*(?:fail|timeout|timed out)",
     ),
     Message("kernel.wpr2", "wpr2", r"unexpected WPR2 already up|WPR2.*(?:not|fail|already)"),
     Message(
         "kernel.gsp_boot",
-        ("cannot initialize gsp firmware", "kgspbootstrap", "kgspinitrm", "gsp-rm proxy"),
-        r"Cannot initialize GSP firmware RM|kgsp(?:Bootstrap|InitRm)\w*:?.*(?:fail|cannot|timeout|halted|error)",
+        (
+            "cannot initialize gsp firmware", "kgspbootstrap", "kgspinitrm", "cannot attach gpu",
+            "failed to enable msi", "failed to initialize gsp",
+        ),
+        r"(?:Cannot|Failed to) initialize GSP|Cannot attach gpu|NVRM: [^\n]*Failed to enable MSI|"
+        r"kgsp(?:Bootstrap|InitRm)\w*:?.*(?:fail|cannot|timeout|halted|error)",
     ),
     Message(
         "kernel.vbios",
         "vbios",
-        r"(?:failed|unable|cannot|could not|not)[^\n]{0,30}(?:read|copy|get|find|load|found)?[^\n]{0,20}VBIOS|"
+        r"(?:failed|unable|cannot|could not)[^\n]{0,20}\b(?:read|copy|get|find|load)[^\n]{0,20}VBIOS|"
         r"VBIOS[^\n]{0,30}(?:not found|corrupt|invalid|fail)",
     ),
     Message(
@@ -190,8 +194,9 @@ _PCIE = (
     Message(
         "kernel.power_state",
         ("change power state", "ms after"),
-        rf"(?P<driver>[\w-]+) {_PCI}: (?:refused to change power state|(?:Unable to|can't) change power state from \S+ "
-        r"to \S+ ?[,(].*(?:inaccessible)|not ready \d+ms after (?:FLR|bus reset|resume|DPC)[;,] giving up)",
+        rf"(?P<driver>[\w-]+) {_PCI}: (?:refused to change power state, currently in D3|"
+        r"(?:Unable to|can't) change power state from \S+ to \S+ ?[,(].*inaccessible|"
+        r"not ready \d+ms after (?:FLR|bus reset|resume|DPC)[;,] giving up)",
     ),
     # As lspci marks a link that is below what its ends can do.
     Message(

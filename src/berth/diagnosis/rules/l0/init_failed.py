@@ -158,7 +158,7 @@ def find(facts: Facts) -> Iterator[Answer]:
 
 def _init(facts: Facts) -> Iterator[Answer]:
     """One finding for all devices that fail; one of several that fails is rather the card."""
-    lines = list(facts.said("kernel.adapter_init"))
+    lines = list(facts.said("kernel.adapter_init")) or list(facts.said("kernel.gsp_boot"))
     if not lines:
         return
     failing = {pci_of(said.get("pci")) for said in lines} - {NO_PCI}
