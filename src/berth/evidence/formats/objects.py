@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from berth.base import yaml_tree
 from berth.evidence.fact import LONGEST_TEXT, Fact, Origin
-from berth.evidence.formats import Format
+from berth.evidence.formats import Format, node_ledger
 from berth.evidence.formats import object_facts as facts_of
 from berth.evidence.formats import object_wire as wire
 from berth.evidence.formats.cluster_facts import NodeSeen, ObjectSeen
@@ -126,6 +126,8 @@ def read(piece: Piece) -> Iterator[Fact | Piece]:
             yield from _pod(found, meta, origin, texts)
         elif kind == "Node":
             yield from _node(found, meta, origin, piece, texts)
+        elif kind == node_ledger.KIND:
+            yield from node_ledger.facts_of(found.raw, meta.name or "", origin)
         elif kind in _SETS:
             spec, status = _as(wire.SetSpec, found.item.spec), _as(wire.SetStatus, found.item.status)
             yield facts_of.operand(kind, meta, spec, status, origin)
