@@ -85,7 +85,15 @@ _COUNTS = (
     # `nvidia-smi shows 7 of 8 GPUs`, `nvidia-smi only lists 3/4`.
     Message(
         "host.gpus_missing",
-        ("nvidia-smi", "nvml", "nvidiadevicecountmismatch", "device count"),
+        (
+            "nvidia-smi", "nvml", "nvidiadevicecountmismatch", "gpu missing", "gpus missing", "gpu is missing",
+            "gpus are missing", "gpu disappear", "gpus disappear", "missing gpu",
+        ),
+        r"nvidia-smi[^\n\d]{0,40}?only (?:shows?|reports?|reporting|lists?|sees?|finds?) (?P<seen3>\d+) ?"
+        r"(?:GPU|card|device)"
+        r"(?!s? of)|(?:one|two|some|\d+)(?: of the)? (?:GPUs?|cards?) (?:is |are |has |have )?(?:gone )?"
+        r"(?:missing|disappeared|vanished|dropped)[^\n]{0,30}nvidia-smi|"
+        r"nvidia-smi[^\n]{0,30}(?:misses|is missing|missing) (?:a|one|two|some|\d+)?(?: of the)? ?GPUs?|"
         r"(?:nvidia-smi|NVML)[^\n\d]{0,40}?(?:only )?(?:shows?|reports?|reporting|lists?|sees?|finds?|found)\s"
         r"(?:only )?(?P<seen>\d+)\s?(?:/|of|out of)\s?(?P<there>\d+)|NvidiaDeviceCountMismatch|"
         r"lspci[^\n\d]{0,30}(?P<there2>\d+)[^\n]{0,40}nvidia-smi[^\n\d]{0,30}(?P<seen2>\d+)",

@@ -76,8 +76,9 @@ def find(facts: Facts) -> Iterator[Answer]:
     yield from found
     if not found:
         for said in facts.said("host.gpus_missing"):
-            seen, there = said.get("seen") or said.get("seen2"), said.get("there") or said.get("there2")
-            if not seen or (there and int(seen) < int(there)):
+            seen = said.get("seen") or said.get("seen2") or said.get("seen3")
+            there = said.get("there") or said.get("there2") or "more"
+            if not seen or not there.isdigit() or int(seen) < int(there):
                 words = f"nvidia-smi has {seen} of {there} GPUs" if seen else "Fewer GPUs than expected are counted"
                 yield MISSING.finding(f"{words}.", LIKELY if seen else POSSIBLE, [said])
 

@@ -165,12 +165,13 @@ def _init(facts: Facts) -> Iterator[Answer]:
     serving = {device.pci for device in facts.of(DeviceSeen) if device.pci != NO_PCI} - failing
     status = next((said.get("status") for said in lines if said.get("status")), "")
     minors = [int(said.get("minor")) for said in lines if said.get("minor")]
-    is_one_of_many = len(failing) <= 1 and bool(serving)
+    is_short = any(True for _ in facts.said("host.gpus_missing"))
+    is_one_of_many = len(failing) <= 1 and (bool(serving) or is_short or max(minors, default=0) > 0)
     where = pci_words(next(iter(failing))) if len(failing) == 1 else ""
     yield INIT_FAILED.finding(
         f"The driver cannot start {f'GPU {where}' if where else f'{len(failing)} GPUs' if failing else 'a GPU'}"
         + (f" (status {status})" if status else "")
-        + (f"; {len(serving)} others of the machine work, so it is rather the card." if is_one_of_many else "; nothing "
+        + ("; others of the machine work, so it is rather the card." if is_one_of_many else "; nothing "
            "says that the driver's parts do not fit, so firmware of machine or card, or passthrough, comes first.")
         + (f" Minor numbers: {', '.join(map(str, sorted(set(minors))))}." if minors else ""),
         LIKELY if is_one_of_many else POSSIBLE,

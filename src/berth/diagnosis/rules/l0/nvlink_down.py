@@ -1,0 +1,74 @@
+"""L0. NVLinks that are down, by nvidia-smi: some of a GPU's, or all of one GPU among others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from berth.diagnosis.finding import Answer, Code, Fix, Rule
+from berth.diagnosis.words import LIKELY, POSSIBLE, Effect, Layer, Severity
+from berth.diagnosis.xid.seen import Family
+from berth.diagnosis.xid.story import story_of
+from berth.evidence.facts import Facts
+from berth.evidence.formats.smi_facts import NvlinkSeen
+
+DOWN = Code(
+    name="NvLinkDown",
+    layer=Layer.L0,
+    cause_class="fabric",
+    severity=Severity.Error,
+    effect=Effect.FabricDown,
+    title="NVLinks of a GPU are down",
+    meaning="The GPU reaches its peers over fewer links, or not at all. Collectives are slow, fall back to PCI "
+    "Express, or fail to start.",
+    known_by="nvidia-smi nvlink -s shows inactive links on a GPU whose other links, or whose neighbours, are active.",
+    disproved_by="The board has no bridge or switch on these links, or Fabric Manager has not finished yet.",
+    counter_check="nvidia-smi nvlink -s on all GPUs: the same number of active links; systemctl status "
+    "nvidia-fabricmanager",
+    fix=Fix(
+        steps=(
+            "journalctl -k | grep -e 'Xid.*: 74' -e 'Xid.*: 14[4-9]' -e 'Xid.*: 150' -e SXid: which end it began with",
+            "kubectl cordon NODE, drain it; reset all GPUs together or restart the machine, with Fabric Manager after",
+            "still down: reseat the bridge or baseboard connection, look at cables and switch; replace",
+        ),
+        risk="ends the jobs of all GPUs that share the fabric",
+        rollback="kubectl uncordon NODE",
+    ),
+    verify=("nvidia-smi nvlink -s: every link at its speed on every GPU", "all_reduce_perf: usual bandwidth"),
+    sources=("nvidia-smi documentation, nvlink",),
+)
+
+
+def find(facts: Facts) -> Iterator[Answer]:
+    """Where the kernel log tells of the event, that is the finding."""
+    if story_of(facts).roots(Family.NvLink):
+        return
+    seen = [one for one in facts.of(NvlinkSeen) if one.links or one.are_all_inactive]
+    active = {id(one): sum(1 for link in one.links if link.is_active) for one in seen}
+    best = max(active.values(), default=0)
+    told = False
+    for one in seen:
+        down = [link.number for link in one.links if link.is_active is False]
+        if best and (down or one.are_all_inactive) and active[id(one)] < best:
+            told = True
+            which = f"links {', '.join(map(str, down))}" if down else "all links"
+            yield DOWN.finding(
+                f"GPU {one.index}: {which} {'are' if len(down) != 1 else 'is'} down; others have {best} active links.",
+                LIKELY,
+                [one],
+                subject=f"NVLink of GPU {one.index}" + (f" of node {one.node}" if one.node else ""),
+            )
+        elif down and active[id(one)]:
+            told = True
+            yield DOWN.finding(
+                f"GPU {one.index}: of {len(one.links)} links {len(down)} are down ({', '.join(map(str, down))}).",
+                POSSIBLE,
+                [one],
+                subject=f"NVLink of GPU {one.index}" + (f" of node {one.node}" if one.node else ""),
+            )
+    if not told and not seen:
+        said = list(facts.said("host.nvlink_inactive"))
+        if said:
+            yield DOWN.finding("NVLinks are said to be inactive.", POSSIBLE, said)
+
+
+RULE = Rule((DOWN,), find)
