@@ -1,0 +1,1 @@
+"""The node agent as a server: its configuration, its loop, its endpoints."""
