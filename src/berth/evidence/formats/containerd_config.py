@@ -16,7 +16,7 @@ _LOOKS = re.compile(
     rb"""^[ \t>+|-]*\[+[ ]*plugins[. \]]|^[ \t>+|-]*disabled_plugins[ \t]*=|\[[^\]\n]*\.containerd\.runtimes""",
     re.MULTILINE,
 )
-_VERSION = re.compile(r"(?:^|[^\w-])version\s*[=:]\s*(\d)\b")
+_VERSION = re.compile(r"(?:^|[^\w-])version\s*[=:]?\s*(\d)\b(?![.\d])")  # a person may have written `a version 1 file`
 _EXCERPT = re.compile(r"^.*(?:containerd|disabled_plugins|default_runtime|BinaryName|runtime_type).*$", re.MULTILINE)
 _OURS = ("containerd", "enable_cdi", "cdi_spec_dirs")  # what the table of each version is read for
 _DROP_IN = ("conf.d/", "config.d/")

@@ -75,4 +75,27 @@ MESSAGES: tuple[Message, ...] = (
         "/dev/nvidia",
         r"(?:cannot access|ls)\s+'?/dev/nvidia\S*(?:[^\n]*(?:No such file|missing|not there))",
     ),
+    # What people state of their specifications.
+    Message(
+        "cdi.said_stale",
+        ("cdi spec", "cdi file", "/etc/cdi/", "/run/cdi/", "cdi cache"),
+        r"(?:CDI (?:spec|file|cache)\w*|/(?:etc|run)/cdi/\S+)[^\n]*\b(?:stale|outdated|not regenerated|"
+        r"never regenerated"
+        r"|from before|(?:old|previous|former) (?:driver|version|device|GPU|card)s?)\b"
+        r"|\b(?:stale|outdated)\b[^\n]{0,40}\bCDI (?:spec|file|cache)",
+    ),
+    Message(
+        "cdi.said_missing",
+        ("/etc/cdi", "/run/cdi", "cdi spec", "cdi file"),
+        r"(?:ls |cat |: )?/(?:etc|var/run|run)/cdi\S*\W+(?:is |are )?(?:empty|missing|absent|not there|does not exist"
+        r"|No such file)|\bno CDI (?:spec|file)\w*|CDI (?:spec|file)\w*(?: \S+)? (?:is |was )?(?:missing|absent|"
+        r"not there"
+        r"|not (?:generated|created|written))|cannot access '?/(?:etc|var/run|run)/cdi",
+    ),
+    Message(
+        "cdi.said_twice",
+        ("cdi spec", "/etc/cdi", "/run/cdi", "spec files", "specs"),
+        r"\b(?:two|both|duplicate|several|multiple)\b[^\n]{0,60}\b(?:CDI )?spec\w*[^\n]{0,80}"
+        r"\b(?:same|conflict\w*|define|both)\b",
+    ),
 )

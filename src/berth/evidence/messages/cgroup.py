@@ -25,8 +25,16 @@ MESSAGES: tuple[Message, ...] = (
         ("for systemd cgroups, got", "cgroupspath to be of format", "cgroup driver", "systemdcgroup"),
         r"expected cgroupsPath to be of format \W*slice:prefix:name"
         r"|kubelet cgroup driver: \W*(?P<kubelet>\w+)\W* is different from \w+ cgroup driver: \W*(?P<runtime>\w+)"
-        r"|cgroup driver(?:s)? (?:mismatch|differ|do not match)|SystemdCgroup (?:is |was )?(?:missing|not set"
-        r"|absent|unset)",
+        r"|cgroup drivers? (?:mismatch|differ|do not match)"
+        r"|SystemdCgroup(?:\s*=\s*true)?\W+(?:is |was )?(?:missing|not set|absent|unset|lacking|not there)"
+        r"|\b(?:without|lacks?|missing|no)\b(?: the)? SystemdCgroup",
+    ),
+    # Somebody saw pods of the NVIDIA runtime end by themselves.
+    Message(
+        "cgroup.pods_killed",
+        ("runtimeclass", "registered device plugin"),
+        r"runtimeClass(?:Name)?\W+nvidia[^\n]*\b(?:killed|terminated|restarted|die)\b"
+        r"|\bplugin\b[^\n]*\b(?:killed|terminated)\b[^\n]*Registered device plugin",
     ),
     Message("cgroup.nvml_unknown", "nvml: unknown error", r"Failed to initialize NVML: Unknown Error"),
     Message(

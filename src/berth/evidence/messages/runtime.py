@@ -289,4 +289,39 @@ MESSAGES: tuple[Message, ...] = (
         r"device[-_]?list[-_]?strategy\W+[\s\S]{0,60}?volume-mounts",
         lines=5,
     ),
+    # What people state of a configuration that they do not quote.
+    Message(
+        "runtime.table_of_version",
+        ("io.containerd.grpc.v1.cri", "io.containerd.cri.v1.runtime", "plugins.cri"),
+        r"^(?!\s*\[).*version\W{0,3}(?P<version>[1-4])\b(?![.\d])[^\n]*\b(?P<table>io\.containerd\.grpc\.v1\.cri"
+        r"|io\.containerd\.cri\.v1\.runtime|plugins\.cri)\b"
+        r"|^(?!\s*\[).*\b(?P<table2>io\.containerd\.grpc\.v1\.cri|io\.containerd\.cri\.v1\.runtime|plugins\.cri)\b"
+        r"[^\n]*\bversion\W{0,3}(?P<version2>[1-4])\b(?![.\d])",
+    ),
+    Message(
+        "runtime.docker_only",
+        "docker",
+        r"\b(?:kubernetes|kubelet|cluster)\b[^\n]{0,40}\b(?:uses?|runs? on|is on|talks to) (?P<engine>containerd|"
+        r"cri-o)\b"
+        r"[^\n]*\bdocker\b[^\n]*\b(?:daemon\.json|nvidia)",
+    ),
+    Message(
+        "runtime.own_containerd",
+        ("own containerd", "embedded containerd", "bundled containerd", "separate containerd", "another containerd"),
+        r"\b(?P<distribution>k3s|rke2|k0s|microk8s)\b[^\n]*\b(?:own|bundled|embedded|separate|another) containerd"
+        r"|(?:own|bundled|embedded|separate|another) containerd\b[^\n]*\b(?P<distribution2>k3s|rke2|k0s|microk8s)\b",
+    ),
+    Message(
+        "runtime.default_plain",
+        ("default_runtime", "default runtime", "default-runtime"),
+        r"default[_ -]runtime(?:_name)?\b\W*(?:is|was|=|:|still)?\W*(?P<default>runc|crun|containerd)\b"
+        r"|\bnvidia\b[^\n]{0,40}\bnot (?:set as |configured as )?(?:the )?default(?: container)? runtime",
+    ),
+    Message(
+        "runtime.class_unset",
+        "runtimeclass",
+        r"\bruntimeClass(?:Name)?\b\W*(?:was|is|not)?\W*(?:missing|not set|absent|unset|set)\b(?<!is set)(?<!was set)"
+        r"|\b(?:without|no|missing|lacks?|forgot)\b(?: a| the)? runtimeClass(?:Name)?\b(?!\W*needed)",
+    ),
+    Message("runtime.no_cgroups", "no-cgroups", r"(?<![#\w])\s*no-cgroups\s*=\s*true"),
 )

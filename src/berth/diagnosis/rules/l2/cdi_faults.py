@@ -168,14 +168,17 @@ INCOMPLETE = Code(
 
 def find(facts: Facts) -> Iterator[Answer]:
     caps = [one for one in facts.said("toolkit.driver_root_empty") if "nvidia-cap" in one.get("path")]
-    for node, said in by_node((*facts.said("cdi.stale"), *caps)).items():
+    for node, said in by_node((*facts.said("cdi.stale", "cdi.said_stale"), *caps)).items():
         path = first(said, "path", "path2")
-        yield STALE.finding(f"{path} does not exist on the host.", LIKELY, said, node=node)
+        cause = f"{path} does not exist on the host." if path else "The specification is of another state of the host."
+        yield STALE.finding(cause, LIKELY if path else POSSIBLE, said, node=node)
     for node, said in by_node(facts.said("cdi.conflict")).items():
         specs = first(said, "specs")
         yield CONFLICT.finding(
             f"{first(said, 'device')} is defined twice{': ' + specs if specs else ''}.", ESTABLISHED, said, node=node
         )
+    for node, said in by_node(facts.said("cdi.said_twice")).items():
+        yield CONFLICT.finding("Several specifications define one device.", POSSIBLE, said, node=node)
     empty = list(facts.said("cdi.empty_edits"))
     for node, said in by_node(empty).items():
         yield EDITS_EMPTY.finding("The device's edits are empty.", ESTABLISHED, said, node=node)

@@ -132,8 +132,8 @@ def find(facts: Facts) -> Iterator[Answer]:
                 layer=Layer.L2,
                 node=node,
             )
-    for node, said in by_node(facts.said("cdi.none_found")).items():
-        yield UNRESOLVABLE.finding("The registry has no CDI device at all.", POSSIBLE, said, node=node)
+    for node, said in by_node(facts.said("cdi.none_found", "cdi.said_missing")).items():
+        yield UNRESOLVABLE.finding("There is no specification that defines a device.", POSSIBLE, said, node=node)
     yield from _directories(facts)
 
 

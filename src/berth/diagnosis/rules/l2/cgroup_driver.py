@@ -51,6 +51,14 @@ def find(facts: Facts) -> Iterator[Answer]:
             "A container was handed a cgroup path of the other driver.", ESTABLISHED, said, node=node
         )
     ended = list(facts.said("plugin.terminated"))
+    for node, said in by_node(facts.said("cgroup.pods_killed")).items():
+        yield DRIVER_MISMATCH.finding(
+            "Pods of the NVIDIA runtime are ended from outside after some seconds, as where its control groups are not "
+            "those that the kubelet manages.",
+            POSSIBLE,
+            [*said, *ended],
+            node=node,
+        )
     for config in facts.of(RuntimeConfig):
         by_systemd = [one for one in config.handlers if one.systemd_cgroup and not one.is_nvidia]
         without = [one for one in config.nvidia_handlers if not one.systemd_cgroup]

@@ -79,6 +79,12 @@ def find(facts: Facts) -> Iterator[Answer]:
                 [config],
                 node=config.node,
             )
+    for one in facts.said("runtime.table_of_version"):
+        number, table = int(one.get("version") or one.get("version2")), one.get("table") or one.get("table2")
+        reads = TABLE_OF_VERSION[number]
+        if reads not in table:
+            cause = f"A file of version {number} reads plugins.{reads!r} and not {table}."
+            yield KEYS_IGNORED.finding(cause, LIKELY, [one])
     warned = [one for one in facts.said("runtime.key_ignored") if "runtimes" in one.get("key") or not one.get("key")]
     for node, said in by_node(warned).items():
         key = first(said, "key") or "a key"

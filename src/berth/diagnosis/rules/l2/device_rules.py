@@ -106,7 +106,7 @@ def find(facts: Facts) -> Iterator[Answer]:
             "The rules of the container's control group could not be written.", ESTABLISHED, said, node=node
         )
     dropped = list(facts.said("cgroup.rules_dropped"))
-    off = [one for one in facts.of(ToolkitConfig) if one.no_cgroups]
+    off = [*(one for one in facts.of(ToolkitConfig) if one.no_cgroups), *facts.said("runtime.no_cgroups")]
     for node, said in by_node(facts.said("cgroup.nvml_unknown")).items():
         how = "no-cgroups is set, so nobody makes the rules" if off else "its device rules were dropped"
         yield REVOKED.finding(

@@ -55,6 +55,10 @@ def find(facts: Facts) -> Iterator[Answer]:
     signs = list(facts.said(*SIGNS))
     if not signs:
         return
+    plain = list(facts.said("runtime.default_plain"))
+    if plain and not any(True for _ in facts.of(RuntimeConfig)):
+        other = next((one.get("default") for one in plain), "") or "another runtime"
+        yield NOT_DEFAULT.finding(f"The default is {other}, and pods do not name another.", POSSIBLE, [*plain, *signs])
     named = [pod for pod in facts.of(PodSeen) if "nvidia" in pod.runtime_class]
     for config in facts.of(RuntimeConfig):
         default = config.handler(config.default_handler)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule, Unconfirmed
 from berth.diagnosis.rules.l2.places import by_node
-from berth.diagnosis.words import LIKELY, Effect, Layer, Severity
+from berth.diagnosis.words import LIKELY, POSSIBLE, Effect, Layer, Severity
 from berth.evidence.facts import Facts
 
 WITHOUT_LIBRARY = Code(
@@ -56,13 +56,14 @@ def find(facts: Facts) -> Iterator[Answer]:
         if (one.origin.source, one.origin.line) not in others and one.origin.source not in labels
     ]
     smi = list(facts.said("runtime.no_smi"))
-    for node, said in by_node((*bare, *smi)).items():
-        what = "nvidia-smi is not" if said[0] in smi else "the driver's library is not"
+    unset = list(facts.said("runtime.class_unset"))
+    for node, said in by_node((*bare, *smi, *unset)).items():
+        what = "nvidia-smi is not" if said[0] in smi else "the driver is not"
         yield WITHOUT_LIBRARY.finding(
             f"{what.capitalize()} in the container: it was started by another runtime than NVIDIA's, or that one is "
             "not "
             "set up where this runtime reads.",
-            LIKELY,
+            LIKELY if said[0] not in unset else POSSIBLE,
             said,
             node=node,
         )

@@ -81,7 +81,13 @@ def find(facts: Facts) -> Iterator[Answer]:
             said,
             node=node,
         )
+    for node, said in by_node(facts.said("runtime.own_containerd")).items():
+        name = first(said, "distribution", "distribution2").lower()
+        yield WRONG_FILE.finding(
+            f"{name} has a containerd of its own; it reads {OWN_FILES[name]}.", POSSIBLE, said, node=node
+        )
     yield from _elsewhere(facts)
+    yield from _for_docker(facts)
 
 
 def _elsewhere(facts: Facts) -> Iterator[Answer]:
@@ -111,6 +117,25 @@ def _elsewhere(facts: Facts) -> Iterator[Answer]:
                 POSSIBLE,
                 [*ill, *signs],
                 node=node,
+            )
+
+
+def _for_docker(facts: Facts) -> Iterator[Answer]:
+    """Docker has the NVIDIA runtime, and the kubelet talks to containerd or CRI-O."""
+    signs = list(facts.said(*SIGNS))
+    for node, said in by_node(facts.said("runtime.docker_only")).items():
+        yield WRONG_FILE.finding(
+            f"Docker knows the NVIDIA runtime; the kubelet uses {first(said, 'engine')}.", POSSIBLE, said, node=node
+        )
+    for config in facts.of(RuntimeConfig):
+        others = [one for one in facts.of(NodeSeen) if one.runtime.startswith(("containerd://", "cri-o://"))]
+        if config.engine == "docker" and config.nvidia_handlers and signs and others:
+            yield WRONG_FILE.finding(
+                f"Docker knows the NVIDIA runtime; the kubelet uses {others[0].runtime}, which has another "
+                "configuration.",
+                LIKELY,
+                [config, others[0], *signs],
+                node=config.node or others[0].name,
             )
 
 
