@@ -120,7 +120,7 @@ _LINE = re.compile(
 _VERSION = re.compile(r"\bNCCL version (?P<version>\d+\.\d+\.\d+)(?:[\w.-]*?\+cuda(?P<cuda>[\d.]+))?")
 _CHANNEL = re.compile(
     r"(?:Channel (?P<channel>\d+)(?:/\d+)? ?: )?(?P<rank>\d+)\[\w+\] -> (?P<peer>\d+)\[\w+\]"
-    r"(?: \[(?P<direction>send|receive)\])? via (?P<via>[^\s(][^(\n]*)"
+    r"(?: \[(?P<direction>send|receive)\])? via (?P<via>[A-Z]\S.*?)(?=\s{2,}|\s\(|\s+comm 0x|\s*$)"
 )
 _RANK = re.compile(
     r"comm 0?x?[\w.…]+ rank (?P<rank>\d+) n[rR]anks (?P<ranks>\d+)(?:.*? busId (?P<bus>\w+))?"

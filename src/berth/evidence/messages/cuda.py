@@ -125,7 +125,7 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "cuda.busy",
-        ("busy or unavailable", "devices_unavailable", "devicesunavailable", "deviceunavailable"),
+        ("busy or unavailable", "devices_unavailable", "devicesunavailable", "device_unavailable", "deviceunavailable"),
         r"busy or unavailable|cudaErrorDevicesUnavailable|CUDA_ERROR_DEVICE_UNAVAILABLE|DEVICES_UNAVAILABLE",
     ),
     Message(
@@ -342,6 +342,7 @@ MESSAGES: tuple[Message, ...] = (
         "image.cpu_build",
         (
             "not compiled with cuda enabled",
+            "cuda-enabled jaxlib",
             "compiled without cuda",
             "compiled without gpu support",
             "not built with cuda",
@@ -350,7 +351,7 @@ MESSAGES: tuple[Message, ...] = (
             "was not built with gpu",
         ),
         r"Torch not compiled with CUDA enabled|(?:compiled|built) without (?:CUDA|GPU) support|not (?:built"
-        r"|compiled) with (?:CUDA|GPU)|CPU-only (?:build|version|jaxlib)|torch\S*\+cpu\b"
+        r"|compiled) with (?:CUDA|GPU)|CPU-only (?:build|version|jaxlib)|torch\S*\s*\S*\+cpu\b"
         r"|CUDA-enabled jaxlib is not installed",
     ),
     # What the operator of a service sees of it

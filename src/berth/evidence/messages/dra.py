@@ -70,6 +70,7 @@ MESSAGES: tuple[Message, ...] = (
             "computedomain not found",
             "computedomain is not ready",
             "compute domain",
+            "compute-domain-daemon",
             "computedomain",
             "imex daemon",
             "nvidia-imex",

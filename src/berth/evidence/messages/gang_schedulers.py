@@ -91,7 +91,14 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "yunikorn.queue_short",
-        ("yunikorn", "application rejected", "applicationrejected", "application has been rejected", "unscheduled"),
+        (
+            "yunikorn",
+            "does not fit in queue",
+            "application rejected",
+            "applicationrejected",
+            "application has been rejected",
+            "unscheduled",
+        ),
         r"failed to (?:place|find placement for) application|application \S+ (?:has been |was )?rejected"
         r"|ApplicationRejected"
         r"|Request \S+ does not fit in queue \W*(?P<queue>[\w.-]+)",

@@ -277,7 +277,8 @@ MESSAGES: tuple[Message, ...] = (
             "io page fault",
         ),
         r"peer access is not supported between|PEER_ACCESS_UNSUPPORTED|cudaErrorPeerAccessUnsupported"
-        r"|ACSCtl:\s+SrcValid\+|IO_PAGE_FAULT.*(?:nvidia|device)|\bACS (?:is|was)? ?(?:still )?enabled"
+        r"|ACSCtl:\s+SrcValid\+(?!.*ReqRedir-)|(?:nvidia|AMD-Vi|device).*IO_PAGE_FAULT|IO_PAGE_FAULT.*(?:nvidia"
+        r"|device)|\bACS (?:is|was)? ?(?:still )?enabled"
         r"|Verification error @ element|DMAR:.*fault.*(?:addr|reason)|ACS\b.*(?:on the (?:root|PCIe?) (?:bridge|switch"
         r"|port)s?|redirect)|P2P (?:is not working|test failed)",
     ),

@@ -96,7 +96,14 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "autoscaler.at_limit",
-        ("would exceed limit", "exceeds limit", "max node group size reached", "max cluster", "exceeded limits"),
+        (
+            "would exceed limit",
+            "exceeds limit",
+            "exceed limits",
+            "max node group size reached",
+            "max cluster",
+            "exceeded limits",
+        ),
         r"(?:would exceed|exceeds) limits?\b.*(?:provisioner|nodepool|nvidia|cpu|resource)"
         r"|all available instance types exceed limits?"
         r"|max node group size reached|max cluster (?:cpu|memory|nvidia\S*|size) limit reached",

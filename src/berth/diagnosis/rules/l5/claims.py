@@ -253,13 +253,16 @@ def find(facts: Facts) -> Iterator[Answer]:
             pod=pod,
         )
     yield from heard(facts, SELECTOR, ("dra.selector_fails",), "A selector of the claim ends with an error.", LIKELY)
-    yield from heard(
-        facts,
-        API_SKEW,
-        ("dra.api_absent",),
-        "A component asks for a version of the resource API that is not served.",
-        POSSIBLE,
-    )
+    for node, pod, found in by_place(facts.said("dra.api_absent")):
+        of_operator = any("clusterpolicy" in said.origin.text.lower() for said in found)  # its own objects are refused
+        yield API_SKEW.finding(
+            "A component asks for a version of the resource API that is not served.",
+            POSSIBLE,
+            found,
+            node=node,
+            pod=pod,
+            layer=Layer.L4 if of_operator else None,
+        )
     yield from heard(
         facts,
         DOMAIN,

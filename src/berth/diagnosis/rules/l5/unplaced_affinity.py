@@ -113,7 +113,8 @@ def find(facts: Facts) -> Iterator[Answer]:
     seen = set[str]()
     for said in facts.said("scheduler.unplaced"):
         why = unplaced(said.get("total"), said.get("reasons"))
-        seen.add(said.origin.text)
+        if why.of("affinity") or why.of("volume"):
+            seen.add(said.origin.text)
         share = POSSIBLE if why.of("resource") or len(why.reasons) > 2 else LIKELY
         for reason in why.of("affinity"):
             near = _near_labels(facts)
