@@ -20,7 +20,7 @@ _HEADERS = (
             "could not resolve linux kernel version", "linux-headers", "kernel-headers", "kernel-devel",
             "kernel headers",
             "kernel source tree", "linux kernel version string", "resolve rhel version", "kernel source path",
-            "linux headers",
+            "linux headers", "kernel sources",
         ),
         r"Could not resolve Linux kernel version|Could not locate Linux kernel version string|"
         r"Unable to resolve RHEL version from kernel version|"
@@ -32,6 +32,7 @@ _HEADERS = (
         r"could not be found|no longer|do(?:es)? not (?:exist|match)|unavailable|don't exist)|"
         r"(?:missing|no|without|find|matching|cannot find|could not find) (?:the )?(?:matching |suitable )?"
         r"(?:linux|kernel)[- ](?:kernel )?(?:headers|devel)\b|"
+        r"(?:cannot|could not|can't|unable to) find (?:the )?kernel sources?|"
         r"Unable to find the kernel source tree|kernel source path[^\n]{0,60}(?:is incorrect|is not|does not)",
     ),
     Message(
@@ -70,9 +71,11 @@ _BUILD = (
             "unable to build", "failed to compile", "kernel module build", "module build", "does not build",
             "fails to build", "build fails", "doesn't build", "compilation fail", "failed to run `dkms", "os-interface",
             "nvidia-modeset/", "kernel-open", "conftest.h", "build error", "won't build", "cannot build",
+            "not compile", "to compile", "'kernel/dkms.conf'",
         ),
         r"error occurred while performing the step: ?\W*(?P<step>Building kernel modules|Checking to see[^\"]*)|"
-        r"kernel module was not created|Bad return status for module build on kernel: (?P<kernel>\S+)|"
+        r"Unable to open 'kernel/dkms\.conf'|kernel module was not created|"
+        r"Bad return status for module build on kernel: (?P<kernel>\S+)|"
         r"Error! Build of nvidia\S* failed|modpost: [^\n]*nvidia\S*|"
         r"nvidia(?:-\w+)?/\S+\.[ch]:\d+:\d+: (?:fatal )?error: (?P<what>.*)|"
         r"make\S*: \*\*\* \[[^\]]*nvidia[^\]]*\] Error|Failed to run `dkms (?:build|install)|"
@@ -157,6 +160,13 @@ _LOADING = (
         ("not found in directory", "module nvidia", "module 'nvidia", "modprobe: fatal", "modinfo: error"),
         r"Module \W?(?P<module>nvidia(?:[-_](?:uvm|modeset|drm))?)\W? not found(?: in directory (?:/usr)?/lib/modules/"
         r"(?P<kernel>\S+))?|modinfo: ERROR: Module nvidia not found",
+    ),
+    # What the driver's own modules need, and a kernel of few modules lacks.
+    Message(
+        "modprobe.dependency_not_found",
+        ("module ipmi", "module i2c_core", "module drm", "module video", "module ecc", "module backlight"),
+        r"FATAL: Module (?P<module>ipmi_msghandler|ipmi_devintf|i2c_core|drm\w*|video|ecc|backlight) not found"
+        r"(?: in directory (?:/usr)?/lib/modules/(?P<kernel>\S+))?",
     ),
     Message(
         "modprobe.no_such_device",

@@ -58,6 +58,7 @@ _CONFLICT = (
         r"(?:host (?:already )?has|both)[^\n]{0,40}\b(?:driver|drivers)\b[^\n]{0,60}(?:and|besides|"
         r"as well as)[^\n]{0,40}"
         r"(?:driver container|containeri[sz]ed driver|operator'?s? (?:driver|installs)|driver\.enabled=true)|"
+        r"installed on the host[^\n]{0,60}(?:driver container|operator)[^\n]{0,60}(?:another|conflict|again|as well)|"
         r"(?:driver container|containeri[sz]ed driver)[^\n]{0,60}conflicts? with[^\n]{0,40}(?:host|pre-?installed)",
     ),
 )

@@ -126,6 +126,13 @@ MESSAGES: tuple[Message, ...] = (
         r"not)|"
         r"NVML_GPU_FABRIC_STATE_(?P<state>IN_PROGRESS|NOT_STARTED)",
     ),
+    # NVLink 5 systems (HGX B200 and newer) need it beside the manager.
+    Message(
+        "fabric.subnet_manager",
+        "nvlsm",
+        r"nvlsm[^\n]{0,80}(?:missing|fail\w*|error|not (?:running|installed|found|started)|exited|crash\w*)|"
+        r"(?:without|missing|no|needs?|requires?|lacks?) (?:the )?nvlsm",
+    ),
     # Internode memory exchange: the daemon and its control tool.
     Message(
         "imex.daemon_failed",

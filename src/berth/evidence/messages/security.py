@@ -65,6 +65,19 @@ MESSAGES: tuple[Message, ...] = (
         r"(?:refus|reject|block|den(?:y|ies))\w*[^\n]{0,60}unsigned (?:kernel )?modules?|"
         r"unsigned (?:kernel )?modules?[^\n]{0,40}(?:not|refus|reject|block|den(?:y|ies|ied))",
     ),
+    Message("secure_boot.off", ("secure boot", "secureboot"), r"secure ?boot (?:is )?(?:off|disabled)"),
+    Message(
+        "security.device_denied",
+        "/dev/nvidia",
+        r"(?P<path>/dev/nvidia[\w-]*)\W[^\n]{0,40}Permission denied|"
+        r"Permission denied[^\n]{0,40}(?P<path2>/dev/nvidia[\w-]*)",
+    ),
+    Message(
+        "seccomp.module",
+        ("seccomp", "cap_sys_module", "modules_disabled"),
+        r"seccomp[^\n]{0,60}(?:finit_module|init_module|module)|(?:missing|without|lacks?|no|drop\w*) (?:the )?"
+        r"(?:capability )?(?:CAP_)?SYS_MODULE|modules_disabled\W+1",
+    ),
     Message(
         "secure_boot.on",
         ("secureboot enabled", "secure boot enabled", "secure boot is enabled", "kernel is locked down", "secure boot"),

@@ -20,8 +20,9 @@ from berth.diagnosis.rules.l1 import (
     version_skew,
     wrong_kind,
 )
+from berth.diagnosis.rules.l1.each_node import each_node
 
-RULES: tuple[Rule, ...] = (
+_RULES = (
     foreign_driver.RULE,
     wrong_kind.RULE,
     version_skew.RULE,
@@ -40,3 +41,4 @@ RULES: tuple[Rule, ...] = (
     imex.RULE,
     peer_memory.RULE,
 )
+RULES: tuple[Rule, ...] = tuple(each_node(rule) for rule in _RULES)

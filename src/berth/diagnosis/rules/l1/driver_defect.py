@@ -58,7 +58,7 @@ def find(facts: Facts) -> Iterator[Answer]:
             "nvidia",
         )
         yield CRASH.finding(f"The kernel crashed in {where or 'a function'} of {module}.", LIKELY, crashed)
-    told = list(facts.said("driver.regression_told"))
+    told = [*facts.said("driver.regression_told"), *facts.said("driver.kind_told")]
     if told:
         bad = next(
             (said.get(name) for said in told for name in ("bad", "bad2", "bad3", "bad4", "bad5") if said.get(name)), ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
-from berth.diagnosis.words import ESTABLISHED, LIKELY, WEAK, Effect, Layer, Severity
+from berth.diagnosis.words import ESTABLISHED, LIKELY, POSSIBLE, WEAK, Effect, Layer, Severity
 from berth.evidence.fact import Fact
 from berth.evidence.facts import Facts
 from berth.evidence.formats.cluster_facts import NodeSeen
@@ -120,14 +120,15 @@ STUCK = Code(
 
 def find(facts: Facts) -> Iterator[Answer]:
     in_use = [*facts.said("driver.in_use"), *facts.said("driver.persistenced_held")]
+    told = list(facts.said("driver.held_told"))
     drain = list(facts.said("driver.drain_failed"))
-    if in_use or drain:
+    if in_use or drain or told:
         holders = next((said.get("pods") for said in drain if said.get("pods")), "")
         yield IN_USE.finding(
             "The modules of the old driver are still in use and cannot be unloaded"
             + (f"; these pods hold claims: {holders}." if holders else "."),
-            ESTABLISHED if in_use else LIKELY,
-            [*in_use, *drain],
+            ESTABLISHED if in_use else LIKELY if drain else POSSIBLE,
+            [*in_use, *drain, *told],
         )
     if off := list(facts.said("driver.eviction_off")):
         node = next((said.get("node") or said.get("node2") for said in off), "")

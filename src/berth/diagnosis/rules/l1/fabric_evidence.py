@@ -44,7 +44,13 @@ def layer_of(facts: Facts) -> Layer:
     program that CUDA refuses (802) and what the service itself says, it is met in the program."""
     seen_below = states_not_ready(facts) or any(
         any(facts.said(name))
-        for name in ("fabric.ib_modules_missing", "fabric.starting", "fabric.wrong_option", "fabric.missing_library")
+        for name in (
+            "fabric.ib_modules_missing",
+            "fabric.starting",
+            "fabric.wrong_option",
+            "fabric.missing_library",
+            "fabric.subnet_manager",
+        )
     )
     kernel = any(said.get("kernel") for said in facts.said("fabric.version_mismatch"))
     return Layer.L6 if any(facts.said("cuda.system_not_ready")) and not seen_below and not kernel else Layer.L1

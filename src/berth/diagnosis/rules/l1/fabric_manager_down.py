@@ -93,7 +93,7 @@ def find(facts: Facts) -> Iterator[Answer]:
     symptoms = [*states_not_ready(facts), *facts.said("cuda.system_not_ready")]
     needed = (
         bool(symptoms)
-        or any(facts.said("fabric.ib_modules_missing", "fabric.version_mismatch"))
+        or any(facts.said("fabric.ib_modules_missing", "fabric.version_mismatch", "fabric.subnet_manager"))
         or any(_NVLINK5.search(one.name) for one in facts.of(DeviceSeen))
     )
     down = _down(facts)
@@ -133,6 +133,7 @@ def _down(facts: Facts) -> list[Said]:
         *stopped,
         *facts.said("fabric.absent"),
         *facts.said("fabric.socket_missing"),
+        *facts.said("fabric.subnet_manager"),
     ]
 
 

@@ -63,7 +63,16 @@ def find(facts: Facts) -> Iterator[Answer]:
     rejected = list(facts.said("modprobe.key_rejected"))
     not_permitted = list(facts.said("modprobe.operation_not_permitted"))
     locked = list(facts.said("secure_boot.on"))
-    if rejected:
+    told = list(facts.said("driver.unsigned_told"))
+    rights = [*facts.said("seccomp.module"), *facts.said("secure_boot.off")]
+    if not_permitted and rights and not rejected and not locked:
+        yield UNSIGNED.finding(
+            "Loading the module is not permitted though Secure Boot is off: the process has not the right to.",
+            LIKELY,
+            [*not_permitted, *rights],
+            cause_class="permission",
+        )
+    elif rejected:
         yield UNSIGNED.finding(
             "The kernel accepts only modules with a trusted signature, and the driver's have none.",
             ESTABLISHED,
@@ -84,6 +93,8 @@ def find(facts: Facts) -> Iterator[Answer]:
                 Layer.L1,
                 not_permitted[0].node,
             )
+    elif told:
+        yield UNSIGNED.finding("Secure Boot or lockdown is said to keep the module out.", LIKELY, told)
     yield from _selinux(facts)
 
 

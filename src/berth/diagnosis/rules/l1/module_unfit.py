@@ -101,6 +101,17 @@ def find(facts: Facts) -> Iterator[Answer]:
             LIKELY,
             missing,
         )
+    if told := list(facts.said("driver.lost_told")):
+        yield NOT_BUILT.finding(
+            "The driver is said to be gone since the kernel or the system was updated.", POSSIBLE, told
+        )
+    if needed := list(facts.said("modprobe.dependency_not_found")):
+        yield NOT_BUILT.finding(
+            f"The kernel has no module {', '.join(sorted({said.get('module') for said in needed}))}, which the driver "
+            "needs to load.",
+            LIKELY,
+            needed,
+        )
     # In a container the same words mean that it was given none.
     seen = [said for said in facts.said("nvml.no_devices") if said.origin.kind not in _IN_CONTAINER]
     none = [*facts.said("modprobe.no_such_device"), *seen]

@@ -45,7 +45,16 @@ def find(facts: Facts) -> Iterator[Answer]:
             LIKELY,
             [*denied, *armour, *refused],
             layer=Layer.L2,
-            effect=Effect.DevicesNotInjected,
+            effect=Effect.NoDeviceInContainer,
+        )
+    elif opened := list(facts.said("security.device_denied")):
+        path = next((said.get("path") or said.get("path2") for said in opened), "")
+        is_node = all(said.origin.kind in ("host", "probe", "dmesg") for said in opened)
+        yield RIGHTS.finding(
+            f"{path} may not be opened by this user.",
+            LIKELY,
+            [*opened, *refused],
+            layer=Layer.L1 if is_node else Layer.L2,
         )
     elif refused:
         yield RIGHTS.finding("NVML does not let this process do what it asks for.", POSSIBLE, refused)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
+from berth.diagnosis.heard import value
 from berth.diagnosis.words import ESTABLISHED, LIKELY, POSSIBLE, Effect, Layer, Severity
+from berth.evidence.fact import Said
 from berth.evidence.facts import Facts
 
 _FIX = Fix(
@@ -78,6 +80,8 @@ def find(facts: Facts) -> Iterator[Answer]:
     mismatch = list(facts.said("nvml.version_mismatch"))
     api = list(facts.said("driver.api_mismatch"))
     firmware = list(facts.said("driver.gsp_firmware_missing"))
+    told = [said for said in facts.said("driver.versions_told") if value(said, "module") != value(said, "client")]
+    different = _versions_differ(facts)
     if mismatch or api:
         module = next((said.get("module") or said.get("module2") for said in api), "")
         client = next((said.get("client") or said.get("client2") for said in api), "")
@@ -92,6 +96,14 @@ def find(facts: Facts) -> Iterator[Answer]:
             ESTABLISHED,
             [*api, *mismatch, *loaded, *library, *firmware],
         )
+    elif told or different:
+        yield SKEW.finding(
+            f"The kernel module is {value(told[0], 'module')}, the libraries are {value(told[0], 'client')}."
+            if told
+            else f"The kernel module is {different[0].get('version')}, NVML is {different[1].get('version')}.",
+            LIKELY if different else POSSIBLE,
+            [*told, *different],
+        )
     elif firmware:
         version = next((said.get("version") for said in firmware if said.get("version")), "")
         kept = list(facts.said("driver.firmware_path_kept"))
@@ -103,6 +115,17 @@ def find(facts: Facts) -> Iterator[Answer]:
     old = list(facts.said("nvml.function_not_found"))
     if old and not mismatch:
         yield OLD_LIBRARY.finding("The library does not have a function that the program calls.", POSSIBLE, old)
+
+
+def _versions_differ(facts: Facts) -> list[Said]:
+    """The loaded module, and a library that calls itself another version; it leaves the last number out."""
+    library = next((one for one in facts.said("nvml.library_version") if "NVML" in one.origin.text), None)
+    loaded = list(facts.said("kernel.driver_version"))
+    if library is None or not loaded:
+        return []
+    version = library.get("version")
+    fits = any(one.get("version") == version or one.get("version").startswith(f"{version}.") for one in loaded)
+    return [] if fits else [loaded[-1], library]
 
 
 RULE = Rule((SKEW, FIRMWARE, OLD_LIBRARY), find)

@@ -1,0 +1,70 @@
+"""What people write about a driver that does not load, fit, or go away: reports and comments, in no fixed words."""
+
+from berth.evidence.message import Message
+
+_V = r"\d{3}\.\d+(?:\.\d+)?"
+_DRIVER = r"(?:nvidia|driver|kernel module|modules?|nvidia\.ko)"
+_REFUSES = (
+    r"(?:reject\w*|refus\w*|block\w*|prevent\w*|forbid\w*|den(?:y|ies|ied)|does ?n[o']t (?:let|allow)|disallow\w*)"
+)
+
+MESSAGES: tuple[Message, ...] = (
+    Message(
+        "driver.unsigned_told",
+        ("secure boot", "secureboot", "lockdown", "unsigned", "not signed", "sign the"),
+        rf"(?:secure ?boot|lockdown)[^\n]{{0,80}}{_REFUSES}[^\n]{{0,40}}{_DRIVER}|"
+        rf"{_DRIVER}[^\n]{{0,80}}{_REFUSES}[^\n]{{0,60}}(?:secure ?boot|lockdown)|"
+        rf"{_REFUSES}[^\n]{{0,40}}{_DRIVER}[^\n]{{0,60}}(?:secure ?boot|lockdown)|"
+        rf"{_DRIVER}[^\n]{{0,60}}(?:cannot|can't|does ?n[o']t|not|fails? to) (?:be )?(?:load\w*|insert\w*)[^\n]{{0,60}}"
+        r"(?:secure ?boot|lockdown)|(?:secure ?boot|lockdown)[^\n]{0,60}"
+        rf"{_DRIVER}[^\n]{{0,30}}(?:cannot|can't|does ?n[o']t|not|fails? to) (?:be )?load|"
+        rf"{_DRIVER}[^\n]{{0,30}}(?:is |are |was |were )?(?:unsigned|not signed)",
+    ),
+    Message(
+        "driver.held_told",
+        (" hold", "unloaded", "unload", "wedged", "keeps ", "keep ", "still use"),
+        r"driver[^\n]{0,60}(?:cannot|can't|could not|couldn't|can not) (?:be )?(?:unload|upgrad|replac|remov)\w*|"
+        rf"\bhold\w* (?:on to )?(?:the |an? )?(?:old |running |nvidia |kernel |gpu )*(?:driver|{_DRIVER}|/dev/nvidia)|"
+        r"(?:driver|nvidia\w*|module)[^\n]{0,40}wedged[^\n]{0,30}unload|wedged mid-unload|"
+        r"(?:pods?|process\w*|DCGM|exporters?|clients?|workloads?)[^\n]{0,40}(?:still us\w+|keeps?|using) (?:the )?"
+        r"(?:old |nvidia |kernel )*(?:driver|modules?)|"
+        r"(?:can't|cannot|could not|couldn't|unable to|fails? to) (?:unload|remove) (?:the )?(?:old |nvidia |kernel )*"
+        r"(?:driver|modules?)",
+    ),
+    Message(
+        "driver.lost_told",
+        (
+            "rebuil", "after kernel", "after os", "after a kernel", "kernel upgrade", "kernel update", "os upgrade",
+            "after reboot", "after the reboot", "and reboot", "after upgrading", "after updating", "new kernel",
+            "kernel was upgraded", "kernel was updated", "after an unattended",
+        ),
+        rf"{_DRIVER}[^\n]{{0,40}}(?:lost|gone|missing|not (?:re)?built|stop\w* working|broke\w*|disappear\w*|no longer)"
+        r"[^\n]{0,40}(?:after|since|following)[^\n]{0,40}(?:kernel|OS\b|reboot|upgrade|update)|"
+        r"(?:after|since|following|new)[^\n]{0,40}(?:kernel|OS)\b[^\n]{0,30}"
+        rf"[^\n]{{0,40}}{_DRIVER}[^\n]{{0,40}}(?:lost|gone|missing|not (?:re)?built|not (?:be )?found|no longer|broke|"
+        r"stop\w* working|was(?:n't| not) (?:re)?built)",
+    ),
+    Message(
+        "driver.versions_told",
+        ("module", "user space", "userspace", "libraries"),
+        rf"(?:kernel )?modules?\b[^\n\d]{{0,30}}(?P<module>{_V})\b[^\n]{{0,80}}(?:librar\w+|user ?space|packages?|"
+        rf"tools?|"
+        rf"nvidia-smi|client|utils)[^\n\d]{{0,40}}(?P<client>{_V})\b|"
+        rf"(?:librar\w+|user ?space|packages?|tools?|client|utils)[^\n\d]{{0,40}}(?P<client2>{_V})\b[^\n]{{0,80}}"
+        rf"(?:kernel )?modules?\b[^\n\d]{{0,30}}(?P<module2>{_V})\b",
+    ),
+    Message(
+        "driver.kind_told",
+        ("proprietary", "closed-source", "closed source"),
+        r"open[- ](?:source )?(?:GPU |kernel )*(?:modules?|driver)[^\n]{0,80}(?:hang|crash|fail|panic|freez|broken)\w*"
+        r"[^\n]{0,80}(?:proprietary|closed)[^\n]{0,40}(?:works?|fine|ok\b|does ?n[o']t|not affected|no problem)|"
+        r"(?:switch\w*|chang\w*|going) (?:back )?to (?:the )?(?:proprietary|closed[- ]source)[^\n]{0,60}(?:fix|"
+        r"resolv|help|"
+        r"solv|work)\w*|with the (?:proprietary|closed[- ]source)[^\n]{0,40}(?:it works|no (?:crash|hang|problem))",
+    ),
+    Message(
+        "driver.space_told",
+        "no space left on device",
+        r"(?:nvidia|dkms|NVIDIA-Linux|/usr/src/nvidia|kernel module)[^\n]*No space left on device",
+    ),
+)  # fmt: skip
