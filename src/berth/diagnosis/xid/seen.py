@@ -12,6 +12,7 @@ from berth.diagnosis.xid.catalogue import Xid, xid
 from berth.diagnosis.xid.nvlink5 import CODES as NVLINK5
 from berth.evidence.fact import NO_PCI, Origin, Pci, Said, pci_of, pci_words
 from berth.evidence.facts import Facts
+from berth.evidence.formats.dcgm_metrics import Sample
 
 _PROCESS = re.compile(r"pid='?(?P<pid>\d+|<unknown>)'?(?:, name=(?P<name>[^,\s]+))?", re.IGNORECASE)
 _CAUSED = re.compile(r"caused by (?:previous )?Xid (\d+)", re.IGNORECASE)
@@ -37,10 +38,10 @@ class Family(Enum):
 
 _FAMILIES: dict[Family, Iterable[int]] = {
     Family.Lost: (79,),
-    Family.Memory: (48, 63, 64, 92, 94, 95, 140, 156, 157, 160, 161, 168, 171, 172, 175),
+    Family.Memory: (48, 63, 64, 92, 94, 95, 140, 156, 157, 160, 161, 168, 171, 172),
     Family.NvLink: (74, 108, 136, 137, *NVLINK5, 155, 166, 170),
     Family.Firmware: (119, 120),
-    Family.Engine: (38, 44, 46, 62, 109, 110, 142, 143, 151, 158, 159, 169, 173),
+    Family.Engine: (38, 44, 46, 62, 109, 110, 142, 143, 151, 158, 159, 169, 173, 175),
     Family.Pcie: (32, 80, 167, 176),
     Family.Power: (54, 163, 164, 165),
     Family.Follower: (43, 45, 174),
@@ -100,10 +101,19 @@ def events(facts: Facts) -> list[Event]:
         and not _CAUSED.search(said.origin.text)
     ]
     known = {one.code for one in own}
-    found = own + [one for one in named if one.code not in known]
+    found = own + [one for one in (*named, *_counted(facts)) if one.code not in known]
     found = [one for one in found if 0 < one.code <= 255]
     found.sort(key=lambda one: (one.origin.source, one.origin.at_s, one.origin.line))
     return [_numbered(one, number) for number, one in enumerate(found)]
+
+
+def _counted(facts: Facts) -> list[Event]:
+    """The exporter's count by code. Its older gauge keeps the last code for ever and tells nothing of today."""
+    return [
+        Event(int(one.labels["xid"]), 0, one.pci, "", one.origin, int(one.value), is_named=True, uuid=one.uuid)
+        for one in facts.of(Sample)
+        if one.field == "DCGM_EXP_XID_ERRORS_COUNT" and one.value > 0 and one.labels.get("xid", "").isdigit()
+    ]
 
 
 def _event(said: Said, by_uuid: dict[str, Pci], *, is_named: bool) -> Event:

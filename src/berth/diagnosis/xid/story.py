@@ -1,8 +1,7 @@
 """Which of many Xids is the cause: those that follow from another, on the same GPU or on its peers, are put under it.
 
 One fault makes a GPU print many numbers, and its NVLink peers some more. What came first and can make the others is the
-cause. Within a few seconds the order of lines says little; there the deeper fault counts (a GPU that is gone explains
-a firmware that does not answer, not the other way round).
+cause. A GPU that is gone is the exception: it explains what was printed in the seconds before it was noticed.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from berth.evidence.facts import Facts
 
 WINDOW_S = 600.0  # on one GPU: how long after a cause its followers come
 PEERS_S = 60.0  # on the GPUs that it is linked with
-TOGETHER_S = 2.0  # within it the order of lines says nothing
+TOGETHER_S = 2.0  # that long before the loss of a GPU is noticed, its other parts may complain
 _CALENDAR = 1e8  # seconds; smaller times count from boot or from the year, and are compared within one source only
 
 # What may make which other family follow, on the same GPU.
@@ -105,10 +104,21 @@ def tell(found: Sequence[Event], driver: int = 0) -> Story:
         ways: tuple[Callable[[Event, Sequence[Event]], Event | None], ...] = (_named, _on_the_same, _on_a_peer)
         for way in ways:
             cause = way(one, causes)
-            if cause is not None:
+            if cause is not None and not _follows(cause.order, one.order, follows):
                 follows[one.order] = cause.order
                 break
     return Story(tuple(found), follows, driver)
+
+
+def _follows(order: int, other: int, follows: dict[int, int]) -> bool:
+    """Does the first follow the second, over any number of steps? Then it cannot be its cause."""
+    for _ in range(len(follows) + 1):
+        if order == other:
+            return True
+        if order not in follows:
+            return False
+        order = follows[order]
+    return True
 
 
 def _thinned(candidates: Iterable[Event]) -> list[Event]:
@@ -173,8 +183,9 @@ def _same_device(cause: Event, one: Event) -> bool:
 
 def _in_time(cause: Event, one: Event) -> bool:
     after = _after(cause, one)
-    deeper = _DEPTH.index(cause.family) < _DEPTH.index(one.family)
-    return (-TOGETHER_S if deeper else 0.0) <= after <= WINDOW_S
+    if not after:
+        return cause.order < one.order or cause.family == Family.Lost
+    return (-TOGETHER_S if cause.family == Family.Lost else 0.0) <= after <= WINDOW_S
 
 
 def _after(cause: Event, one: Event) -> float:

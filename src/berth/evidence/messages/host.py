@@ -109,9 +109,10 @@ _LINK = (
     ),
     Message(
         "host.link_reduced",
-        ("pcie ", "pci-e", "pci express"),
+        ("pcie ", "pci-e", "pci express", "gen3 x", "gen4 x", "gen5 x", "gen2 x", "gen1 x"),
         r"(?:PCI ?e|PCI Express)[^\n]{0,80}(?:Gen ?[1-5]|x(?:1|2|4|8)\b|[\d.]+ ?GT/s)[^\n]{0,60}"
         r"(?:under load|instead of|should be|but the (?:slot|card|GPU) (?:can|supports))|"
+        r"Gen ?[1-6] ?x\d+[^\n]{0,30}(?:to|→|->|instead of)[^\n]{0,10}Gen ?[1-6] ?x\d+|"
         r"(?:PCI ?e|PCI Express) link[^\n]{0,30}(?:degraded|downgraded|downtrain\w*|falls? back|fell back|retrain\w*)",
     ),
 )

@@ -123,7 +123,7 @@ _PROBE = (
     Message(
         "kernel.power_cable",
         ("power cable", "power connector", "auxiliary power", "power plug"),
-        rf"(?:{_OF_GPU})?.*?(?:"
+        rf"^(?:.*?{_OF_GPU})?.*?(?:"
         r"necessary power cables? connected|(?:power cables?|power connectors?|auxiliary power|power plug)[^\n]{0,40}"
         r"(?:not|isn't|aren't|un)[ -]?(?:\w+ )?(?:connected|plugged|attached)|connect the (?:PCIe|"
         r"PCI-?E) power cables?)",
@@ -167,7 +167,7 @@ _PCIE = (
     Message(
         "kernel.aer_uncorrected",
         ("severity=uncorrect", "pcie bus error: uncorrect", "uncorrected (", "uncorrectable ("),
-        rf"(?:(?P<driver>[\w-]+) {_PCI}: )?.*(?:Bus Error: (?:severity=)?|AER: (?:Multiple )?)"
+        rf"^(?:.*?(?P<driver>[\w-]+) {_PCI}: )?.*(?:Bus Error: (?:severity=)?|AER: (?:Multiple )?)"
         r"Uncorrect(?:ed|able) \((?P<fatality>Non-Fatal|Fatal)\)(?:.*?type=(?P<type>[\w ]+))?",
     ),
     Message(

@@ -87,13 +87,15 @@ _QUIET = frozenset((38, 44, 159, 163, 164, 165, 176))  # notes, see xid_notes
 def find(facts: Facts) -> Iterator[Answer]:
     """One finding for each device and kind."""
     story = story_of(facts)
+    is_gsp_silent = any(True for _ in facts.said("kernel.gsp_silent"))  # that explains a switch that did not end
     for (node, pci), causes in story.by_device(Family.Engine, Family.Pcie).items():
         for code, own in (
             (PCIE_DATA, [one for one in causes if one.family == Family.Pcie and one.code not in _QUIET]),
             (TIMED_OUT, [one for one in causes if one.code in _TIMED_OUT]),
             (STOPPED, [one for one in causes if one.family == Family.Engine and one.code not in _QUIET | _TIMED_OUT]),
         ):
-            if not own or (code is TIMED_OUT and any(one.code not in _QUIET | _TIMED_OUT for one in causes)):
+            is_alone = all(one.code in _QUIET | _TIMED_OUT for one in causes) and not is_gsp_silent
+            if not own or (code is TIMED_OUT and not is_alone):
                 continue
             most = LIKELY if code is STOPPED else POSSIBLE
             yield code.finding(

@@ -62,7 +62,9 @@ def find(facts: Facts) -> Iterator[Answer]:
         )
     if by_device or lost or any(one.family == Family.Firmware for one in story.events):
         return
+    devices = {one.pci for one in story.events} - {NO_PCI}
     for (node, pci), origins in said_of.items():
+        pci = next(iter(devices)) if pci == NO_PCI and len(devices) == 1 else pci
         where = f"GPU {pci_words(pci)}" if pci != NO_PCI else "a GPU"
         yield TIMEOUT.finding(
             f"The driver waits in vain for the firmware of {where}; no Xid was printed with it.",

@@ -41,7 +41,7 @@ UNCORRECTED = Code(
     title="a GPU's memory has errors that cannot be corrected",
     meaning="A program read data that ECC could not repair. The driver ends the programs concerned (Xid 94), or all of "
     "the GPU's (Xid 95); until the reset the GPU may be wrong again.",
-    known_by="Xid 48, 94, 95, 140, 171, 172 or 175 in the kernel log, or uncorrectable ECC errors counted since the "
+    known_by="Xid 48, 94, 95, 140, 171 or 172 in the kernel log, or uncorrectable ECC errors counted since the "
     "driver was loaded.",
     disproved_by="The counters of uncorrectable errors are 0 and the kernel log of the whole uptime has none of these.",
     counter_check="nvidia-smi -q -d ECC,ROW_REMAPPER -i PCI: no uncorrectable error since the last reset",
@@ -106,7 +106,7 @@ CORRECTED = Code(
     sources=_SOURCES,
 )
 
-_GRAVE = frozenset((48, 94, 95, 140, 168, 171, 172, 175))
+_GRAVE = frozenset((48, 94, 95, 140, 168, 171, 172))
 
 
 class _Seen:
