@@ -2,7 +2,7 @@
 
 from berth.evidence.message import Message
 
-_DRIVER_FILE = r"/\S*(?:nvidia|libcuda|libnv|libGLX_nv|libEGL_nv)[^\s\"'`\\]*"
+_DRIVER_FILE = r"/(?!\S*fabricmanager)\S*(?:nvidia|libcuda|libnv|libGLX_nv|libEGL_nv)[^\s\"'`\\]*"
 
 MESSAGES: tuple[Message, ...] = (
     Message(

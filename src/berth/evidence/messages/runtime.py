@@ -320,8 +320,8 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "runtime.class_unset",
         "runtimeclass",
-        r"\bruntimeClass(?:Name)?\b\W*(?:was|is|not)?\W*(?:missing|not set|absent|unset|set)\b(?<!is set)(?<!was set)"
-        r"|\b(?:without|no|missing|lacks?|forgot)\b(?: a| the)? runtimeClass(?:Name)?\b(?!\W*needed)",
+        r"\bruntimeClass(?:Name)?\b\W{0,4}(?:was |is )?(?:missing|not set|absent|unset)\b"
+        r"|\b(?:without|missing|lacks?|forgot)\b(?: a| the)? runtimeClass(?:Name)?\b",
     ),
     Message("runtime.no_cgroups", "no-cgroups", r"(?<![#\w])\s*no-cgroups\s*=\s*true"),
 )

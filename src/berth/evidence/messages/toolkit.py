@@ -17,6 +17,8 @@ MESSAGES: tuple[Message, ...] = (
             "unable to load config", "unable to load containerd config", "unsupported config version",
             "determine runtime options", "unable to parse config",
         ),
+        # Device plugins say that they cannot load their configuration in nearly the same words.
+        r"^(?!.*(?:starting plugins|finalize config|validate flags|unmarshal|parse config file)).*"
         r"unable to (?:load|parse)(?: (?:containerd|docker|crio|cri-o))? config: (?P<why>[^\n\"]{0,200})"
         r"|unsupported config version: (?P<version>\d+)|unable to determine runtime options: (?P<why2>[^\n\"]{0,200})",
     ),

@@ -8,6 +8,7 @@ from berth.diagnosis.finding import Answer, Code, Fix, Rule, Unconfirmed
 from berth.diagnosis.rules.l2.places import by_node
 from berth.diagnosis.words import LIKELY, POSSIBLE, Effect, Layer, Severity
 from berth.evidence.facts import Facts
+from berth.evidence.formats.cluster_facts import PodSeen
 
 WITHOUT_LIBRARY = Code(
     name="StartedWithoutNvidiaRuntime",
@@ -55,7 +56,8 @@ def find(facts: Facts) -> Iterator[Answer]:
         for one in facts.said("runtime.no_nvml")
         if (one.origin.source, one.origin.line) not in others and one.origin.source not in labels
     ]
-    smi = list(facts.said("runtime.no_smi"))
+    plain = {pod.key for pod in facts.of(PodSeen) if not _wants_a_gpu(pod)}  # what they lack is not the runtime's fault
+    smi = [one for one in facts.said("runtime.no_smi") if one.origin.pod not in plain]
     unset = list(facts.said("runtime.class_unset"))
     for node, said in by_node((*bare, *smi, *unset)).items():
         what = "nvidia-smi is not" if said[0] in smi else "the driver is not"
@@ -75,6 +77,12 @@ def find(facts: Facts) -> Iterator[Answer]:
                 layer=Layer.L2,
                 node=node,
             )
+
+
+def _wants_a_gpu(pod: PodSeen) -> bool:
+    """It asks for one, or is an operand that has to see them all."""
+    asked = any(one.devices or one.claims or one.visible_devices for one in pod.limits)
+    return asked or pod.name.startswith(("nvidia-", "gpu-", "nvdp-", "dcgm"))
 
 
 RULE = Rule((WITHOUT_LIBRARY,), find)

@@ -145,6 +145,7 @@ _ELSEWHERE = (
     "config version",
     "restart containerd",
     "read-only",
+    "flock",
 )
 
 
