@@ -142,7 +142,8 @@ def find(facts: Facts) -> Iterator[Answer]:
         if node not in told:
             told.add(node)
             # Since 0.16 the plugin names the platform before it gives up: its own rights and roots come into question.
-            only_platform = all("platform" in one.origin.text.lower() for one in said)
+            texts = [one.origin.text.lower() for one in said]
+            only_platform = all("platform" in text and "could not load" not in text for text in texts)
             hints = list(facts.said("plugin.asks_for_runtime"))
             yield NO_PLATFORM.finding(
                 "The plugin finds no NVML in its container.",
