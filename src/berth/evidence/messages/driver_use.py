@@ -184,7 +184,7 @@ _BUGS = (
             "branch", "regress", "downgrad", "driver fail", "driver crash", "driver hang", "driver break",
             "driver broke", "driver does", "driver did", "driver bug", "driver 4", "driver 5", "driver 6",
             "driver version 5", "driver version 6", "stopped working", " works",
-            "made it work", "get it working", "working with 5",
+            "made it work", "get it working", "work again", "works again",
         ),
         r"driver\b[^\n]{0,60}\b(?:fails?|broken|breaks?|crash\w*|hangs?|(?:does|do|did)(?: not|n't) (?:work|load|"
         r"initiali[sz]e)|"
@@ -202,8 +202,7 @@ _BUGS = (
         r"downgrad\w+[^\n]{0,40}\b(?P<good2>\d{3}(?:\.\d+)+)\b[^\n]{0,40}(?:fix\w*|help\w*|works?|solve\w*|resolve\w*)|"
         r"with (?:the )?(?P<bad5>\d{3})(?:\.[\dx.]+)? (?:NVIDIA )?drivers?,? (?:we|it|I|GPUs?|pods?|nothing)[^\n]{0,20}"
         r"(?:can't|cannot|fails?|does ?n[o']t|do not|don't|could ?n[o']t)|"
-        r"(?:made it work\w*|works? again|working|get it working|"
-        r"works) with (?:the )?(?:driver )?(?P<good3>\d{3}(?:\.[\dx]+)+)|"
+        r"(?:made it work\w*|works? again|get it working) with (?:the )?(?:driver )?(?P<good3>\d{3}(?:\.[\dx]+)+)|"
         r"regression (?:in|of|with) (?:the )?(?:NVIDIA )?driver|driver (?:bug|regression)\b",
     ),
     Message(
