@@ -34,18 +34,24 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "admission.device_amount",
-        ("non overcommitable resources", "must be an integer", " limit of ", "invalid resource quantity"),
+        (
+            "must be equal to ",
+            "must be less than or equal to ",
+            "non overcommitable resources",
+            "must be an integer",
+            " limit of ",
+            "invalid resource quantity",
+        ),
         rf"Limit must be set for non overcommitable resources|(?P<resource>{_DEVICE})[\]\"':\s]+.*must be an integer"
         rf"|Invalid value: .*must be (?:equal|less than or equal) to (?P<resource2>{_DEVICE}) limit",
     ),
     Message(
         "admission.privileged",
         (
+            "privileged container",
             "disallowed by cluster policy",
             "violates podsecurity",
             "unable to validate against any security context constraint",
-            "privileged containers are not allowed",
-            "privileged container is not allowed",
             "allow-privileged",
             "policyexception",
             "pod security policy",
@@ -76,12 +82,12 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "admission.webhook_closed",
-        ("failed calling webhook", "failed to call webhook", "failed calling admission webhook"),
+        ("calling webhook", "calling admission webhook", "to call webhook", "to call admission webhook"),
         r"fail(?:ed|ing)(?: to call|\s+calling)(?: admission)? webhook:?\s*\W*(?P<webhook>[\w.-]+)?\W*(?P<why>.*)",
     ),
     Message(
         "admission.not_mutated",
-        ("not mutated", "without mutation", "mutation was skipped", "was not injected by the webhook"),
+        ("not injected by the webhook", "not mutated", "without mutation", "mutation was skipped"),
         r"(?:was|is|were|pod) not mutated|without mutation|mutation was skipped|not injected by the webhook",
     ),
     Message(

@@ -6,7 +6,16 @@ MESSAGES: tuple[Message, ...] = (
     # 802: fabric manager, IMEX or confidential computing are not ready yet.
     Message(
         "cuda.system_not_ready",
-        ("system not yet initialized", "system_not_ready", "systemnotready", "error 802", "(802)"),
+        (
+            "error 802",
+            "error: 802",
+            "failure 802",
+            "failure: 802",
+            "system not yet initialized",
+            "system_not_ready",
+            "systemnotready",
+            "(802)",
+        ),
         r"system not yet initialized|CUDA_ERROR_SYSTEM_NOT_READY|cudaErrorSystemNotReady|CUDA\S* (?:error"
         r"|failure):? 802\b|\berror 802\b|\(802\)",
     ),
@@ -20,7 +29,6 @@ MESSAGES: tuple[Message, ...] = (
             "driver on your system is too old",
             "cudageterrorstring: 35",
             "driver is too old",
-            "cuda driver version is insufficient",
         ),
         r"driver version is insufficient for (?:the )?CUDA runtime|cudaErrorInsufficientDriver"
         r"|CUDA_ERROR_INSUFFICIENT_DRIVER"
@@ -54,6 +62,7 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "cuda.no_kernel_image",
         (
+            "cuda capability sm_",
             "no kernel image is available",
             "no_binary_for_gpu",
             "nokernelimagefordevice",
@@ -73,6 +82,8 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "cuda.no_device",
         (
+            "no gpu ",
+            "no gpus ",
             "no cuda-capable device",
             "cuda_error_no_device",
             "cudaerrornodevice",
@@ -81,13 +92,11 @@ MESSAGES: tuple[Message, ...] = (
             "found no nvidia driver",
             "no gpu/tpu found",
             "failed to infer device type",
-            "no gpus found",
             "no compatible gpus were discovered",
             "libcuda.so",
             "libcuda reported",
             "torch.cuda.is_available()",
             "gpu will not be used",
-            "no gpu detected",
             "nvidia driver was not detected",
             "unknown backend: 'gpu'",
             "unable to initialize backend 'cuda'",
@@ -146,14 +155,18 @@ MESSAGES: tuple[Message, ...] = (
             "cudaerrorunknown",
             "cuda unknown error",
             "os call failed",
-            "operating_system",
+            "cuda_error_operating_system",
             "cudaerroroperatingsystem",
-            "unknown error",
+            "error 999",
+            "failure 999",
+            "error: 999",
+            "error 304",
+            "failure 304",
             "incorrectly set up environment",
         ),
-        r"CUDA_ERROR_UNKNOWN|cudaErrorUnknown|CUDA unknown error|OS call failed or operation not supported on this OS"
-        r"|CUDA_ERROR_OPERATING_SYSTEM"
-        r"|cudaErrorOperatingSystem|(?:cuda|cuInit)\w*\W.*\b(?:999|304)\b|Error 999: unknown error|Error 304",
+        r"CUDA_ERROR_UNKNOWN|cudaErrorUnknown|CUDA unknown error|incorrectly set up environment"
+        r"|OS call failed or operation not supported on this OS|CUDA_ERROR_OPERATING_SYSTEM|cudaErrorOperatingSystem"
+        r"|\berror:? 999\b|\bfailure 999\b|\b(?:error|failure) 304\b",
     ),
     # Errors that end the context: the program itself, or the device under it.
     Message(
@@ -224,13 +237,13 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "cuda.other_process",
-        ("memory in use. process", "of memory in use", "mib memory in use", "gib memory in use"),
+        ("ib memory in use", "memory in use. process", "of memory in use"),
         r"Process (?P<pid>\d+) has (?P<used>[\d.]+ [KMGT]iB) memory in use",
     ),
     Message(
         "cuda.startup_memory_short",
         (
-            "less than desired gpu memory utilization",
+            "less than desired",
             "no available memory for the cache blocks",
             "less than the desired",
             "free memory on device",
@@ -249,16 +262,20 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "cuda.memory_without_process",
         (
-            "no running processes found",
+            "no running process",
+            "memory is held",
             "memory held",
+            "memory is still",
+            "memory still",
             "memory not released",
-            "memory is not released",
+            "memory is not",
             "memory not freed",
-            "memory is still occupied",
+            "memory occupied",
+            "memory is occupied",
         ),
         r"memory used\W*(?P<used>\d{3,}) ?Mi?B.*no running process|(?P<used2>\d{3,}) ?MiB.*no running processes found"
-        r"|(?:GPU )?memory (?:is )?(?:still )?(?:held|occupied|not (?:released|freed)).*(?:no (?:running )?process"
-        r"|after .*(?:exit|kill))",
+        r"|(?:GPU )?memory (?:is )?(?:still )?(?:held|occupied|not (?:released|freed)).*"
+        r"(?:no (?:running )?process|after .*(?:exit|kill))",
     ),
     Message(
         "cuda.host_memory_leak",
@@ -268,18 +285,7 @@ MESSAGES: tuple[Message, ...] = (
     # Shared memory of the host
     Message(
         "app.shm_small",
-        (
-            "out of shared memory",
-            "insufficient shared memory",
-            "bus error",
-            "unable to open shared memory object",
-            "unable to mmap",
-            "shared memory limit",
-            "/dev/shm",
-            "shared memory object",
-            "torch_shm_manager",
-            "unable to allocate shared memory",
-        ),
+        ("shared memory", "bus error", "unable to mmap", "/dev/shm", "torch_shm_manager"),
         r"dataloader.s workers are out of shared memory|insufficient shared memory|(?:is )?killed by signal: Bus error"
         r"|\bBus error\b(?: \(core dumped\))?"
         r"|unable to (?:open|allocate|write to|resize)\S* shared memory(?: object)?.*(?:No space|\(28\)"
@@ -299,14 +305,14 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "app.too_many_threads",
-        ("resource temporarily unavailable", "can't start new thread", "pthread_create failed"),
+        ("start new thread", "blas_thread_init", "resource temporarily unavailable", "pthread_create failed"),
         r"pthread_create failed|can.t start new thread|(?:fork|clone|thread\w*)\W.*Resource temporarily unavailable"
         r"|blas_thread_init.*failed",
     ),
     # Images
     Message(
         "image.library_missing",
-        ("cannot open shared object file", "could not load dynamic library", "cannot find -l", "unable to load any of"),
+        ("cannot open shared object", "could not load dynamic library", "cannot find -l", "unable to load any of"),
         r"(?P<library>lib(?:cudart|cublas\w*|cudnn\w*|cufft\w*|curand|cusolver\w*|cusparse\w*|nccl|nvrtc\w*|nvinfer\w*"
         r"|nvjpeg|nvToolsExt|cufile|cupti|nvJitLink|nvonnxparser|nvshmem\w*|mpi\w*|ibverbs"
         r"|rdmacm)[\w.+-]*)\W*:? cannot open shared object"
@@ -319,7 +325,6 @@ MESSAGES: tuple[Message, ...] = (
             "undefined symbol",
             "version `",
             "not found (required by",
-            "libcudnn version incompatibility",
             "cudnn version incompatibility",
             "was compiled against cudnn",
         ),
@@ -330,9 +335,9 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "image.cudnn",
         (
+            "version_mismatch",
             "cudnn_status_not_initialized",
             "cudnn_status_arch_mismatch",
-            "cudnn_status_version_mismatch",
             "loaded runtime cudnn library",
         ),
         r"CUDNN_STATUS_(?:NOT_INITIALIZED|ARCH_MISMATCH|\w*VERSION_MISMATCH)"
@@ -341,14 +346,14 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "image.cpu_build",
         (
-            "not compiled with cuda enabled",
+            "without cuda support",
+            "without gpu support",
+            "not built with",
+            "not compiled with",
             "cuda-enabled jaxlib",
             "compiled without cuda",
-            "compiled without gpu support",
-            "not built with cuda",
             "cpu-only",
             "+cpu",
-            "was not built with gpu",
         ),
         r"Torch not compiled with CUDA enabled|(?:compiled|built) without (?:CUDA|GPU) support|not (?:built"
         r"|compiled) with (?:CUDA|GPU)|CPU-only (?:build|version|jaxlib)|torch\S*\s*\S*\+cpu\b"
@@ -358,6 +363,9 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "app.parallel_size",
         (
+            "than the number of",
+            "requires ",
+            "require ",
             "world size",
             "tensor parallel size",
             "tensor_parallel_size",
@@ -373,7 +381,7 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "app.capability_too_low",
-        ("compute capability", "bfloat16 is only supported", "minimum cuda compute capability"),
+        ("compute capability", "bfloat16 is only supported"),
         r"Bfloat16 is only supported on GPUs with compute capability|minimum (?:required )?CUDA compute capability"
         r"|requires compute capability|compute capability \S+ (?:or higher|is not supported)"
         r"|less than (?:the )?minimum compute capability",

@@ -25,33 +25,28 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "dra.class_missing",
-        ("device class", "deviceclass", "resourceclass"),
+        ("resource class", "device class", "deviceclass", "resourceclass"),
         r"(?:device ?class|resource ?class)\W+(?P<name>[\w.-]+)\W* (?:does not exist|not found)"
         r"|deviceclasses\.resource\.k8s\.io \W*(?P<name2>[\w.-]+)\W* not found|could not find (?:device ?class"
         r"|resource ?class)",
     ),
     Message(
         "dra.claim_missing",
-        ("resourceclaim", "resource claim", "resourceclaimtemplate"),
+        ("resourceclaim", "resource claim"),
         r"resource ?claim(?:template)?s?(?:\.resource\.k8s\.io)? \W*(?P<name>[\w.-]+)\W* not found"
         r"|waiting for dynamic resource claim"
         r"|resourceclaim (?:has not been|not) created yet|pod has ResourceClaims that have not been created",
     ),
     Message(
         "dra.driver_unregistered",
-        (
-            "is not registered",
-            "plugin registration",
-            "not found in the list of registered dra",
-            "not found in registered",
-        ),
+        ("not found in the list of registered", "is not registered", "plugin registration", "not found in registered"),
         r"DRA driver \W*(?P<driver>[\w.-]+)\W* is not registered"
         r"|driver name \W*(?P<driver2>[\w.-]+)\W* not found in (?:the list of )?registered (?:DRA )?(?:drivers|plugins)"
         r"|\bDRA\b.*plugin registration.*(?:failed|error)",
     ),
     Message(
         "dra.selector_fails",
-        ("cel runtime error", "selector #", "cel expression", "no such key"),
+        ("cel compilation", "cel runtime error", "selector #", "cel expression", "no such key"),
         r"selector #\d+: (?:CEL )?(?:runtime error|.*no such key).*|CEL (?:runtime|compilation|expression) error"
         r"|no such key:? \W*(?P<key>\w+)",
     ),
@@ -65,16 +60,7 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "dra.domain_not_ready",
-        (
-            "not ready in computedomain",
-            "computedomain not found",
-            "computedomain is not ready",
-            "compute domain",
-            "compute-domain-daemon",
-            "computedomain",
-            "imex daemon",
-            "nvidia-imex",
-        ),
+        ("compute domain", "compute-domain-daemon", "computedomain", "imex daemon", "nvidia-imex"),
         r"current node not ready in ComputeDomain|ComputeDomain \S*\s*(?:is )?(?:not ready|not found|NotReady)"
         r"|(?:IMEX daemon|nvidia-imex)\S*.*(?:not ready|failed to start|exited|crash|timed out|is already running)"
         r"|compute-domain-daemon\S*\s+0/\d+",
@@ -82,6 +68,7 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "dra.mig_refused",
         (
+            "creating compute instance",
             "creating mig device",
             "create mig device",
             "creating gpu instance",

@@ -12,17 +12,17 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "gang.queue_overused",
-        ("resource in cluster is overused", "queue is overused", "is overused, ignore", "overused"),
+        "overused",
         r"resource in cluster is overused|queue\S*\s*\S*\s+is overused",
     ),
     Message(
         "gang.queue_short",
         (
+            "quota in queue",
+            "capacity insufficient",
             "queue resource quota insufficient",
             "queue quota insufficient",
             "insufficient resource in queue",
-            "queue capacity insufficient",
-            "insufficient quota in queue",
         ),
         r"queue (?:resource )?(?:quota|capacity) insufficient|insufficient (?:resource|quota) in queue"
         r"|insufficient <[^>]*> quota in queue",
@@ -30,30 +30,33 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "gang.queue_unusable",
         (
-            "queue state is not open",
-            "queue is not open",
             "can only submit job to queue with state",
-            "unable to find queue",
-            "cannot find queue",
-            "queue not found",
-            "failed to find queue",
-            "can only submit podgroup to queue",
+            "can only submit job to leaf",
+            "can only submit podgroup to queue with state",
+            "can only submit podgroup to leaf",
+            "find queue",
+            "find the queue",
+            "is not open",
             "is not a leaf",
+            'queue "',
+            "queue '",
+            "queue `",
+            "queue not found",
         ),
         r"can only submit (?:job|podgroup) to (?:queue with state|leaf)|queue\S*\s*\S* (?:state )?is not open"
-        r"|(?:unable|failed|cannot|can't) (?:to )?find (?:the )?queue:? ?\W*(?P<queue>[\w.-]+)?"
-        r"|queue \W*(?P<queue2>[\w.-]+)\W* (?:was )?not found"
-        r"|queue\S*\s*\S* is not a leaf",
+        r"|(?:unable to|failed to|cannot|can't) find (?:the )?queue:? ?\W*(?P<queue>[\w.-]+)?|queue not found"
+        r"|queue [\"'`](?P<queue2>[\w.-]+)[\"'`] (?:was )?not found|queue\S*\s*\S* is not a leaf",
     ),
     # upstream workload API, coscheduling, KAI, YuniKorn
     Message(
         "gang.waits_for_members",
         (
+            "rejected due to pod",
+            "minresources cannot be",
             "pods from a gang",
             "pod group",
             "required for gang scheduling",
             "podgroup",
-            "gang placeholder",
             "placeholder",
             "cannot find enough sibling pods",
             "minmember",
@@ -75,28 +78,33 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "kai.no_room",
-        (
-            "no nodes with enough resources were found",
-            "node(s) didn't have enough resources",
-            "didn't have enough resources: gpu",
-        ),
+        ("have enough resource", "no nodes with enough resources were found"),
         r"no nodes with enough resources were found"
         r"|Node(?:\(s\))? didn.t have enough resources?:\s*(?P<what>GPUs?(?: memory)?|CPU cores|memory)",
     ),
     Message(
         "kai.over_quota",
-        ("over quota", "overquota", "quota has reached the allowable limit", "exceeds the queue", "queue quota"),
+        (
+            "over the queue",
+            "overlimit",
+            "over quota",
+            "overquota",
+            "quota has reached the allowable limit",
+            "exceeds the queue",
+            "queue quota",
+        ),
         r"(?:non-?preemptible )?(?:workload|job|pod ?group) is over quota|NonPreemptibleOverQuota|OverLimit"
         r"|quota has reached the allowable limit|(?:exceeds|over) the queue.s? (?:quota|limit|deserved)",
     ),
     Message(
         "yunikorn.queue_short",
         (
+            "failed to place application",
+            "failed to find placement",
+            "application ",
             "yunikorn",
             "does not fit in queue",
-            "application rejected",
             "applicationrejected",
-            "application has been rejected",
             "unscheduled",
         ),
         r"failed to (?:place|find placement for) application|application \S+ (?:has been |was )?rejected"
@@ -107,6 +115,7 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "kueue.quota_short",
         (
+            "t assign flavors to pod set",
             "couldn't assign flavors",
             "could not assign flavors",
             "insufficient unused quota",
@@ -121,9 +130,8 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "kueue.queue_inactive",
         (
+            "t admit new workloads",
             "flavornotfound",
-            "can't admit new workloads",
-            "clusterqueueisinactive",
             "is inactive",
             "admissioncheck",
             "references missing",
@@ -145,8 +153,9 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "kueue.topology",
         (
+            "secondpassfailed",
+            "t allow to fit",
             "topologyplacementfailed",
-            "doesn't allow to fit",
             "allows to fit only",
             "topologyawarescheduling",
             'topology "',
@@ -157,7 +166,7 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "kueue.namespace",
-        ("workload namespace doesn't match", "namespaceselector"),
+        ("match clusterqueue selector", "workload namespace doesn't match", "namespaceselector"),
         r"workload namespace doesn.t match ClusterQueue selector",
     ),
     Message(
@@ -205,25 +214,26 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "hami.unregistered",
-        ("no registered", "node unregisterd", "node unregistered"),
+        ("node unregister", "no registered"),
         r"node unregister\w*d|no registered (?:device|node)",
     ),
     # what any of them believes and what is there
     Message(
         "scheduler.cache_stale",
         (
-            "differs from allocatable",
+            "differ from",
+            "differs from",
+            "cache is out of",
+            "cache out of",
             "out of sync",
             "outofsync",
-            "cache out of",
             "idle gpu",
             "resource is less than used",
             "scheduler cache",
-            "differs from node allocatable",
-            "resource out of sync",
         ),
         r"(?:idle|cached?|used)\b.*differs? from (?:the )?(?:node.s? )?allocatable"
         r"|(?:scheduler )?cache (?:is )?out of (?:step|sync)"
-        r"|node\S*\s*\S*\s+(?:is |resource )?out ?of ?sync|NodeOutOfSync|allocatable resource is less than used",
+        r"|node\S*\s*\S*\s+(?:is |resource )?(?:out of sync|outofsync)|NodeOutOfSync"
+        r"|allocatable resource is less than used",
     ),
 )

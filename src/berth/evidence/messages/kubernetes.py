@@ -5,15 +5,7 @@ from berth.evidence.message import Message
 MESSAGES: tuple[Message, ...] = (
     Message(
         "pod.host_memory_killed",
-        (
-            "oomkilled",
-            "exit code 137",
-            "exitcode: 137",
-            "exit code: 137",
-            "exitcode:137",
-            "memory cgroup out of memory",
-            "oom-kill:",
-        ),
+        ("exit code", "exitcode", "oomkilled", "memory cgroup out of memory", "oom-kill:"),
         r"OOMKilled|Memory cgroup out of memory: Killed process (?P<pid>\d+) \((?P<name>[^)]*)\)"
         r"|oom-kill:constraint=CONSTRAINT_MEMCG"
         r"|(?:exit ?code|exitCode)\W{1,3}137\b",
@@ -31,7 +23,7 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "pod.volume_unbound",
         (
-            "unbound immediate persistentvolumeclaims",
+            "available persistent volumes to bind",
             "persistentvolumeclaim",
             "volume node affinity conflict",
             "available volume zone",

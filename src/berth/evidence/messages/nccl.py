@@ -17,19 +17,28 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "nccl.async_event",
         (
-            "got async event",
+            "async event",
+            "async error event",
             "async fatal event",
-            "got async fatal event",
+            "async fatal error event",
             "gid table changed",
             "port error",
-            "async event",
         ),
         r"(?P<hca>mlx5_\w+|\w+_\d+)?:?\d*\W*(?:Got )?async(?: fatal)? (?:error )?event\W*(?P<event>[^\n]+)"
         r"|NET/IB\W.*(?P<event2>GID table changed|port error)",
     ),
     Message(
         "nccl.modify_qp",
-        ("ibv_modify_qp", "ibv_query_gid", "gid index", "ib_gid_index"),
+        (
+            "wrong gid",
+            "invalid gid",
+            "no gid",
+            "usable gid",
+            "ibv_modify_qp",
+            "ibv_query_gid",
+            "gid index",
+            "ib_gid_index",
+        ),
         r"ibv_modify_qp failed(?: with error)?:? ?(?P<why>[^\n,]*)|ibv_query_gid\S* failed|(?:wrong|invalid"
         r"|no) (?:usable )?GID(?: index)?\b",
     ),
@@ -63,28 +72,29 @@ MESSAGES: tuple[Message, ...] = (
         (
             "ibv_open_device",
             "ibv_get_device_list",
-            "no ib device",
             "uverbs",
             "/dev/infiniband",
-            "failed to open ibverbs",
-            "rdma device",
+            "open rdma device",
+            "open ib device",
+            "open ibverbs device",
         ),
-        r"ibv_open_device\S* failed|ibv_get_device_list\S* (?:failed|returned)|(?:failed|unable|cannot"
-        r"|could not) (?:to )?open (?:RDMA|IB|ibverbs)? ?device"
+        r"ibv_open_device\S* failed|ibv_get_device_list\S* (?:failed|returned)"
+        r"|(?:failed to|unable to|cannot|could not) open (?:RDMA|IB|ibverbs) device"
         r"|/dev/infiniband\S*\W+(?:No such file|Permission denied|Operation not permitted|does not exist|missing"
-        r"|not found|is not mounted)|\buverbs\d*.*(?:Permission denied|Operation not permitted|No such file)",
+        r"|not found"
+        r"|is not mounted)|\buverbs\d*.*(?:Permission denied|Operation not permitted|No such file)",
     ),
     Message("nccl.no_ib", "net/ib : no device found", r"NET/IB : No device found"),
     Message(
         "nccl.privilege",
         (
+            "sys_nice",
+            "sys_ptrace",
+            "ipc_lock",
             "privileged",
             "set_mempolicy",
             "get_mempolicy",
             "move_pages",
-            "cap_sys_ptrace",
-            "ipc_lock",
-            "cap_ipc_lock",
             "process_vm_readv",
             "pidfd",
         ),
@@ -107,14 +117,21 @@ MESSAGES: tuple[Message, ...] = (
     Message("nccl.no_gdr_suffix", "gdrdma", r"\bno GDRDMA|without (?:the )?(?:/)?GDRDMA"),
     Message(
         "host.peermem_absent",
-        ("nvidia_peermem", "nvidia-peermem", "nv_peer_mem", "nv_peer_memory"),
+        ("peermem", "peer_mem"),
         r"nv(?:idia)?[_-]peer(?:mem|_mem)\w*\W*(?:is |was )?(?:missing|not loaded|absent|not present|not found"
         r"|unloaded)"
         r"|(?:no|without) nv(?:idia)?[_-]peer_?mem|Module nv(?:idia)?[_-]peer_?mem\w* not found",
     ),
     Message(
         "host.peermem_unregistered",
-        ("memory_peers", "nvidia_peermem", "nvidia-peermem", "ib_register_peer_memory_client", "nv_peer_mem"),
+        (
+            "peer memory",
+            "memory_peers",
+            "nvidia_peermem",
+            "nvidia-peermem",
+            "ib_register_peer_memory_client",
+            "nv_peer_mem",
+        ),
         r"/sys/kernel/mm/memory_peers/\S*\W+No such file|could not insert 'nvidia_peermem': (?P<why>Invalid argument"
         r"|Unknown symbol\S*|No such device)"
         r"|nv(?:idia)?[_-]peer_?mem: (?:disagrees about version of symbol"
@@ -125,27 +142,37 @@ MESSAGES: tuple[Message, ...] = (
     Message("nccl.bootstrap_interface", "bootstrap", r"Bootstrap ?: Using (?:\[\d+\])?(?P<interface>[\w.@-]+):"),
     Message(
         "nccl.no_socket_interface",
-        ("no socket interface found", "no usable interface", "no interface found", "gloo", "no socket found"),
+        (
+            "nccl_socket_ifname",
+            "unable to find address for",
+            "unable to find interface",
+            "no socket interface found",
+            "no usable interface",
+            "no interface found",
+            "gloo",
+            "no socket found",
+        ),
         r"no socket interface found|no usable interface|Unable to find (?:address for|interface):? ?(?P<interface>\w+)"
         r"|NCCL_SOCKET_IFNAME.*(?:does not exist|not found|no such)",
     ),
     Message(
         "nccl.unreachable",
         (
-            "socketstartconnect",
-            "ncclsocket",
             "connect to ",
-            "socketprogress",
-            "socketpollconnect",
-            "net/socket",
             "connect returned",
+            "connect failed",
+            "socketstartconnect",
+            "socketpollconnect",
             "socketfinalizeconnect",
-            "misc/socket.cc",
+            "socketprogress",
+            "ncclsocket",
+            "socketconnect",
         ),
-        r"(?:connect (?:to (?P<peer>\S+?)(?:<\d+>)? )?(?:returned|failed)\W*.*?(?P<why>Connection timed out"
-        r"|Connection refused|No route to host|Network is unreachable)"
-        r"|socket\w*: (?:connect )?.*(?P<why2>Connection timed out|Connection refused|No route to host"
-        r"|Network is unreachable))",
+        r"\bconnect (?:to (?P<peer>\S+?)(?:<\d+>)? )?(?:returned|failed)\b.*?"
+        r"(?P<why>Connection timed out|Connection refused|No route to host|Network is unreachable)"
+        r"|(?:ncclSocket|socketStartConnect|socketPollConnect|socketFinalizeConnect|socketProgress"
+        r"|socketConnect)\w*\W.*"
+        r"(?P<why2>Connection timed out|Connection refused|No route to host|Network is unreachable)",
     ),
     Message(
         "nccl.peer_closed",
@@ -161,6 +188,8 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "dist.rendezvous",
         (
+            "distnetworkerror",
+            "network addresses of ",
             "client socket has failed to connect",
             "client socket has timed out",
             "waiting for clients",
@@ -204,22 +233,20 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "dist.watchdog",
         (
-            "watchdog caught collective operation timeout",
             "failure detected by watchdog",
             "nccl watchdog",
-            "watchdog thread",
-            "watchdog timeout",
+            "processgroupnccl's watchdog",
             "collective operation timeout",
         ),
         r"Watchdog caught collective operation timeout(?:: WorkNCCL\(SeqNum=(?P<sequence>\d+), "
-        r"OpType=(?P<operation>\w+))?|failure detected by watchdog|(?:NCCL )?watchdog (?:thread )?(?:timed? ?out"
-        r"|timeout|got stuck)"
-        r"|collective operation timeout",
+        r"OpType=(?P<operation>\w+))?"
+        r"|failure detected by watchdog|NCCL watchdog (?:thread )?(?:time|got stuck|hang)"
+        r"|ProcessGroupNCCL's watchdog got stuck|collective operation timeout",
     ),
     # Versions, devices
     Message(
         "nccl.version_mismatch",
-        ("mismatched nccl version", "nccl version mismatch", "nccl mismatch", "version of nccl"),
+        ("versions of nccl", "version of nccl", "nccl mismatch", "mismatched nccl version", "nccl version mismatch"),
         r"Mismatched NCCL version detected(?: ?: rank (?P<rank>\d+) version (?P<version>\S+) rank (?P<rank2>\d+) "
         r"version (?P<version2>\S+))?|NCCL (?:version )?mismatch|different versions? of NCCL",
     ),
@@ -246,7 +273,14 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "cuda.not_permitted",
-        ("cuda_error_not_permitted", "operation not permitted", "cudaerrornotpermitted", "cuda failure 800"),
+        (
+            "cuda error 800",
+            "cuda error: 800",
+            "cuda_error_not_permitted",
+            "operation not permitted",
+            "cudaerrornotpermitted",
+            "cuda failure 800",
+        ),
         r"CUDA_ERROR_NOT_PERMITTED|cudaErrorNotPermitted|Cuda failure 800|CUDA error:? (?:800|operation not permitted)",
     ),
     Message(
@@ -262,25 +296,24 @@ MESSAGES: tuple[Message, ...] = (
             "peer access is not supported",
             "peer_access_unsupported",
             "peeraccessunsupported",
-            "cudaerrorpeeraccess",
             "acsctl",
             "io_page_fault",
             "acs is enabled",
             "acs enabled",
-            "access control services",
-            "acs ",
+            "acs was enabled",
+            "acs is still enabled",
+            "acs still enabled",
+            "acs on ",
+            "acs redirect",
             "verification error @ element",
-            "p2p is not working",
             "dmar:",
-            "p2p access",
+            "p2p is not working",
             "p2p test failed",
-            "io page fault",
         ),
         r"peer access is not supported between|PEER_ACCESS_UNSUPPORTED|cudaErrorPeerAccessUnsupported"
-        r"|ACSCtl:\s+SrcValid\+(?!.*ReqRedir-)|(?:nvidia|AMD-Vi|device).*IO_PAGE_FAULT|IO_PAGE_FAULT.*(?:nvidia"
-        r"|device)|\bACS (?:is|was)? ?(?:still )?enabled"
-        r"|Verification error @ element|DMAR:.*fault.*(?:addr|reason)|ACS\b.*(?:on the (?:root|PCIe?) (?:bridge|switch"
-        r"|port)s?|redirect)|P2P (?:is not working|test failed)",
+        r"|ACSCtl:\s+SrcValid\+(?!.*ReqRedir-)|(?:nvidia|AMD-Vi|device).*IO_PAGE_FAULT|IO_PAGE_FAULT.*(?:nvidia|device)"
+        r"|\bACS (?:is enabled|enabled|was enabled|is still enabled|still enabled|on (?:the|all|PCI|root|a)\b|redirect)"
+        r"|Verification error @ element|DMAR:.*fault.*(?:addr|reason)|P2P (?:is not working|test failed)",
     ),
     Message(
         "nccl.setting",
@@ -299,20 +332,20 @@ MESSAGES: tuple[Message, ...] = (
     # Shared memory between the ranks of a node
     Message(
         "nccl.shm_small",
-        ("posix_fallocate", "nccl-shm", "/dev/shm/nccl", "creating shared memory segment", "shared memory segment"),
+        ("posix_fallocate", "nccl-shm", "/dev/shm/nccl", "shared memory segment"),
         r"posix_fallocate failed ?: No space left"
         r"|Error while creating shared memory segment(?:.*\(size (?P<size>\d+)\))?"
         r"|failed to extend /dev/shm/nccl\S*.*(?:to (?P<size2>\d+) bytes)?|/dev/shm/nccl\S*.*No space left",
     ),
     Message(
         "nccl.shm_apart",
-        ("attaching to shared memory segment", "open failed for /dev/shm/nccl", "/dev/shm/nccl-"),
+        ("/dev/shm/nccl", "attaching to shared memory segment"),
         r"attaching to shared memory segment|(?:open|attach)\S* (?:failed|error)?.*/dev/shm/nccl\S*.*No such file",
     ),
     # Vendors' networks
     Message(
         "efa.unused",
-        ("net/ofi", "libfabric", "fi_getinfo", "aws-ofi-nccl", "efa"),
+        ("net/ofi", "libfabric", "fi_getinfo", "aws-ofi-nccl", "efa "),
         r"NET/OFI (?:Failed to initialize|No eligible providers|Unable to find a protocol|Couldn.t find any"
         r"|Only EFA provider is supported|Could not find any optimal provider)"
         r"|NET/OFI .*(?:initialization failed|fi_getinfo\S*.*(?:failed|No data available))"
@@ -321,14 +354,20 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "nccl.plugin_failed",
-        ("failed to initialize any net plugin", "net plugin", "error: network ", "failed to load net plugin"),
+        ("nccl_net_plugin", "net plugin", "error: network "),
         r"Failed to initialize any NET plugin|Error: network \S+ not found|NCCL_NET_PLUGIN.*(?:not found|failed)",
     ),
     Message(
         "sharp.failed",
-        ("sharp_coll", "sharp coll", "sharp_", "sharp init"),
-        r"sharp_?(?:coll)?\S* ?(?:init|comm_init|alloc\w*)\S* (?:failed|error)|SHARP coll init error"
-        r"|Fail(?:ed)? to (?:connect to|start) (?:SHARP|sharpd)",
+        (
+            "sharp_coll",
+            "sharp coll",
+            "sharpcoll",
+            "to sharp",
+            "start sharp",
+        ),
+        r"sharp_coll\w*.*(?:fail|error)|SHARP coll init error|sharpcoll\w*.*(?:fail|error)"
+        r"|Fail(?:ed)? to (?:connect to|start) SHARP\w*|Cannot connect to SHARP\w*",
     ),
     Message(
         "nccl.segfault",

@@ -7,13 +7,13 @@ _PCI = r"(?P<pci>[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f])"
 MESSAGES: tuple[Message, ...] = (
     Message(
         "vfio.group_not_viable",
-        ("is not viable", "bound to their vfio bus driver", "group is not viable"),
+        ("is not viable", "bound to their vfio bus driver"),
         rf"(?:vfio[:\s]+{_PCI}:?\s*)?(?:vfio )?group (?P<group>\w+) is not viable|group is not viable"
         r"|all devices within the iommu.?group are bound to their vfio bus driver",
     ),
     Message(
         "vfio.no_iommu",
-        ("iommu", "no iommu_group", "no iommu group"),
+        ("support passthrough", "iommu"),
         rf"vfio\S*\s*(?:{_PCI})?.*no iommu.?group (?:found|assigned)|IOMMU (?:is )?(?:not enabled|disabled"
         rf"|not present)|host does not support (?:passthrough|IOMMU)"
         r"|please (?:ensure|check).*iommu is enabled",
@@ -21,6 +21,9 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "vfio.unusable",
         (
+            "is in use by driver",
+            "to vfio",
+            "vfio ",
             "vfio_dma_map",
             "vfio_map_dma",
             "/dev/vfio/",
@@ -30,10 +33,6 @@ MESSAGES: tuple[Message, ...] = (
             "unable to power on device",
             "vfio: failed",
             "failed to get region",
-            "failed to bind device to vfio",
-            "not bound to vfio",
-            "is not bound to vfio-pci",
-            "vfio 0000",
             "pci device is in use",
         ),
         r"VFIO_(?:DMA_MAP|MAP_DMA)\S*.*(?:failed|Cannot allocate|Operation not permitted|= -\d+)|(?:could not|cannot"
@@ -45,7 +44,7 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "vfio.not_permitted",
-        ("permittedhostdevices", "is not permitted in", "hostdevice", "host device"),
+        ("is not permitted in", "hostdevice", "host device"),
         r"(?:HostDevice|GPU|host device)\s*\S*\s+\S*\s*(?:is )?not permitted in permittedHostDevices"
         r"|not permitted in permittedHostDevices",
     ),

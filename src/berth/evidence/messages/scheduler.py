@@ -8,7 +8,7 @@ MESSAGES: tuple[Message, ...] = (
     # 0/N nodes are available: <n reason>, <n reason>. <post-filter>. Split by formats/failed_scheduling.py.
     Message(
         "scheduler.unplaced",
-        ("nodes are available", "node is available"),
+        ("node are available", "nodes is available", "nodes are available", "node is available"),
         r"(?P<free>\d+)/(?P<total>\d+) nodes? (?:are|is) available(?:\s*:\s*(?P<reasons>\S.*))?",
     ),
     # GKE and old consoles say it without the count of nodes.
@@ -20,7 +20,17 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "scheduler.taint",
-        ("untolerated taint", "didn't tolerate", "did not tolerate", "does not tolerate", "not tolerated by"),
+        (
+            "that the pod did",
+            "that this pod did",
+            "that the pods did",
+            "that this pods did",
+            "untolerated taint",
+            "didn't tolerate",
+            "did not tolerate",
+            "does not tolerate",
+            "not tolerated by",
+        ),
         r"(?:untolerated taints?(?:\(s\))?(?:\s*\{?(?P<key>[\w./-]+):?\s*(?P<value>[\w./-]*)\}?)?"
         r"|taints?\s*\{?(?P<key2>[\w./-]+):?\s*(?P<value2>[\w./-]*)\}?,?\s*that the pod did\S* tolerate"
         r"|taints? that (?:the|this) pods? did\S* tolerate|(?:did|does) not tolerate (?:the )?(?:taint )?"
@@ -28,7 +38,7 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "scheduler.affinity",
-        ("node affinity", "match node selector", "match nodeselector", "match the requested node name"),
+        ("match node", "match pod", "t match scheduler-enforced", "node affinity", "match the requested node name"),
         r"did\S* (?:not )?match (?:pod.s )?(?:node affinity(?:/selector)?|scheduler-enforced node affinity"
         r"|node\s?selector)"
         r"|did\S* (?:not )?match the requested node name",
@@ -69,7 +79,7 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "kubelet.out_of",
-        ("outof", "node didn't have enough resource", "node did not have enough resource"),
+        ("have enough resource:", "outof", "node didn't have enough resource", "node did not have enough resource"),
         r"\bOutOf(?P<resource>(?:[\w-]+\.)+[\w.-]+/[\w.-]+|cpu|memory|pods|ephemeral-storage|gpu)\b"
         r"|Node did\S*(?: not)? have enough resource:\s*(?P<resource2>[\w./-]+)"
         r"(?:,\s*requested:\s*(?P<requested>\d+),\s*used:\s*(?P<used>\d+),\s*capacity:\s*(?P<capacity>\d+))?",
@@ -78,6 +88,7 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "autoscaler.no_type_fits",
         (
+            "trigger scaleup",
             "no instance type satisfied",
             "no instance type met",
             "no instance type has enough",
@@ -86,7 +97,6 @@ MESSAGES: tuple[Message, ...] = (
             "no instance type which had enough",
             "nocompatibleinstancetypes",
             "instance type requirements were not met",
-            "did not trigger scale-up",
             "trigger scale-up",
             "nottriggerscaleup",
         ),
@@ -96,14 +106,7 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "autoscaler.at_limit",
-        (
-            "would exceed limit",
-            "exceeds limit",
-            "exceed limits",
-            "max node group size reached",
-            "max cluster",
-            "exceeded limits",
-        ),
+        ("exceed limit", "exceeds limit", "max node group size reached", "max cluster", "exceeded limits"),
         r"(?:would exceed|exceeds) limits?\b.*(?:provisioner|nodepool|nvidia|cpu|resource)"
         r"|all available instance types exceed limits?"
         r"|max node group size reached|max cluster (?:cpu|memory|nvidia\S*|size) limit reached",
