@@ -35,6 +35,7 @@ class NvlinkJudgement(Struct, frozen=True, gc=False):
     needs_reset: bool = False
     link: int = -1
     is_peers_fault: bool = False  # the other end of the link is the source
+    is_unread: bool = False  # the line was cut: what would tell its weight is not there
 
 
 def judged(one: Event, driver: int) -> NvlinkJudgement:
@@ -43,8 +44,9 @@ def judged(one: Event, driver: int) -> NvlinkJudgement:
         return _registers(one)
     line = nvlink5.read_line(one.detail) if one.code in nvlink5.CODES else None
     if line is None:
-        return NvlinkJudgement("its sub-code was not kept, and without it nothing can be told of its weight"
-                               if one.code in nvlink5.CODES else "")  # fmt: skip
+        cut = one.code in nvlink5.CODES
+        words = "its sub-code was not kept, and without it nothing can be told of its weight" if cut else ""
+        return NvlinkJudgement(words, is_unread=cut)
     decoded = nvlink5.decode(one.code, line, driver)
     link = f"link {line.link}" if line.link >= 0 else "the whole device"
     weight = "fatal" if line.is_fatal else "not fatal"

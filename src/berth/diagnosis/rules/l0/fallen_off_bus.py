@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
+from berth.diagnosis.rules.l0 import kernel_log
 from berth.diagnosis.words import ESTABLISHED, LIKELY, Effect, Layer, Severity
 from berth.diagnosis.xid.catalogue import xid
 from berth.diagnosis.xid.seen import Event, Family
@@ -118,6 +119,8 @@ def _without_handle(facts: Facts) -> Iterator[Answer]:
             said_of,
             pci=pci,
         )
+    if by_device:
+        yield from kernel_log.wanted(facts, NO_HANDLE)
 
 
 RULE = Rule((FELL_OFF_BUS, NO_HANDLE), find)

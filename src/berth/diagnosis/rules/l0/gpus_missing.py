@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
+from berth.diagnosis.rules.l0 import kernel_log
 from berth.diagnosis.words import ESTABLISHED, LIKELY, POSSIBLE, Effect, Layer, Severity
 from berth.diagnosis.xid.seen import Family
 from berth.diagnosis.xid.story import story_of
@@ -80,7 +81,11 @@ def find(facts: Facts) -> Iterator[Answer]:
             there = said.get("there") or said.get("there2") or "more"
             if not seen or not there.isdigit() or int(seen) < int(there):
                 words = f"nvidia-smi has {seen} of {there} GPUs" if seen else "Fewer GPUs than expected are counted"
-                yield MISSING.finding(f"{words}.", LIKELY if seen else POSSIBLE, [said])
+                answer = MISSING.finding(f"{words}.", LIKELY if seen else POSSIBLE, [said])
+                found.append(answer)
+                yield answer
+    if found:
+        yield from kernel_log.wanted(facts, MISSING)
 
 
 def _dead(facts: Facts, lost: set[Pci]) -> Iterator[Answer]:
@@ -118,8 +123,9 @@ def _missing(facts: Facts) -> Iterator[Answer]:
         elif not served[node] and (bus := counts[node].get("lspci")):
             nvml = counts[node].get("nvml")
             serving = nvml.count if nvml else len(named[node])
-            if 0 < serving < bus.count:
-                yield _short(node, serving, bus.count, NO_PCI, [bus.origin, *((nvml.origin,) if nvml else ())])
+            there = len(on_bus[node]) or bus.count
+            if 0 < serving < there:
+                yield _short(node, serving, there, NO_PCI, [bus.origin, *((nvml.origin,) if nvml else ())])
     for gpu in facts.of(ProcGpu):
         if "??" in gpu.uuid and served[gpu.node] and gpu.pci not in served[gpu.node]:
             yield MISSING.finding(

@@ -128,6 +128,7 @@ def find(facts: Facts) -> Iterator[Answer]:
     for device in facts.of(DeviceSeen):
         _of_device(device, seen)
     numbered = {one.origin.text for one in story.events}
+    numbered |= {said.origin.text for said in facts.said("cuda.ecc")}  # CUDA's words have a rule of their own
     printed = {device.origin.source for device in facts.of(DeviceSeen) if device.form in ("query", "xml", "csv")}
     for said in facts.said("host."):
         if said.origin.text not in numbered and said.origin.source not in printed:

@@ -65,6 +65,15 @@ def find(facts: Facts) -> Iterator[Answer]:
                 [one],
                 subject=f"NVLink of GPU {one.index}" + (f" of node {one.node}" if one.node else ""),
             )
+    boards = [one for one in seen if one.are_all_inactive and "SXM" in one.name]  # these have links by design
+    if len(seen) == len(boards) == 1:
+        told = True
+        yield DOWN.finding(
+            f"GPU {boards[0].index}: all links are down, on a board that is built for NVLink.",
+            POSSIBLE,
+            boards,
+            subject=f"NVLink of GPU {boards[0].index}" + (f" of node {boards[0].node}" if boards[0].node else ""),
+        )
     if not told and not seen:
         said = list(facts.said("host.nvlink_inactive"))
         if said:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from berth.diagnosis.finding import Answer, Code, Fix, Rule
+from berth.diagnosis.finding import Answer, Code, Fix, Rule, Unconfirmed
 from berth.diagnosis.words import ESTABLISHED, LIKELY, Effect, Layer, Severity
+from berth.diagnosis.xid.nvlink5 import CODES
 from berth.diagnosis.xid.nvlink_telling import NvlinkJudgement, judged
 from berth.diagnosis.xid.seen import Event, Family
 from berth.diagnosis.xid.story import PEERS_S, Story, story_of
@@ -101,6 +102,15 @@ def find(facts: Facts) -> Iterator[Answer]:
             yield _answer(HARMLESS, story, causes, read, ESTABLISHED)
         else:
             yield _answer(FAULT, story, causes, read, surety(causes))
+            bare = [one for one, said in zip(causes, read, strict=True) if one.code in CODES and said.is_unread]
+            if bare:
+                yield Unconfirmed(
+                    what=f"the whole line of Xid {bare[0].code}, with sub-code, link and the words in parentheses",
+                    how=f"journalctl -k | grep 'Xid.*: {bare[0].code}' (on the node)",
+                    wanted_for=FAULT.name,
+                    layer=Layer.L0,
+                    node=bare[0].node,
+                )
 
 
 def _answer(code: Code, story: Story, causes: Sequence[Event], read: Sequence[NvlinkJudgement], sure: float) -> Answer:

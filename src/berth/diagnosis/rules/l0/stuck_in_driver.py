@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
+from berth.diagnosis.rules.l0 import kernel_log
 from berth.diagnosis.words import LIKELY, POSSIBLE, Effect, Layer, Severity
 from berth.diagnosis.xid.seen import Family
 from berth.diagnosis.xid.story import story_of
@@ -64,6 +65,7 @@ def find(facts: Facts) -> Iterator[Answer]:
         layer=Layer.L2 if is_start else None,
         effect=Effect.ContainersDoNotStart if is_start else None,
     )
+    yield from kernel_log.wanted(facts, STUCK)
 
 
 def _is_ours(said: Said) -> bool:
