@@ -20,6 +20,7 @@ class Handler(Struct, frozen=True, gc=False):
     runtime_type: str = ""  # "io.containerd.runc.v2"; for CRI-O "oci" or "vm"
     binary: str = ""  # BinaryName, runtime_path, path
     systemd_cgroup: bool | None = None
+    shadow: str = ""  # another program under the same key in another spelling: which one counts is left to chance
 
     @property
     def is_nvidia(self) -> bool:

@@ -72,11 +72,15 @@ def read(piece: Piece) -> Iterator[Fact]:
 
 def _handler(name: str, body: Tree) -> Handler:
     options = table(body, "options")
+    # containerd takes these keys in any case.
+    binaries = [word(value) for key, value in options.items() if key.lower() == "binaryname" and word(value)]
+    managed = [truth(value) for key, value in options.items() if key.lower() == "systemdcgroup"]
     return Handler(
         name=name,
         runtime_type=word(body.get("runtime_type")),
-        binary=word(options.get("BinaryName")) or word(options.get("Runtime")) or word(body.get("runtime_engine")),
-        systemd_cgroup=truth(options.get("SystemdCgroup")),
+        binary=next(iter(binaries), "") or word(options.get("Runtime")) or word(body.get("runtime_engine")),
+        systemd_cgroup=next(iter(managed), None),
+        shadow=next((one for one in binaries[1:] if one != binaries[0]), ""),
     )
 
 

@@ -64,9 +64,16 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "runtime.config_regenerated",
         ("config.toml", "config-v3.toml", "containerd.toml", "containerd-template"),
-        r"(?P<path>[\w./-]*(?:config(?:-v3)?|containerd(?:-template)?)\.toml(?:\.tmpl)?)\b.*"
-        r"\b(?:re-?generated|regenerates|over-?wr(?:itten|ites?|ote)|re-?rendered|renders|revert(?:ed|s)"
-        r"|stomped|replaced)\b",
+        r"^(?=.*\b(?:re-?generate[sd]|over-?wr(?:itten|ites?|ote)|re-?rendered|renders|revert(?:ed|s)|stomped|replaced)\b)"
+        r".*?(?P<path>(?:/[\w.-]+)*/?\b(?:config(?:-v3)?|containerd(?:-template)?)\.toml(?:\.tmpl)?)",
+    ),
+    Message(
+        "runtime.config_lost",
+        ("removed", "is gone", "are gone", "disappear", "is lost", "reverted"),
+        r"\b(?:reboot|restart)\w*\b[^\n]*\bnvidia\b[^\n]*\b(?:removed|gone|lost|disappears?|disappeared|reverted)\b"
+        r"|\bnvidia\b[^\n]*\b(?:removed|gone|lost|disappears?|disappeared|reverted)\b[^\n]*\b(?:after|when|on|"
+        r"at)\b[^\n]*"
+        r"\b(?:reboot|restart)",
     ),
     # Programs that are not there.
     Message(
@@ -196,10 +203,11 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "runtime.cli_source_missing",
-        ("mount error", "generate spec: lstat"),
+        ("mount error", "generate spec: lstat", "creating device nodes"),
         rf"{_CLI} mount error: (?:stat failed|mount operation failed|open failed|path error|failed to mount"
         r"|file creation failed): (?!/sys/fs/cgroup)(?P<path>/\S+?): (?:no such file or directory|no such device)"
-        r"|generate spec: lstat (?P<path2>/dev/nvidia(?!-uvm)\S*?): no such file",
+        r"|generate spec: lstat (?P<path2>/dev/nvidia(?!-uvm)\S*?): no such file"
+        r"|error creating device nodes: mount (?P<path3>/dev/nvidia[\w-]*)[^\n]*no such file",
     ),
     # Containers that the NVIDIA runtime has not touched.
     Message(
@@ -300,7 +308,7 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "runtime.docker_only",
-        "docker",
+        ("daemon.json", "nvidia-docker", "docker has", "docker knows"),
         r"\b(?:kubernetes|kubelet|cluster)\b[^\n]{0,40}\b(?:uses?|runs? on|is on|talks to) (?P<engine>containerd|"
         r"cri-o)\b"
         r"[^\n]*\bdocker\b[^\n]*\b(?:daemon\.json|nvidia)",

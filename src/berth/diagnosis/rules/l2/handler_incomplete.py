@@ -1,4 +1,4 @@
-"""L2. The handler is there and says too little: no runtime_type."""
+"""L2. The handler is there and says too little, or two things at once."""
 
 from __future__ import annotations
 
@@ -36,6 +36,34 @@ TYPE_MISSING = Code(
 )
 
 
+NOT_NVIDIAS = Code(
+    name="NvidiaHandlerRunsAnotherProgram",
+    layer=Layer.L2,
+    cause_class="runtime-config",
+    severity=Severity.Error,
+    effect=Effect.DevicesNotInjected,
+    title="the handler named nvidia runs another program",
+    meaning="Pods of the NVIDIA runtime class are started by plain runc: they run, and see neither driver nor device.",
+    known_by="The options of the handler name a program that is not NVIDIA's, alone or under a second spelling of the "
+    "same key (BinaryName and binaryName).",
+    disproved_by="nvidia-smi works in a pod of that class.",
+    counter_check="on NODE: containerd config dump | grep -i -A12 'runtimes.nvidia.options' : one BinaryName, NVIDIA's",
+    fix=Fix(
+        steps=(
+            "take the lines of runc (binaryName, systemdCgroup in small letters, as Kubespray writes them) out of the "
+            "handler's options: the toolkit copied them from runc's",
+            "or let the first configuration use BinaryName and SystemdCgroup, then delete the toolkit's pod so that it "
+            "writes again",
+            "systemctl restart containerd on NODE",
+        ),
+        risk="a restart of containerd interrupts container starts for seconds",
+        rollback="restore the saved file and restart containerd",
+    ),
+    verify=("nvidia-smi -L in a pod with runtimeClassName nvidia lists the GPUs",),
+    sources=("NVIDIA/gpu-operator report 1374", "containerd, options of io.containerd.runc.v2"),
+)
+
+
 def find(facts: Facts) -> Iterator[Answer]:
     said = list(facts.said("runtime.type_missing"))
     for node, of_node in by_node(said).items():
@@ -57,6 +85,17 @@ def find(facts: Facts) -> Iterator[Answer]:
                 node=config.node,
             )
             break
+        for handler in config.handlers:
+            programs = [one for one in (handler.binary, handler.shadow) if one and "nvidia" not in one]
+            if "nvidia" in handler.name and programs:
+                also = f" and {handler.binary}" if handler.shadow else ""
+                yield NOT_NVIDIAS.finding(
+                    f"Handler {handler.name!r} names {programs[0]}{also}.",
+                    LIKELY,
+                    [config],
+                    node=config.node,
+                )
+                break
 
 
-RULE = Rule((TYPE_MISSING,), find)
+RULE = Rule((TYPE_MISSING, NOT_NVIDIAS), find)

@@ -57,6 +57,7 @@ FAILS = Code(
             "get the reason: debug under [nvidia-container-cli] and [nvidia-container-runtime] of config.toml, or the "
             "same container with runc",
             "hook of CDI: nvidia-ctk cdi generate again after an update of the toolkit or driver",
+            "pivot_root, invalid argument: the system runs from memory; no-pivot = true, or a root on a disk",
             "legacy hook under CRI-O: cdi.enabled=true in the ClusterPolicy, where CRI-O injects the devices itself",
         ),
         risk="none for what runs",
@@ -90,7 +91,7 @@ def find(facts: Facts) -> Iterator[Answer]:
             POSSIBLE,
             said,
             node=node,
-            cause_class="cdi" if by_cdi else None,
+            cause_class="cdi" if by_cdi and "pivot_root" not in why else None,
         )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
 from berth.diagnosis.rules.l2.places import by_node, first
-from berth.diagnosis.words import ESTABLISHED, LIKELY, Effect, Layer, Severity
+from berth.diagnosis.words import ESTABLISHED, LIKELY, POSSIBLE, Effect, Layer, Severity
 from berth.evidence.facts import Facts
 
 NEWER_CUDA = Code(
@@ -51,6 +51,9 @@ BRINGS_DRIVER = Code(
         steps=(
             "build the image from a Dockerfile, not by committing a container; remove libcuda* and libnvidia-* of the "
             "driver from it",
+            "a program (usr/bin/nvidia-smi): libnvidia-container of another release than the toolkit, or hook and CDI "
+            "both "
+            "inject; install one release, use one of the two",
             "only a link differs (libGLX_indirect, unexpected link target): a toolkit newer than 1.17.1 replaces it",
         ),
         risk="none",
@@ -90,7 +93,15 @@ def find(facts: Facts) -> Iterator[Answer]:
         yield NEWER_CUDA.finding(f"The image requires {condition}.", ESTABLISHED, said, node=node)
     for node, said in by_node(facts.said("runtime.cli_exists")).items():
         path = first(said, "path", "path2")
-        yield BRINGS_DRIVER.finding(f"The image already has {path}.", LIKELY, said, node=node)
+        is_program = "/bin/nvidia-" in path
+        yield BRINGS_DRIVER.finding(
+            f"{path} is there already: "
+            + ("it is injected twice, or by a faulty release of the toolkit." if is_program else "of the image."),
+            POSSIBLE if is_program else LIKELY,
+            said,
+            node=node,
+            cause_class="runtime-install" if is_program else None,
+        )
     for node, said in by_node(facts.said("runtime.capability_refused")).items():
         asked, allowed = first(said, "asked"), first(said, "allowed")
         yield CAPABILITY.finding(

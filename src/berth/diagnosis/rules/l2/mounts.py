@@ -102,7 +102,9 @@ def find(facts: Facts) -> Iterator[Answer]:
             node=node,
         )
     for node, said in by_node(facts.said("runtime.cli_source_missing")).items():
-        yield SOURCE_MISSING.finding(f"{first(said, 'path', 'path2')} is not there.", POSSIBLE, said, node=node)
+        yield SOURCE_MISSING.finding(
+            f"{first(said, 'path', 'path2', 'path3')} is not there.", POSSIBLE, said, node=node
+        )
 
 
 RULE = Rule((NOT_SHARED, HOST_PATH, SOURCE_MISSING), find)

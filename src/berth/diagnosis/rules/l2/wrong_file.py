@@ -73,6 +73,10 @@ WRONG_FILE = Code(
 
 
 def find(facts: Facts) -> Iterator[Answer]:
+    for node, said in by_node(facts.said("runtime.config_lost")).items():
+        yield OVERWRITTEN.finding(
+            "What configures the NVIDIA runtime is gone after a restart.", POSSIBLE, said, node=node
+        )
     for node, said in by_node(facts.said("runtime.config_regenerated")).items():
         yield OVERWRITTEN.finding(
             f"{first(said, 'path') or 'The file'} is made from a template: what was added by hand is lost at a "
