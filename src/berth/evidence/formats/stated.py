@@ -43,7 +43,7 @@ _LABEL_LINE = re.compile(
     re.IGNORECASE,
 )
 _HEAD = re.compile(rb"(?i)\b(?:capacity|allocatable)\b|(?:nvidia\.com|node\.kubernetes\.io)/[\w.-]+\"?\s*[=:]")
-_IS_OBJECT = re.compile(rb"(?m)^(?:apiVersion|kind): *\S|^\s*[\[{]")
+_IS_OBJECT = re.compile(rb"(?m)^(?:apiVersion|kind): *\S|\A\s*[\[{]")
 
 
 def looks_like(head: bytes) -> object:

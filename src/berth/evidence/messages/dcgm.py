@@ -104,6 +104,13 @@ MESSAGES: tuple[Message, ...] = (
         r"collecting))",
     ),
     Message(
+        "dcgm.mig_unseen",
+        ("metrics", "dcgm"),
+        r"(?:\b[Nn]o|\b[Mm]issing|\bwithout)\b.{0,30}?\b(?:metrics|figures)\b.{0,40}?\bMIG\b|"
+        r"\bMIG\b.{0,60}?\b(?:metrics|DCGM_FI\w+)\b.{0,20}?\b(?:missing|absent|not (?:exported|reported|shown|"
+        r"available))",
+    ),
+    Message(
         "dcgm.nvml_absent",
         ("nvml doesn't exist", "nvml shared library", "libnvidia-ml"),
         r"NVML doesn't exist on this system|(?:dcgm|DCGM).*?libnvidia-ml\.so.*?(?:not found|cannot open)",

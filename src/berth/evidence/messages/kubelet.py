@@ -45,7 +45,6 @@ MESSAGES: tuple[Message, ...] = (
         r"allocated less resources than required|changed request for resource|"
         r"no containers return in allocation response",
     ),
-    Message("kubelet.rejected_pod", "unexpectedadmissionerror", r"UnexpectedAdmissionError"),
     # Registration and the stream.
     Message(
         "kubelet.registration_request",
@@ -62,9 +61,9 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "kubelet.stream_broken",
         "listandwatch",
-        r"(?!.*\bEOF\b)ListAndWatch (?:ended unexpectedly|failed|error|stopped|returned).*?(?:transport is closing|Canceled|"
-        r"Unavailable|"
-        r"connection reset|stream terminated|deadline)|ListAndWatch\b.*?transport is closing",
+        r"^(?!.*\bEOF\b).*?(?:ListAndWatch (?:ended unexpectedly|failed|error|stopped|"
+        r"returned).*?(?:transport is closing|"
+        r"Canceled|Unavailable|connection reset|stream terminated|deadline)|ListAndWatch\b.*?transport is closing)",
     ),
     Message(
         "kubelet.cannot_dial_plugin",
@@ -85,12 +84,6 @@ MESSAGES: tuple[Message, ...] = (
         ("is not supported by kubelet", "supported api versions", "plugin registration versions"),
         r"requested API version \"?(?P<asked>\S+?)\"? is not supported by kubelet|"
         r"(?:plugin|versions).*?not supported.*?Supported version",
-    ),
-    Message("kubelet.plugin_manager_started", "starting device plugin manager", r"Starting Device Plugin manager"),
-    Message(
-        "kubelet.clean_up_failed",
-        "fail to clean up stale content",
-        r"Fail to clean up stale contents? under (?P<path>\S+)",
     ),
     Message(
         "kubelet.endpoint_replaced",
@@ -140,7 +133,7 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "kubelet.checkpoint_not_written",
-        ("write checkpoint", "writing checkpoint", "checkpoint encountered"),
+        ("write checkpoint", "writing checkpoint", "deviceplugin checkpoint"),
         r"(?:[Ff]ailed to write|writing) (?:deviceplugin )?checkpoint.*?(?P<why>no space left on device|"
         r"read-only file system|permission denied|.*)?$",
     ),
@@ -148,13 +141,5 @@ MESSAGES: tuple[Message, ...] = (
         "kubelet.init_container_reallocated",
         ("not present in the initial running set", "need devices to allocate for pod"),
         r"container not present in the initial running set",
-    ),
-    # Alignment.
-    Message(
-        "kubelet.topology_hints_fail",
-        "topology",
-        r"Topology ?Manager.*?(?:no valid hint|admission failed|cannot be allocated)|"
-        r"unsupported topology manager (?:policy|scope|option)"
-        r"|topology manager scope",
     ),
 )

@@ -38,11 +38,6 @@ MESSAGES: tuple[Message, ...] = (
         r"[Cc]hanging the '?nvidia\.com/mig\.config\.state'? node label to '(?P<state>\w+)'",
     ),
     Message(
-        "mig.not_applied_now",
-        ("selected configuration not currently applied", "not currently applied"),
-        r"selected configuration not currently applied",
-    ),
-    Message(
         "mig.config_unknown",
         (
             "unable to validate the selected mig",
@@ -92,18 +87,25 @@ MESSAGES: tuple[Message, ...] = (
             "unable to tear down gpu client",
             "waiting for the device-plugin to shutdown",
             "gpu client pods",
-            "shutdown gpu clients",
-            "shutting down gpu clients",
+            "gpu clients",
         ),
         r"[Uu]nable to (?:shut ?down|tear down) (?:all )?GPU clients?|(?:timed out|timeout|"
-        r"failed).*?(?:shut(?:ting)? ?down).*?GPU clients?|"
-        r"GPU client pods? .*?(?:timed out|still running)",
+        r"failed).*?(?:shut(?:ting)? ?down)"
+        r".*?GPU clients?|GPU client pods? .*?(?:timed out|still running)",
     ),
     Message(
         "mig.lost_at_reboot",
         ("with_reboot", "already attempted a reboot", "reboot"),
         r"already (?:attempted|tried) (?:a )?reboot|[Rr]eboot(?:ing)? (?:is )?required .*?MIG|MIG.*?(?:requires?|"
         r"needs?) (?:a )?reboot",
+    ),
+    # Labels of a node, wherever somebody mentions them.
+    Message("mig.paused", "paused-for-mig-change", r"paused-for-mig-change"),
+    Message(
+        "mig.state_label",
+        "mig.config.state",
+        r"mig\.config\.state['\"]?\s*(?:[=:]|is|stays|stuck (?:at|in|on))\s*['\"]?(?P<state>failed|pending|"
+        r"rebooting)\b",
     ),
     Message(
         "mig.toggle_unsupported",

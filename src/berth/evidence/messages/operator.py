@@ -62,7 +62,7 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "operator.policy_ignored",
-        ("multiple instances", "only one instance of clusterpolicy", "singleton"),
+        ("multiple clusterpolicy", "instances of clusterpolicy", "singleton", "more than one clusterpolicy"),
         r"(?:[Mm]ultiple|more than one) (?:instances of )?ClusterPolicy|ClusterPolicy.*?\b(?:ignored|singleton)\b",
     ),
     Message(
@@ -111,6 +111,23 @@ MESSAGES: tuple[Message, ...] = (
         ("upgrade-failed", "driver upgrade failed", "failed to drain node", "gpudriverupgrade"),
         r"gpu-driver-upgrade-state['\"]?[=:]? ?['\"]?upgrade-failed|[Dd]river upgrade failed|"
         r"GPUDriverUpgrade.*?[Ff]ailed to drain",
+    ),
+    # Labels and states, wherever somebody mentions them.
+    Message("operator.paused_for_upgrade", "paused-for-driver-upgrade", r"paused-for-driver-upgrade"),
+    Message(
+        "operator.workload_label",
+        "gpu.workload.config",
+        r"gpu\.workload\.config['\"]?\s*(?:[=:]|is)?\s*['\"]?(?P<workload>vm-[a-z]+)",
+    ),
+    Message(
+        "operator.deploy_off",
+        "gpu.deploy.",
+        r"nvidia\.com/gpu\.deploy\.(?P<component>[a-z-]+)['\"]?\s*[=:]\s*['\"]?false\b",
+    ),
+    Message(
+        "operator.policy_state",
+        "notready",
+        r"(?:ClusterPolicy|cluster-policy)\b.{0,60}?\bnotReady\b",
     ),
     Message(
         "operator.gke_driver_not_installed",

@@ -7,13 +7,11 @@ _DEVICE = r"(?P<device>(?:MIG-)?GPU-[0-9a-f-]+(?:/\d+/\d+)?(?:::\d+)?|MIG-[0-9a-
 
 MESSAGES: tuple[Message, ...] = (
     # It starts, and serves.
-    Message("plugin.serving", "starting to serve", rf"Starting to serve '?{_RESOURCE}"),
     Message(
         "plugin.registered", "registered device plugin", rf"Registered device plugin (?:for|with)\b(?:.*?{_RESOURCE})?"
     ),
     Message("plugin.no_devices", "no devices found. waiting", r"No devices found\. Waiting indefinitely"),
     Message("plugin.terminated", "received signal", r"Received signal \\?\"?(?P<signal>terminated|killed|interrupt)"),
-    Message("plugin.kubelet_came_back", "kubelet.sock created", r"inotify: \S*kubelet\.sock created, restarting"),
     # The runtime did not hand the driver to it.
     Message(
         "plugin.no_nvml",
@@ -136,16 +134,11 @@ MESSAGES: tuple[Message, ...] = (
         rf"device) (?:as )?unhealthy"
         rf"|Marking device \S+ as unhealthy|devices? (?:will go|went) unhealthy",
     ),
-    Message("plugin.too_old_for_health", "too old to support", r"too old to support health ?check"),
+    Message("plugin.too_old_for_health", "too old to support", r"too old to support heal\w+"),
     Message(
         "plugin.health_events_fail",
         ("error waiting for event", "waiting for event", "failed to start health check", "health check: failed"),
         r"Error waiting for event:? ?(?P<why>.*)|[Ff]ailed to start health check:? ?(?P<cause>.*)",
-    ),
-    Message(
-        "plugin.came_back_healthy",
-        ("device recovered", "marked healthy", "is now healthy"),
-        r"device (?:recovered|marked healthy|is now healthy)",
     ),
     # MIG.
     Message(
@@ -161,8 +154,10 @@ MESSAGES: tuple[Message, ...] = (
             "no mig devices associated",
             "no mig devices configured",
             "has no mig devices",
+            "requires mig-enabled devices",
         ),
-        r"migEnabled=true was not configured correctly|No MIG devices (?:associated|configured)|has no MIG devices",
+        r"migEnabled=true was not configured correctly|No MIG devices (?:associated|configured)|has no MIG devices|"
+        r"requires MIG-enabled devices",
     ),
     Message(
         "plugin.mig_unplaced",
@@ -246,7 +241,6 @@ MESSAGES: tuple[Message, ...] = (
         r"no config was set, no default was provided, and all fallbacks failed"
         r"|no configuration files available",
     ),
-    Message("plugin.config_empty", "falling back to an empty configuration", r"Falling back to an empty configuration"),
     Message(
         "plugin.config_ignored",
         "not yet supported in the config",

@@ -45,8 +45,7 @@ PILE_UP = Code(
     effect=Effect.PodsRejected,
     title="rejected pods pile up",
     meaning="ReplicaSets do not delete pods that the kubelet rejected; each new try leaves one more, until thousands "
-    "load "
-    "the API server.",
+    "load the API server.",
     known_by=f"{MANY} and more Failed pods with reason UnexpectedAdmissionError.",
     disproved_by="Their number does not grow any more.",
     counter_check="kubectl get pod -A --field-selector status.phase=Failed | wc -l: the same a minute later",
@@ -68,16 +67,14 @@ NO_LONGER_HEALTHY = Code(
     effect=Effect.PodsRejected,
     title="devices that a running pod held are not healthy any more",
     meaning="The kubelet admits its pods anew and finds that the devices which it had given away are gone: it died, "
-    "was "
-    "partitioned anew, or its plugin has not registered yet.",
+    "was partitioned anew, or its plugin has not registered yet.",
     known_by="'previously allocated devices are no longer healthy'.",
     disproved_by="The same devices are offered now and the pod runs.",
     counter_check="on NODE: nvidia-smi -L lists the UUID that the kubelet's checkpoint has for that pod",
     fix=Fix(
         steps=("plugin back and devices there: delete the rejected pods",
                "device gone: kernel log for its Xid; partitions changed: apply the former layout or let pods ask for "
-               "the "
-               "new profile"),
+               "the new profile"),
         risk="none: rejected pods do not run",
         rollback="nothing to undo",
     ),

@@ -102,8 +102,7 @@ RACE = Code(
     effect=Effect.PodsRejected,
     title="the plugin found another pod's decision in the annotations",
     meaning="Plugins that read the scheduler's choice from annotations (HAMi, Volcano and kin) take the pod that they "
-    "find "
-    "waiting; two pods at once, or a kubelet that admits in another order, and the wrong one is served or none.",
+    "find waiting; two pods at once, or a kubelet that admits in another order, and the wrong one is served or none.",
     known_by="'device number not matched', 'no binding pod found', 'empty id from pod annotation', a node lock not "
     "set.",
     disproved_by="It comes for a single pod on an idle node: then scheduler and plugin have different versions.",

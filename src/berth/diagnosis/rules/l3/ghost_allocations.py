@@ -24,8 +24,7 @@ GHOSTS = Code(
     counter_check="kubectl describe node NODE: RESOURCE under Allocated resources is below allocatable",
     fix=Fix(
         steps=("compare who holds devices: the PodResources API (dcgm-exporter, `berth agent probe`) against the pods "
-               "of "
-               "NODE",
+               "of NODE",
                "systemctl restart kubelet on NODE; running pods stay",
                "do not delete GPU pods by force; take a Kubernetes with the fix of 130172"),
         risk="pods with init containers that hold devices may be rejected by the restart (kubernetes 138446)",
@@ -62,8 +61,7 @@ def find(facts: Facts) -> Iterator[Answer]:
         resource = said_of(one.get("resource") for one in said)
         yield GHOSTS.finding(
             f"{first.get('requested', '?')} of {resource} asked for, {first.get('available', '?')} free in the "
-            "kubelet's "
-            "account, although the scheduler sent the pod here.",
+            "kubelet's account, although the scheduler sent the pod here.",
             LIKELY if first.get("available") == "0" else POSSIBLE,
             said,
             resource=resource,

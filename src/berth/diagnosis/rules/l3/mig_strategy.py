@@ -20,13 +20,12 @@ PROFILES_DIFFER = Code(
     meaning="With strategy single every GPU of the node must be partitioned, into one and the same profile; else the "
     "plugin refuses and the node offers nothing.",
     known_by="The plugin says that it finds more than one kind of partition, or that GPUs differ in their MIG mode; "
-    "GPU "
-    "Feature Discovery writes a product that ends in -MIG-INVALID.",
+    "GPU Feature Discovery writes a product that ends in -MIG-INVALID.",
     disproved_by="nvidia-smi -L lists one profile only, on all GPUs: then the plugin read an older state.",
     counter_check="on NODE: nvidia-smi -L | grep MIG | awk '{print $2}' | sort | uniq -c: one line",
     fix=Fix(
-        steps=("kubectl label node NODE nvidia.com/mig.config=all-<profile> --overwrite (a layout that is the same "
-               "for all)",
+        steps=("kubectl label node NODE nvidia.com/mig.config=all-<profile> --overwrite (a layout that is the same for "
+               "all)",
                "or strategy mixed: mig.strategy=mixed, and pods ask for nvidia.com/mig-<profile>"),
         risk="repartitioning ends what runs on the GPUs; drain NODE first",
         rollback="the former label",
@@ -94,8 +93,7 @@ DENIED = Code(
     counter_check="kubectl get pod of the plugin -o yaml | grep -A1 NVIDIA_MIG_MONITOR_DEVICES: all",
     fix=Fix(
         steps=("set NVIDIA_MIG_MONITOR_DEVICES=all and the capability SYS_ADMIN (or privileged) on the plugin; the "
-               "chart "
-               "does so when migStrategy is not none",),
+               "chart does so when migStrategy is not none",),
         risk="the plugin's pod gets more rights on the node",
         rollback="take the rights away again",
     ),
@@ -147,9 +145,8 @@ def find(facts: Facts) -> Iterator[Answer]:
     for said in by_node(facts.said("plugin.mig_unplaced")).values():
         device = said_of(one.get("device") for one in said)
         yield UNPLACED.finding(
-            f"NVML does not know {device or 'a MIG UUID'} that the plugin serves: partitions were changed, or its "
-            "view of "
-            "them is too narrow.",
+            f"NVML does not know {device or 'a MIG UUID'} that the plugin serves: partitions were changed, or its view "
+            "of them is too narrow.",
             LIKELY,
             said,
         )

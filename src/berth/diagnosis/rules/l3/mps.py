@@ -20,15 +20,13 @@ DAEMON_ABSENT = Code(
     effect=Effect.PluginDown,
     title="the device plugin waits for an MPS control daemon that does not run",
     meaning="With sharing.mps the plugin registers only once the daemon of its chart answers on the node; a daemon "
-    "that "
-    "somebody started on the host is not that one.",
+    "that somebody started on the host is not that one.",
     known_by="'error waiting for MPS daemon', retried every 30 seconds.",
     disproved_by="The pod of mps-control-daemon runs on NODE and answers: then only the plugin is older than it.",
     counter_check="kubectl get pod -A -o wide | grep mps-control-daemon: Running on NODE; on NODE: ls /run/nvidia/mps",
     fix=Fix(
         steps=("install through the Helm chart with GPU Feature Discovery: the daemon's DaemonSet runs only on nodes "
-               "with "
-               "nvidia.com/mps.capable=true",
+               "with nvidia.com/mps.capable=true",
                "label missing: kubectl label node NODE nvidia.com/mps.capable=true (until discovery runs)",
                "mpsRoot and the driver root must be the same in daemon and plugin"),
         risk="the daemon sets the GPUs to exclusive-process: no other program may be on them",
@@ -83,6 +81,33 @@ SERVER_FAILS = Code(
 )  # fmt: skip
 
 
+CLIENT_UNREACHED = Code(
+    name="MpsClientUnreached",
+    layer=Layer.L3,
+    cause_class="plugin-config",
+    severity=Severity.Error,
+    effect=Effect.CudaFails,
+    title="a program cannot reach the MPS server of its share",
+    meaning="The GPU is in exclusive-process mode and belongs to the MPS server; a program outside its pipe directory "
+    "or without its shared memory finds the device busy.",
+    known_by="'all CUDA-capable devices are busy or unavailable' or an MPS error of CUDA, where devices are shared by "
+    "MPS.",
+    disproved_by="The program runs without a share on another GPU with the same message.",
+    counter_check="in the pod: echo $CUDA_MPS_PIPE_DIRECTORY; ls it; mount | grep shm",
+    fix=Fix(
+        steps=(
+            "the pod needs what the plugin mounts: no own /dev/shm or /tmp/nvidia-mps over it, no hostIPC tricks",
+            "one user: server and clients with the same UID (or a daemon with multi-user)",
+            "no client limit passed: fewer replicas; a server in FAULT: restart the daemon's pod",
+        ),
+        risk="a restart of the daemon ends all its clients",
+        rollback="nothing to undo",
+    ),
+    verify=("a pod with RESOURCE: 1 runs a CUDA sample",),
+    sources=("k8s-device-plugin internal/plugin/mps.go", "k8s-device-plugin issue 647"),
+)
+
+
 def find(facts: Facts) -> Iterator[Answer]:
     refused = by_node(facts.said("sharing.mps_refused"))
     for said in refused.values():
@@ -97,8 +122,14 @@ def find(facts: Facts) -> Iterator[Answer]:
             yield DAEMON_ABSENT.finding(
                 "The MPS control daemon of the plugin does not answer on the node.", LIKELY, said
             )
+    shared = [config for config in facts.of(PluginConfig) if config.kind == "mps"]
+    unreached = [one for one in facts.said("reported.busy_mps_client") if shared or "mps" in one.origin.text.lower()]
+    for said in by_node(unreached).values():
+        yield CLIENT_UNREACHED.finding(
+            "CUDA finds the shared device busy: it does not reach the MPS server.", POSSIBLE, [*said, *shared]
+        )
     for said in by_node(facts.said("sharing.mps_server_fails")).values():
         yield SERVER_FAILS.finding("The MPS server did not start or was ended by a fault.", POSSIBLE, said)
 
 
-RULE = Rule((DAEMON_ABSENT, REFUSED, SERVER_FAILS), find)
+RULE = Rule((DAEMON_ABSENT, REFUSED, SERVER_FAILS, CLIENT_UNREACHED), find)

@@ -6,13 +6,14 @@ from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
 from berth.diagnosis.rules.l3.places import by_node, said_of
-from berth.diagnosis.words import ESTABLISHED, LIKELY, POSSIBLE, Effect, Layer, Severity
+from berth.diagnosis.words import ESTABLISHED, LIKELY, POSSIBLE, WEAK, Effect, Layer, Severity
 from berth.evidence.fact import Said
 from berth.evidence.facts import Facts
 from berth.evidence.formats.cluster_facts import UNSAID, Advertised
 from berth.evidence.formats.plugin_config import PluginConfig
 
 # Xids of the hardware itself, whatever the program did: double-bit errors, a remapping that failed, the bus, NVLink.
+A_SIGN = 0.5  # that a figure is low says little of why
 OF_HARDWARE = frozenset({48, 62, 64, 74, 79, 95, 110, 136, 140})
 
 _MEND = Fix(
@@ -86,6 +87,31 @@ REPLICAS_SPLIT = Code(
     sources=("k8s-device-plugin issue 1929",),
 )  # fmt: skip
 
+STILL_OFFERED = Code(
+    name="LostDeviceStillOffered",
+    layer=Layer.L3,
+    cause_class="plugin-health",
+    severity=Severity.Error,
+    effect=Effect.AccountStale,
+    title="the plugin still offers a device that is lost",
+    meaning="Its health check sees only Xid events: a device that goes without one stays healthy to it, and pods are "
+    "sent to a card that does not answer.",
+    known_by="A device is lost, hung or failed, and allocatable has not gone down.",
+    disproved_by="nvidia-smi -L lists as many devices as the node offers.",
+    counter_check="on NODE: nvidia-smi -L | wc -l: as many as allocatable",
+    fix=Fix(
+        steps=(
+            "kubectl cordon NODE; look for the device in lspci, nvidia-smi, dmesg",
+            "delete the plugin's pod: it starts with the devices that answer",
+            "repair the device, then uncordon",
+        ),
+        risk="no new allocations for some seconds",
+        rollback="kubectl uncordon NODE",
+    ),
+    verify=("kubectl get node NODE: RESOURCE allocatable is what nvidia-smi -L lists",),
+    sources=("k8s-device-plugin internal/rm/health.go",),
+)
+
 WITHHELD = Code(
     name="DevicesWithheld",
     layer=Layer.L3,
@@ -111,6 +137,12 @@ def find(facts: Facts) -> Iterator[Answer]:
             yield HEALTH_EVENTS_FAIL.finding("The plugin cannot read health events from the driver.", LIKELY, said)
     yield from _split(facts)
     yield from _withheld(facts)
+    for said in by_node(facts.said("reported.lost_still_offered")).values():
+        yield STILL_OFFERED.finding("A device is lost, and the plugin still calls it healthy.", POSSIBLE, said)
+    for said in by_node(facts.said("reported.healthy_after_restart")).values():
+        yield XID_MARKED.finding(
+            "The verdict is gone with a new start of the plugin: it was kept, not renewed.", POSSIBLE, said
+        )
 
 
 def _marked(facts: Facts) -> Iterator[Answer]:
@@ -121,16 +153,22 @@ def _marked(facts: Facts) -> Iterator[Answer]:
         if not xids and (not _is_plain(said) or any(one.origin in of_mig for one in said)):
             continue
         worst = [xid for xid in xids if xid in OF_HARDWARE]
+        again = any(_is_later(start, said) for start in facts.said("plugin.registered"))
         named = f"Xid {', '.join(map(str, xids))}" if xids else "a reason that its log does not say here"
         yield XID_MARKED.finding(
             f"The plugin withdrew {device or 'a device'} after {named}, and does not look again."
             + (f" Xid {worst[0]} is an error of the hardware." if worst else ""),
-            ESTABLISHED if xids and not worst else LIKELY if xids else POSSIBLE,
+            WEAK if again else ESTABLISHED if xids and not worst else LIKELY if xids else POSSIBLE,
             said,
             resource=said_of(one.get("resource") for one in said) or "nvidia.com/gpu",
             layer=Layer.L0 if worst else None,
             cause_class="hw-fault" if worst else None,
         )
+
+
+def _is_later(start: Said, verdicts: list[Said]) -> bool:
+    """A plugin that registered after its verdicts has forgotten them."""
+    return all(one.origin.source == start.origin.source and one.origin.line < start.origin.line for one in verdicts)
 
 
 def _is_plain(said: list[Said]) -> bool:
@@ -170,11 +208,11 @@ def _withheld(facts: Facts) -> Iterator[Answer]:
         if 0 <= offer.allocatable < offer.capacity:
             yield WITHHELD.finding(
                 f"{offer.resource}: {offer.capacity} there, {offer.allocatable} allocatable.",
-                POSSIBLE,
+                A_SIGN,
                 [offer],
                 node=offer.name,
                 resource=offer.resource,
             )
 
 
-RULE = Rule((XID_MARKED, HEALTH_EVENTS_FAIL, REPLICAS_SPLIT, WITHHELD), find)
+RULE = Rule((XID_MARKED, HEALTH_EVENTS_FAIL, REPLICAS_SPLIT, STILL_OFFERED, WITHHELD), find)

@@ -39,8 +39,7 @@ SHARED_REQUEST = Code(
     effect=Effect.PodsRejected,
     title="a pod asks for more than one share of a device",
     meaning="Two shares give no more memory or time, and may be the same GPU; with failRequestsGreaterThanOne (always "
-    "with "
-    "MPS) the plugin refuses, and the kubelet rejects the pod for good.",
+    "with MPS) the plugin refuses, and the kubelet rejects the pod for good.",
     known_by="'maximum request size for shared resources is 1'.",
     disproved_by="The pod asks for one.",
     counter_check="kubectl get pod POD -n NAMESPACE -o yaml | grep -A2 limits: RESOURCE 1",

@@ -20,8 +20,7 @@ SOCKET_DENIED = Code(
     meaning="The plugin runs, but it cannot register; the node offers no devices of it.",
     known_by="A connection to a socket in the kubelet's device-plugins directory is refused with 'permission denied'.",
     disproved_by="The same pod registers when it runs privileged: then only its rights were missing; if not, look at "
-    "the "
-    "path.",
+    "the path.",
     counter_check="ausearch -m avc -ts recent | grep -i device-plugin (or dmesg | grep avc): no denial at that time",
     fix=Fix(
         steps=("SELinux: run the plugin as spc_t or container_device_plugin_t, or set privileged: true",
@@ -151,8 +150,7 @@ def find(facts: Facts) -> Iterator[Answer]:
         path = said_of(one.get("path") or one.get("socket") for one in said)
         yield PLUGIN_UNREACHABLE.finding(
             f"The kubelet cannot dial {path or 'the socket that the plugin announced'}: on the host it is not there, "
-            "or "
-            "nobody listens.",
+            "or nobody listens.",
             LIKELY,
             said,
         )

@@ -21,11 +21,11 @@ NO_DRIVER_IN_PLUGIN = Code(
     meaning="Its container was started by a runtime that adds no NVIDIA libraries; the node offers no devices.",
     known_by="The plugin cannot load NVML (libnvidia-ml), whatever nvidia-smi says on the host.",
     disproved_by="nvidia-smi fails on the host as well: then the driver is missing and not the runtime.",
-    counter_check="on NODE: nvidia-smi -L works; containerd config dump | grep default_runtime_name: nvidia; "
-    "kubectl get pod of the plugin -o jsonpath={.spec.runtimeClassName}",
+    counter_check="on NODE: nvidia-smi -L works; containerd config dump | grep default_runtime_name: nvidia; kubectl "
+    "get pod of the plugin -o jsonpath={.spec.runtimeClassName}",
     fix=Fix(
-        steps=("nvidia-ctk runtime configure --runtime=containerd --set-as-default, then restart containerd "
-               "(K3s, RKE2, k0s, MicroK8s: their own configuration)",
+        steps=("nvidia-ctk runtime configure --runtime=containerd --set-as-default, then restart containerd (K3s, "
+               "RKE2, k0s, MicroK8s: their own configuration)",
                "or give the plugin runtimeClassName: nvidia, with that RuntimeClass and handler present",
                "a node without GPUs: keep the plugin away by a node selector"),
         risk="a restart of containerd on a busy node; cordon it first",
@@ -93,8 +93,8 @@ PLUGIN_CRASHES = Code(
     counter_check="kubectl logs -p of the plugin's pod: the last line",
     fix=Fix(
         steps=("kubectl -n gpu-operator logs -p <plugin pod>: the last line decides",
-               "mostly the NVIDIA runtime is not the one that starts it: see default_runtime_name in "
-               "`containerd config dump`, and the plugin's runtimeClassName"),
+               "mostly the NVIDIA runtime is not the one that starts it: see default_runtime_name in `containerd "
+               "config dump`, and the plugin's runtimeClassName"),
         risk="none by looking",
         rollback="nothing to undo",
     ),
@@ -155,6 +155,10 @@ def find(facts: Facts) -> Iterator[Answer]:
         if node not in told:
             told.add(node)
             yield NO_DRIVER_IN_PLUGIN.finding("The plugin cannot load NVML in its container.", LIKELY, said)
+    for said in by_node(facts.said("plugin.grpc_crashes", "plugin.panic")).values():
+        yield PLUGIN_CRASHES.finding(
+            "The plugin's own code fails.", POSSIBLE, said, layer=Layer.L3, cause_class="plugin-health"
+        )
     yield from _crashes(facts, told)
     for one in facts.said("reported.plugin_busy"):
         if int(one.get("percent") or one.get("load") or 0) >= 50:

@@ -19,12 +19,10 @@ PLUGIN_ENDED = Code(
     effect=Effect.PluginDown,
     title="the device plugin's process ends while the kubelet listens to it",
     meaning="The plugin registers, its process is ended, and the node offers no devices again. Mostly the runtime "
-    "kills "
-    "it: the nvidia handler runs containers in another cgroup than the kubelet looks for them.",
+    "kills it: the nvidia handler runs containers in another cgroup than the kubelet looks for them.",
     known_by="The kubelet reads EOF from ListAndWatch, and no new registration follows.",
     disproved_by="The plugin registers again and stays (an ordinary restart or roll-out), or its last line names "
-    "another "
-    "reason.",
+    "another reason.",
     counter_check="kubectl logs -p of the plugin pod: a last line other than a received signal; restart count stays 0",
     fix=Fix(
         steps=(
@@ -54,8 +52,7 @@ STREAM_BROKEN = Code(
     effect=Effect.AccountStale,
     title="the stream between the kubelet and the device plugin is dead",
     meaning="The kubelet keeps the last list of devices or counts none, whatever the hardware does; new pods are "
-    "refused "
-    "or wait although devices are idle.",
+    "refused or wait although devices are idle.",
     known_by="ListAndWatch ended with a broken transport, or capacity is there and allocatable 0 while the plugin "
     "runs.",
     disproved_by="The plugin registered again after that, and allocatable equals capacity.",
@@ -111,8 +108,7 @@ def _broken(facts: Facts) -> Iterator[Answer]:
         if offer.capacity > 0 and offer.allocatable == 0 and (offer.name in running or "" in running):
             yield STREAM_BROKEN.finding(
                 f"{offer.resource}: {offer.capacity} there, 0 allocatable, and the plugin's pod runs: what it says "
-                "does "
-                "not reach the kubelet.",
+                "does not reach the kubelet.",
                 POSSIBLE,
                 [offer],
                 node=offer.name,

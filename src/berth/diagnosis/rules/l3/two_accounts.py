@@ -46,8 +46,7 @@ BESIDE_CLAIMS = Code(
     counter_check="kubectl get resourceslice -o jsonpath='{.items[*].spec.driver}': no gpu.nvidia.com for NODE",
     fix=Fix(
         steps=("choose one for each node: keep the plugin away from nodes with claims (devicePlugin.enabled=false, or "
-               "the "
-               "label nvidia.com/gpu.deploy.device-plugin=false)",
+               "the label nvidia.com/gpu.deploy.device-plugin=false)",
                "or switch off the GPU part of the claims' driver (resources.gpus.enabled=false)"),
         risk="pods of the removed kind wait",
         rollback="switch it on again",

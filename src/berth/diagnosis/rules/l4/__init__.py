@@ -15,6 +15,7 @@ from berth.diagnosis.rules.l4 import (
     operator_chain,
     operator_pods,
     sharing_config,
+    unplaced_operands,
 )
 
 RULES: tuple[Rule, ...] = (
@@ -23,6 +24,7 @@ RULES: tuple[Rule, ...] = (
     operator_api.RULE,
     operator_chain.RULE,
     operator_pods.RULE,
+    unplaced_operands.RULE,
     sharing_config.RULE,
     old_resources.RULE,
     mig_change.RULE,

@@ -17,16 +17,14 @@ NOT_REGISTERED = Code(
     effect=Effect.CapacityMissing,
     title="a new node never offers the resource that it was made for",
     meaning="The autoscaler waits for the node to initialise, makes no other, and the pod waits. Either no device "
-    "plugin "
-    "runs there, or it offers the devices under another name.",
+    "plugin runs there, or it offers the devices under another name.",
     known_by="Karpenter: 'Resource … was requested but not registered'.",
     disproved_by="The node offers the resource by now: drivers and plugin only took their time.",
     counter_check="kubectl get node NODE -o jsonpath={.status.allocatable}: RESOURCE, not RESOURCE.shared or nothing",
     fix=Fix(
         steps=("offered as RESOURCE.shared (time-slicing that renames): let pods ask for that name, or rename no more",
-               "offered not at all: does the plugin's DaemonSet tolerate the node's taints and select it? is the "
-               "image one "
-               "with the GPU driver?",
+               "offered not at all: does the plugin's DaemonSet tolerate the node's taints and select it? is the image "
+               "one with the GPU driver?",
                "delete the NodeClaim once it is mended"),
         risk="a new node costs until it is used",
         rollback="nothing to undo",
@@ -86,6 +84,13 @@ def find(facts: Facts) -> Iterator[Answer]:
         resource = said_of(one.get("resource") for one in said) or "the resource"
         yield NOT_REGISTERED.finding(
             f"The node was made for {resource}, and offers none under that name.", LIKELY, said, resource=resource
+        )
+    for said in by_node(facts.said("clouds.autoscaler_waits_for_gpu")).values():
+        yield NOT_REGISTERED.finding(
+            "The autoscaler counts the node as one whose GPUs are not ready yet.",
+            POSSIBLE,
+            said,
+            resource="nvidia.com/gpu",
         )
     for said in by_node(facts.said("clouds.startup_taint_stays")).values():
         taint = said_of(one.get("taint") or one.get("other") for one in said)

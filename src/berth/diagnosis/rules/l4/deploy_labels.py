@@ -18,8 +18,7 @@ WORKLOAD = Code(
     effect=Effect.OperandsHeldBack,
     title="the node is labelled for virtual machines: no component for containers runs on it",
     meaning="With sandbox workloads the operator gives this node vfio or vGPU components; the GPUs belong to vfio-pci "
-    "and "
-    "are not offered to containers.",
+    "and are not offered to containers.",
     known_by="nvidia.com/gpu.workload.config is vm-passthrough or vm-vgpu.",
     disproved_by="The node is meant for virtual machines, and pods ask for its passthrough or vGPU resource.",
     counter_check="kubectl get node NODE -L nvidia.com/gpu.workload.config; on NODE: lspci -nnk -d 10de: driver in use",
@@ -64,8 +63,7 @@ PAUSED = Code(
     effect=Effect.OperandsHeldBack,
     title="components are paused for a driver upgrade that does not end",
     meaning="The driver's manager took plugin, toolkit and exporter off the node and waits until nothing uses the "
-    "driver; "
-    "it stopped half way.",
+    "driver; it stopped half way.",
     known_by="gpu.deploy labels are paused-for-driver-upgrade, or the upgrade state is failed or does not move.",
     disproved_by="The upgrade is on its way: the state changed some minutes ago.",
     counter_check="kubectl get node NODE -L nvidia.com/gpu-driver-upgrade-state: changes within ten minutes",
@@ -140,8 +138,21 @@ def find(facts: Facts) -> Iterator[Answer]:
             yield STALE_MODE.finding(
                 "The label says dra, the device plugin is wanted.", POSSIBLE, [node], node=node.name
             )
+    if not any(node.labels for node in facts.of(NodeSeen)):
+        yield from _mentioned(facts)
     for said in by_node(facts.said("operator.upgrade_failed")).values():
         yield PAUSED.finding("The driver upgrade of the node failed.", LIKELY, said)
+
+
+def _mentioned(facts: Facts) -> Iterator[Answer]:
+    """Labels in prose, where none were printed."""
+    for said in by_node(facts.said("operator.workload_label")).values():
+        yield WORKLOAD.finding(f"gpu.workload.config is {said[0].get('workload')}.", LIKELY, said)
+    for said in by_node(facts.said("operator.paused_for_upgrade")).values():
+        yield PAUSED.finding("Components are paused for a driver upgrade.", POSSIBLE, said)
+    off = [one for one in facts.said("operator.deploy_off") if one.get("component") not in _BROUGHT_BY_HOST]
+    for said in by_node(off).values():
+        yield HELD_BACK.finding(f"gpu.deploy.{said[0].get('component')} is false.", LIKELY, said)
 
 
 def _held_back(node: NodeSeen) -> Iterator[Answer]:

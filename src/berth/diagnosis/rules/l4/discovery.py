@@ -65,8 +65,7 @@ MODELS_DIFFER = Code(
     effect=Effect.LabelsMissing,
     title="a node has GPUs of several models, and its labels name one",
     meaning="A pod that selects by product or memory may get another model: labels are per node, devices are not "
-    "chosen by "
-    "them.",
+    "chosen by them.",
     known_by="'Multiple device types detected'.",
     disproved_by="All models do for the pods that come there.",
     counter_check="on NODE: nvidia-smi --query-gpu=name --format=csv | sort | uniq -c: one model",
@@ -90,8 +89,7 @@ NFD_MISSING = Code(
     meaning="The operator deploys its components only on nodes with feature.node.kubernetes.io/pci-10de.present=true; "
     "without it nothing happens, and nothing is reported.",
     known_by="The operator finds no GPU node or no kernel version among the labels, or the PCI labels have another "
-    "form "
-    "(pci-0302_10de.present).",
+    "form (pci-0302_10de.present).",
     disproved_by="The node has feature.node.kubernetes.io/pci-10de.present=true.",
     counter_check="kubectl get node NODE --show-labels | tr , '\\n' | grep -e pci-10de -e kernel-version.full: both",
     fix=Fix(
@@ -106,6 +104,32 @@ NFD_MISSING = Code(
     sources=("gpu-operator controllers/state_manager.go", "gpu-operator issues 78, 114, 149, 1469, k8s-device-plugin "
              "1934"),
 )  # fmt: skip
+
+STALE = Code(
+    name="GpuLabelsStale",
+    layer=Layer.L4,
+    cause_class="node-labels",
+    severity=Severity.Warning,
+    effect=Effect.LabelsMissing,
+    title="labels of GPUs are on a node that does not have these GPUs",
+    meaning="Components are deployed and pods are sent where nothing is; labels survive a removed card, a renamed node "
+    "or an uninstalled operator.",
+    known_by="nvidia.com/gpu labels on a node without GPUs, or of another model than nvidia-smi shows.",
+    disproved_by="lspci -d 10de: lists the devices.",
+    counter_check="on NODE: lspci -d 10de:; kubectl get node NODE --show-labels | tr , '\\n' | grep nvidia.com/gpu",
+    fix=Fix(
+        steps=(
+            "remove what is no longer written: kubectl label node NODE nvidia.com/gpu.present- "
+            "nvidia.com/gpu.product- …",
+            "stale NodeFeature object or file of features.d: delete it, restart nfd-worker",
+            "another card of the vendor (audio, NIC) made the PCI label: narrow deviceClassWhitelist to 0300, 0302",
+        ),
+        risk="components leave the node",
+        rollback="set the labels again",
+    ),
+    verify=("the labels do not come back within five minutes",),
+    sources=("gpu-operator issues 1274, 2495", "Node Feature Discovery documentation"),
+)
 
 _PCI_LABEL = "feature.node.kubernetes.io/pci-10de.present"
 
@@ -127,6 +151,12 @@ def find(facts: Facts) -> Iterator[Answer]:
         yield NFD_MISSING.finding(
             "The operator finds no node that Node Feature Discovery calls one with GPUs.", LIKELY, said
         )
+    for said in by_node(facts.said("operator.nfd_pod_denied")).values():
+        yield NFD_MISSING.finding("Node Feature Discovery itself does not work.", POSSIBLE, said)
+    for said in by_node(facts.said("reported.labels_missing")).values():
+        yield NO_LABELS.finding("Labels of the GPUs are missing on the node.", POSSIBLE, said)
+    for said in by_node(facts.said("reported.labels_stale")).values():
+        yield STALE.finding("Labels of GPUs are on a node that does not have them.", POSSIBLE, said)
     for node in facts.of(NodeSeen):
         odd = [key for key in node.labels if "_10de" in key and key.startswith("feature.node.kubernetes.io/pci-")]
         if odd and _PCI_LABEL not in node.labels and "nvidia.com/gpu.present" not in node.labels:
@@ -142,4 +172,4 @@ def find(facts: Facts) -> Iterator[Answer]:
             )
 
 
-RULE = Rule((NO_LABELS, NOT_WRITTEN, MODELS_DIFFER, NFD_MISSING), find)
+RULE = Rule((NO_LABELS, NOT_WRITTEN, MODELS_DIFFER, NFD_MISSING, STALE), find)

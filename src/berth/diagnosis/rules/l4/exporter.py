@@ -9,6 +9,7 @@ from berth.diagnosis.rules.l3.places import by_node, said_of
 from berth.diagnosis.words import LIKELY, POSSIBLE, Effect, Layer, Severity
 from berth.evidence.facts import Facts
 from berth.evidence.formats.cluster_facts import PodSeen
+from berth.evidence.formats.dcgm_metrics import Sample
 
 FIELDS_REFUSED = Code(
     name="ExporterFieldsRefused",
@@ -19,8 +20,7 @@ FIELDS_REFUSED = Code(
     title="the exporter asks for fields that this GPU or this DCGM does not have",
     meaning="The exporter ends at its start, or leaves these fields out.",
     known_by="'Error watching fields: Feature not supported' or 'Bad parameter', an unknown field, a counters file "
-    "that "
-    "cannot be read.",
+    "that cannot be read.",
     disproved_by="The same counters work on another node with the same GPU and image.",
     counter_check="dcgmi dmon -e <field ids> -c 1 on NODE: values",
     fix=Fix(
@@ -104,12 +104,68 @@ OUT_OF_MEMORY = Code(
 )  # fmt: skip
 
 
+MIG_UNSEEN = Code(
+    name="ExporterMigUnseen",
+    layer=Layer.L4,
+    cause_class="monitoring",
+    severity=Severity.Warning,
+    effect=Effect.BlindMonitoring,
+    title="the exporter shows no figures of partitions",
+    meaning="With MIG NVML gives no utilisation of a partition (GPU_UTIL is 0 or absent); only profiling fields do, "
+    "and only of partitions that were there when the exporter started.",
+    known_by="No series with GPU_I_ID, or figures that are missing under MIG.",
+    disproved_by="Series with GPU_I_ID and DCGM_FI_PROF_GR_ENGINE_ACTIVE are there.",
+    counter_check="curl -s NODE:9400/metrics | grep GPU_I_ID: series for each partition",
+    fix=Fix(
+        steps=(
+            "use DCGM_FI_PROF_GR_ENGINE_ACTIVE, PROF_PIPE_TENSOR_ACTIVE, FB_USED in place of GPU_UTIL",
+            "NVIDIA_MIG_MONITOR_DEVICES=all and SYS_ADMIN for the exporter; -d f (default) and not g",
+            "partitions changed: restart the exporter",
+        ),
+        risk="the exporter restarts",
+        rollback="the former settings",
+    ),
+    verify=("curl -s NODE:9400/metrics | grep -c GPU_I_ID: more than 0",),
+    sources=("dcgm-exporter README: MIG", "dcgm-exporter issues 216, 639"),
+)
+
+PROFILING_STUCK = Code(
+    name="ProfilingFiguresStuck",
+    layer=Layer.L4,
+    cause_class="monitoring",
+    severity=Severity.Warning,
+    effect=Effect.BlindMonitoring,
+    title="the profiling figures stand still at 0",
+    meaning="The counters are taken by another client or were lost; a busy GPU looks idle to everything that reads "
+    "them.",
+    known_by="DCGM_FI_PROF figures are 0 while GPU_UTIL of the same GPU is high.",
+    disproved_by="The next samples differ from 0.",
+    counter_check="dcgmi dmon -e 1001,203 -c 5: 1001 above 0 while 203 is high",
+    fix=Fix(
+        steps=(
+            "who else profiles (Nsight, CUPTI)? dcgmi profile --resume after it",
+            "restart the exporter (and hostengine)",
+        ),
+        risk="a gap in the figures",
+        rollback="nothing to undo",
+    ),
+    verify=("dcgmi dmon -e 1001 -c 5: above 0 under load",),
+    sources=("dcgm-exporter issues 662, 635", "DCGM issue 303"),
+)
+
+_BUSY_PERCENT = 50.0
+
+
 def find(facts: Facts) -> Iterator[Answer]:
     for said in by_node(facts.said("dcgm.fields_refused", "dcgm.counters_unreadable")).values():
         why = said_of(one.get("why") for one in said)
         yield FIELDS_REFUSED.finding(f"The fields are refused{f': {why}' if why else ''}.", LIKELY, said)
     for said in by_node(facts.said("dcgm.pods_unmapped")).values():
         yield PODS_UNMAPPED.finding("The exporter cannot ask the kubelet who holds which device.", LIKELY, said)
+    yield from _nobodys(facts)
+    yield from _stuck(facts)
+    for said in by_node(facts.said("dcgm.mig_unseen")).values():
+        yield MIG_UNSEEN.finding("The exporter has no figures of partitions.", LIKELY, said)
     for said in by_node(facts.said("dcgm.scrape_fails", "dcgm.exporter_hangs", "dcgm.collect_fails")).values():
         if next(facts.said("dcgm.hostengine_gone"), None) is None:
             yield SCRAPE_FAILS.finding("Figures do not come, or not in time.", POSSIBLE, said)
@@ -120,4 +176,35 @@ def find(facts: Facts) -> Iterator[Answer]:
             yield OUT_OF_MEMORY.finding(f"{pod.name} was killed for memory.", LIKELY, [pod], pod=pod.key, node=pod.on)
 
 
-RULE = Rule((FIELDS_REFUSED, PODS_UNMAPPED, SCRAPE_FAILS, OUT_OF_MEMORY), find)
+def _nobodys(facts: Facts) -> Iterator[Answer]:
+    """GPUs that work, and whose series have empty pod labels: the mapping is on and finds nobody."""
+    nobodys = [
+        sample
+        for sample in facts.of(Sample)
+        if "UTIL" in sample.field.upper()
+        and _BUSY_PERCENT <= sample.value <= 100
+        and any(name in sample.labels for name in ("pod", "pod_name", "exported_pod"))
+        and not sample.pod
+    ]
+    for samples in by_node(nobodys).values():
+        yield PODS_UNMAPPED.finding(f"{len(samples)} series of busy GPUs have an empty pod label.", POSSIBLE, samples)
+
+
+def _stuck(facts: Facts) -> Iterator[Answer]:
+    by_device: dict[str, dict[str, Sample]] = {}
+    for sample in facts.of(Sample):
+        by_device.setdefault(f"{sample.node} {sample.uuid or sample.gpu}", {})[sample.field] = sample
+    for figures in by_device.values():
+        use = figures.get("DCGM_FI_DEV_GPU_UTIL")
+        engine = figures.get("DCGM_FI_PROF_GR_ENGINE_ACTIVE") or figures.get("DCGM_FI_PROF_GR_ENGINE_UTIL_RATIO")
+        if use and engine and _BUSY_PERCENT <= use.value <= 100 and engine.value == 0:
+            yield PROFILING_STUCK.finding(
+                f"GPU {use.gpu or use.uuid}: {use.value:.0f} % busy, and the profiling figure is 0.",
+                LIKELY,
+                [use, engine],
+                node=use.node,
+                pci=use.pci,
+            )
+
+
+RULE = Rule((FIELDS_REFUSED, PODS_UNMAPPED, MIG_UNSEEN, PROFILING_STUCK, SCRAPE_FAILS, OUT_OF_MEMORY), find)

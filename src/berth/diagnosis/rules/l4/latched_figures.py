@@ -16,9 +16,8 @@ XID_LATCHED = Code(
     severity=Severity.Info,
     effect=Effect.BlindMonitoring,
     title="the Xid metric holds the last code for ever",
-    meaning="DCGM_FI_DEV_XID_ERRORS is the number of the last Xid, no count; it stays until the driver is loaded "
-    "anew. A "
-    "value says that there was one, not that there is a fault now.",
+    meaning="DCGM_FI_DEV_XID_ERRORS is the number of the last Xid, no count; it stays until the driver is loaded anew. "
+    "A value says that there was one, not that there is a fault now.",
     known_by="The metric has a value other than 0.",
     disproved_by="The kernel log has an Xid of that number within the last hour.",
     counter_check="on NODE: dmesg -T | grep -i xid: when it came; changes of the metric in Prometheus",

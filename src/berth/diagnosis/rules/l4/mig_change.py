@@ -24,8 +24,7 @@ GPU_IN_USE = Code(
     counter_check="on NODE: fuser -v /dev/nvidia*; lsmod | grep nvidia_drm: nothing",
     fix=Fix(
         steps=("drain NODE; stop DCGM, persistenced, Fabric Manager, X and other clients (the MIG manager stops those "
-               "that "
-               "its configuration names)",
+               "that its configuration names)",
                "nvidia_drm loaded: systemctl isolate multi-user; rmmod nvidia_drm nvidia_modeset",
                "or reboot: migManager.env WITH_REBOOT=true",
                "toggle the label: nvidia.com/mig.config to another value and back"),
@@ -65,8 +64,7 @@ WITHOUT_EFFECT = Code(
     effect=Effect.MigNotApplied,
     title="the layout is reported as applied, and no partition was seen",
     meaning="Where a reset has no effect (virtual machines, passthrough) or the tool does not know the board, it "
-    "reports "
-    "success with nothing made.",
+    "reports success with nothing made.",
     known_by="'MIG configuration applied successfully' or a mode that stays, without partitions in what was given.",
     disproved_by="nvidia-smi -L lists the partitions.",
     counter_check="on NODE: nvidia-smi -L | grep -c MIG: the number that the layout has",
@@ -198,7 +196,9 @@ def _is_parted(said: Said) -> bool:
 
 
 def _without_effect(facts: Facts, told: set[str]) -> Iterator[Answer]:
-    for said in by_node(facts.said("mig.applied_without_effect", "reported.mig_reverts")).values():
+    for said in by_node(
+        facts.said("mig.applied_without_effect", "reported.mig_reverts", "mig.lost_at_reboot")
+    ).values():
         yield WITHOUT_EFFECT.finding("Success is reported, and the mode or the partitions are as before.", LIKELY, said)
     offered = any("/mig-" in one.resource and max(one.capacity, one.allocatable) > 0 for one in facts.of(Advertised))
     went_on = {one.origin.source for one in facts.said("mig.state_set")}  # a whole log goes on after that line

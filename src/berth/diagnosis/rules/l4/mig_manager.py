@@ -18,8 +18,7 @@ WEDGED = Code(
     effect=Effect.OperandsHeldBack,
     title="the MIG manager gave up half way and left the node's components paused",
     meaning="Plugin, discovery and exporter stay away from the node, which offers nothing; no further change of the "
-    "label "
-    "comes that would wake the manager.",
+    "label comes that would wake the manager.",
     known_by="nvidia.com/gpu.deploy.* is paused-for-mig-change, and mig.config.state is pending or failed.",
     disproved_by="The manager is at work: its log goes on, and the labels were set some minutes ago.",
     counter_check="kubectl logs of nvidia-mig-manager on NODE: new lines within the last five minutes",
@@ -69,8 +68,7 @@ UNHANDLED = Code(
     title="a MIG layout is asked for where no MIG manager works",
     meaning="The label has no effect: the operator deploys the manager only on nodes that discovery calls MIG-capable.",
     known_by="nvidia.com/mig.config is set, mig.config.state is not, and mig.capable is not true or the manager's "
-    "deploy "
-    "label is missing.",
+    "deploy label is missing.",
     disproved_by="The MIG manager runs on the node.",
     counter_check="kubectl get pod -A -o wide | grep nvidia-mig-manager: Running on NODE",
     fix=Fix(
@@ -118,9 +116,15 @@ def find(facts: Facts) -> Iterator[Answer]:
     if not any(_PAUSED in node.labels.values() for node in facts.of(NodeSeen)):
         for said in by_node(stuck).values():
             yield WEDGED.finding("The components that use the GPU did not leave within the time.", LIKELY, said)
-    failed = [one for one in facts.said("mig.state_set") if one.get("state") == "failed"]
-    if failed and not facts.of(NodeSeen):
-        yield STATE_FAILED.finding("The MIG manager set its state to failed.", POSSIBLE, failed)
+    labelled = any("nvidia.com/mig.config.state" in node.labels for node in facts.of(NodeSeen))
+    if labelled:
+        return
+    for said in by_node(facts.said("mig.paused")).values():
+        yield WEDGED.finding("Components are paused for a change of MIG.", POSSIBLE, said)
+    failed = [one for one in facts.said("mig.state_set", "mig.state_label") if one.get("state") != "success"]
+    for said in by_node(one for one in failed if one.get("state") in ("failed", "pending", "rebooting")).values():
+        if said[-1].message == "mig.state_label" or said[-1].get("state") == "failed":
+            yield STATE_FAILED.finding(f"The state of the layout is {said[-1].get('state')}.", POSSIBLE, said)
 
 
 def _is_no_manager(node: NodeSeen) -> bool:

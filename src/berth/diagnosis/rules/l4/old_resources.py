@@ -19,8 +19,7 @@ OLD_AT_ZERO = Code(
     effect=Effect.CapacityMissing,
     title="a resource at 0 beside one that is offered is no fault",
     meaning="The kubelet never removes a resource that was registered once; after a change of partitions, sharing or "
-    "name "
-    "the former name stays at 0.",
+    "name the former name stays at 0.",
     known_by="One resource of a vendor has capacity 0, another of the same vendor on that node has devices.",
     disproved_by="Pods ask for the name at 0, and nobody changed partitions or names.",
     counter_check="kubectl get node NODE -o jsonpath={.metadata.labels}: mig.config, mig.strategy or sharing-strategy "
@@ -50,14 +49,16 @@ def find(facts: Facts) -> Iterator[Answer]:
         there = [one for one in offers if max(one.capacity, one.allocatable) > 0]
         if vendor and gone and there:
             yield OLD_AT_ZERO.finding(
-                f"{', '.join(one.resource for one in gone)} at 0, and "
-                f"{', '.join(f'{one.resource} {max(one.capacity, one.allocatable)}' for one in there)}: the first is a "
-                "former name.",
+                f"{', '.join(one.resource for one in gone)} at 0, and {_counts(there)}: the first is a former name.",
                 LIKELY,
                 [*gone, *there],
                 node=node,
                 resource=there[0].resource,
             )
+
+
+def _counts(offers: list[Advertised]) -> str:
+    return ", ".join(f"{one.resource} {max(one.capacity, one.allocatable)}" for one in offers)
 
 
 RULE = Rule((OLD_AT_ZERO,), find)

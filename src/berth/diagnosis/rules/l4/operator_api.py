@@ -24,8 +24,7 @@ API_ABSENT = Code(
     counter_check="kubectl api-resources | grep -i <the kind>: in the version of the message",
     fix=Fix(
         steps=("resource.k8s.io: Kubernetes 1.34, or the feature gate and runtime-config of an older one; or an "
-               "operator "
-               "that does not ask for it",
+               "operator that does not ask for it",
                "PodSecurityPolicy, policy/v1beta1, node.k8s.io/v1beta1: a newer operator for this Kubernetes",
                "ServiceMonitor, PrometheusRule: install the Prometheus operator's CRDs or switch serviceMonitor off",
                "NVIDIADriver, ClusterPolicy: apply the operator's CRDs first"),

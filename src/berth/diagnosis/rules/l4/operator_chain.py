@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from msgspec import Struct
 
@@ -11,7 +11,7 @@ from berth.diagnosis.rules.l3.places import by_node
 from berth.diagnosis.words import POSSIBLE, WEAK, CauseClass, Effect, Layer, Severity
 from berth.evidence.fact import Fact
 from berth.evidence.facts import Facts
-from berth.evidence.formats.cluster_facts import ObjectSeen, Operand, PodSeen
+from berth.evidence.formats.cluster_facts import ObjectSeen, PodSeen
 from berth.evidence.formats.validations import ValidationFiles
 
 _SOURCES = ("gpu-operator validator/main.go", "GPU Operator documentation: troubleshooting")
@@ -66,6 +66,19 @@ AT_PLUGIN = _stopped(
     "plugin-ready",
 )  # fmt: skip
 
+AT_MOFED = _stopped(
+    "ValidationWaitsForMofed",
+    Layer.L1,
+    "driver-build",
+    Effect.DriverAbsent,
+    "the network driver (MOFED)",
+    (
+        "kubectl -n network-operator logs ds/mofed: build, unload of inbox modules, kernel headers",
+        "no network operator here: driver.rdma.enabled=false, or driver.rdma.useHostMofed=true with it on the host",
+    ),
+    "mofed-ready",
+)
+
 NOT_READY = Code(
     name="ClusterPolicyNotReady",
     layer=Layer.L4,
@@ -88,31 +101,6 @@ NOT_READY = Code(
     ),
     verify=("kubectl get clusterpolicy: ready",),
     sources=_SOURCES,
-)
-
-WANTED_NOWHERE = Code(
-    name="OperandsWantedNowhere",
-    layer=Layer.L4,
-    cause_class="node-labels",
-    severity=Severity.Error,
-    effect=Effect.OperandsHeldBack,
-    title="the operator's DaemonSets are wanted on no node",
-    meaning="No node has the labels that they select: nothing runs, nothing fails, and no GPU is offered.",
-    known_by="DESIRED is 0 for the device plugin's DaemonSet and its companions.",
-    disproved_by="The cluster has no GPU node at the moment.",
-    counter_check="kubectl get node -l nvidia.com/gpu.deploy.device-plugin=true: the GPU nodes",
-    fix=Fix(
-        steps=(
-            "kubectl get node --show-labels | tr , '\\n' | grep -e pci-10de -e gpu.deploy: which are missing or not "
-            "true",
-            "Node Feature Discovery must run on the GPU nodes and tolerate their taints",
-            "gpu.deploy labels paused or false: see what set them",
-        ),
-        risk="none by looking",
-        rollback="nothing to undo",
-    ),
-    verify=("kubectl get ds -n gpu-operator: DESIRED is the number of GPU nodes",),
-    sources=("gpu-operator controllers/state_manager.go", "gpu-operator issues 316, 423, k8s-device-plugin issue 1934"),
 )
 
 
@@ -153,8 +141,9 @@ def find(facts: Facts) -> Iterator[Answer]:
         if code.name == first and (code.name, node) not in seen:
             seen.add((code.name, node))
             yield code.finding(why, POSSIBLE, evidence, node=node)
+    for said in by_node(facts.said("operator.waits_for_mofed")).values():
+        yield AT_MOFED.finding("The GPU driver waits for the network driver.", POSSIBLE, said)
     yield from _policy(facts, bool(stops))
-    yield from _nowhere(facts)
 
 
 _Stop = tuple[Code, str, list[Fact], str]  # where, why, evidence, node
@@ -227,7 +216,7 @@ def _by_words(facts: Facts) -> Iterator[_Stop]:
 
 def _policy(facts: Facts, is_told: bool) -> Iterator[Answer]:
     """By itself a hint: which component is not ready says more."""
-    evidence: list[Fact] = list(facts.said("operator.not_ready"))
+    evidence: list[Fact] = list(facts.said("operator.not_ready", "operator.policy_state"))
     for one in facts.of(ObjectSeen):
         status = one.body.get("status") if one.kind == "ClusterPolicy" else None
         if isinstance(status, dict) and status.get("state") == "notReady":
@@ -241,25 +230,4 @@ def _states(facts: Facts) -> str:
     return f"Not ready: {names.strip()}." if names else ""
 
 
-def _nowhere(facts: Facts) -> Iterator[Answer]:
-    sets = [one for one in facts.of(Operand) if one.kind == "DaemonSet"]
-    plugins = [one for one in sets if "device-plugin" in one.name and not _is_special(one.name)]
-    companions = [
-        one for one in sets if one.name.startswith(("gpu-feature", "nvidia-container-toolkit", "nvidia-dcgm"))
-    ]
-    idle = [one for one in plugins if one.wanted == 0]
-    if idle and len(idle) == len(plugins) and all(one.wanted == 0 for one in companions):
-        yield WANTED_NOWHERE.finding(_wanted(idle), POSSIBLE, [*idle, *companions])
-
-
-def _is_special(name: str) -> bool:
-    return any(word in name for word in ("mps-control", "sandbox", "validator", "kubevirt"))
-
-
-def _wanted(idle: Iterable[Operand]) -> str:
-    one = next(iter(idle))
-    selector = ", ".join(f"{key}={value}" for key, value in one.node_selector.items())
-    return f"{one.name} is wanted on 0 nodes{f': none has {selector}' if selector else ''}."
-
-
-RULE = Rule((AT_DRIVER, AT_TOOLKIT, AT_CUDA, AT_PLUGIN, NOT_READY, WANTED_NOWHERE), find)
+RULE = Rule((AT_DRIVER, AT_TOOLKIT, AT_CUDA, AT_PLUGIN, AT_MOFED, NOT_READY), find)

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
 from berth.diagnosis.rules.l3.places import by_node, said_of
-from berth.diagnosis.words import LIKELY, POSSIBLE, Effect, Layer, Severity
+from berth.diagnosis.words import LIKELY, Effect, Layer, Severity
 from berth.evidence.facts import Facts
-from berth.evidence.formats.cluster_facts import ContainerState, NodeSeen, Operand, PodSeen
+from berth.evidence.formats.cluster_facts import ContainerState, PodSeen
 
 IMAGE_FAILS = Code(
     name="OperandImageFails",
@@ -62,8 +62,7 @@ OUT_OF_MEMORY = Code(
     effect=Effect.OperandsHeldBack,
     title="the operator or feature discovery is killed for memory",
     meaning="With many nodes and objects their caches outgrow the chart's limit; nodes are not labelled, components "
-    "not "
-    "deployed.",
+    "not deployed.",
     known_by="OOMKilled of gpu-operator, nfd-master or nfd-worker.",
     disproved_by="The node itself ran out of memory and killed others too.",
     counter_check="kubectl describe pod of it: Last State OOMKilled, exit code 137",
@@ -78,32 +77,7 @@ OUT_OF_MEMORY = Code(
     sources=("gpu-operator deployments/gpu-operator/values.yaml",),
 )
 
-TAINT_KEEPS_AWAY = Code(
-    name="TaintKeepsOperandsAway",
-    layer=Layer.L4,
-    cause_class="scheduling-policy",
-    severity=Severity.Error,
-    effect=Effect.OperandsHeldBack,
-    title="a taint of the node keeps GPU components away from it",
-    meaning="Without driver, discovery or plugin on it the node offers no GPUs, and nobody reports an error: DaemonSet "
-    "pods are not even made.",
-    known_by="A node has a taint beside the usual ones, offers no GPU, and a GPU component waits or is wanted on fewer "
-    "nodes.",
-    disproved_by="The components tolerate the taint (operator: Exists) and run on that node.",
-    counter_check="kubectl get pod -A -o wide --field-selector spec.nodeName=NODE | grep nvidia: they run",
-    fix=Fix(
-        steps=("daemonsets.tolerations (operator), tolerations (plugin chart), "
-               "node-feature-discovery.worker.tolerations: "
-               "key of the taint, operator Exists",),
-        risk="none",
-        rollback="take the toleration away",
-    ),
-    verify=("kubectl get node NODE -o jsonpath={.status.allocatable}: nvidia.com/gpu is there",),
-    sources=("k8s-device-plugin issues 68, 421, 1934", "gpu-operator issues 156, 2717"),
-)  # fmt: skip
-
 _OF_OPERATOR = ("nvidia-", "gpu-operator", "gpu-feature", "node-feature", "dcgm", "nvdp-")
-_TOLERATED = ("node.kubernetes.io/", "node-role.kubernetes.io/", "node.cloudprovider.kubernetes.io/", "karpenter.sh/")
 
 
 def find(facts: Facts) -> Iterator[Answer]:
@@ -128,7 +102,6 @@ def find(facts: Facts) -> Iterator[Answer]:
     for one in facts.said("operator.oom"):
         if "dcgm" not in (one.get("who") + one.get("what")):
             yield OUT_OF_MEMORY.finding(f"{one.get('who') or one.get('what')} was killed for memory.", LIKELY, [one])
-    yield from _tainted(facts)
 
 
 def _is_killed(pod: PodSeen) -> bool:
@@ -142,29 +115,4 @@ def _is_operators(text: str) -> bool:
     return any(word in text for word in ("gpu-operator", "nvidia", "dcgm", "device-plugin"))
 
 
-def _tainted(facts: Facts) -> Iterator[Answer]:
-    sets = [one for one in facts.of(Operand) if one.kind == "DaemonSet" and one.wanted == 0]
-    waiting = [one for one in sets if "device-plugin" in one.name and "mps-control" not in one.name]
-    pending = [
-        pod for pod in facts.of(PodSeen) if pod.name.startswith(_OF_OPERATOR) and pod.phase == "Pending" and not pod.on
-    ]
-    if not waiting and not pending:
-        return
-    for node in facts.of(NodeSeen):
-        odd = [
-            key
-            for key, _, effect in node.taints
-            if effect in ("NoSchedule", "NoExecute") and not key.startswith(_TOLERATED)
-        ]
-        tolerated = {key for pod in pending for key, *_ in pod.tolerations}
-        kept = [key for key in odd if key not in tolerated]
-        if kept:
-            yield TAINT_KEEPS_AWAY.finding(
-                f"{', '.join(kept)} on {node.name}, and {(waiting or pending)[0].name} does not come there.",
-                POSSIBLE,
-                [node, *waiting, *pending],
-                node=node.name,
-            )
-
-
-RULE = Rule((IMAGE_FAILS, SECURITY_DENIED, OUT_OF_MEMORY, TAINT_KEEPS_AWAY), find)
+RULE = Rule((IMAGE_FAILS, SECURITY_DENIED, OUT_OF_MEMORY), find)

@@ -19,8 +19,7 @@ RENAMED = Code(
     effect=Effect.CapacityMissing,
     title="shared devices are offered under another name than pods ask for",
     meaning="renameByDefault moves the shares to <resource>.shared; the old name has none any more, and pods that ask "
-    "for "
-    "it wait.",
+    "for it wait.",
     known_by="renameByDefault is true, and <resource>.shared has devices where <resource> has none.",
     disproved_by="The waiting pods ask for the .shared name.",
     counter_check="kubectl get pod POD -n NAMESPACE -o yaml | grep nvidia.com: the name that NODE offers",
@@ -42,17 +41,15 @@ MISPLACED = Code(
     cause_class="plugin-config",
     severity=Severity.Warning,
     effect=Effect.CapacityMissing,
-    title="an option of sharing stands under the wrong heading and is ignored",
-    meaning="The plugin drops keys that it does not know at that place, without a word: names and limits are not what "
-    "was "
-    "meant.",
+    title="an option of sharing is ignored by the plugin",
+    meaning="The plugin drops keys that it does not know at that place, without a word, and some fields that it does "
+    "not support yet, with a warning: names and limits are not what was meant.",
     known_by="renameByDefault, failRequestsGreaterThanOne or resources stand under flags or directly under sharing.",
     disproved_by="The plugin's log shows the option in effect.",
     counter_check="kubectl logs of the plugin, 'Running with config': the option under sharing.timeSlicing",
     fix=Fix(
         steps=("move it under sharing.timeSlicing (or sharing.mps)", "the plugin reads the new ConfigMap by itself; "
-               "else "
-               "delete its pod"),
+               "else delete its pod"),
         risk="the resource may get another name: pods must ask for it",
         rollback="the former place",
     ),
@@ -71,8 +68,7 @@ NOT_IN_EFFECT = Code(
     known_by="A configuration with N replicas, and a capacity that is no multiple of N.",
     disproved_by="The plugin's log shows the replicas, and the node's status is older than its start.",
     counter_check="kubectl logs of the plugin, 'Running with config': replicas; kubectl get node NODE --show-labels | "
-    "tr , "
-    "'\\n' | grep device-plugin.config",
+    "tr , '\\n' | grep device-plugin.config",
     fix=Fix(
         steps=("name the ConfigMap and a default: devicePlugin.config.name=<ConfigMap>, "
                "devicePlugin.config.default=<key>",
@@ -125,6 +121,9 @@ def find(facts: Facts) -> Iterator[Answer]:
                 ESTABLISHED,
                 [config],
             )
+    for said in by_node(facts.said("plugin.config_ignored")).values():
+        option = said_of(one.get("option") for one in said)
+        yield MISPLACED.finding(f"The plugin says that it ignores {option!r}.", LIKELY, said)
     yield from _not_in_effect(configs, offers, facts)
     for said in by_node(facts.said("plugin.config_name_unknown")).values():
         name = said_of(one.get("name") for one in said)
@@ -150,8 +149,8 @@ def _renamed(configs: list[PluginConfig], offers: list[Advertised]) -> Iterator[
         old = [one for one in offers if one.resource == plain and one.name == shared.name]
         if renames and all(max(one.capacity, one.allocatable) == 0 for one in old):
             yield RENAMED.finding(
-                f"The shares are offered as {shared.resource} "
-                f"({max(shared.capacity, shared.allocatable)}), {plain} has none.",
+                f"The shares are offered as {shared.resource} ({max(shared.capacity, shared.allocatable)}), {plain} "
+                "has none.",
                 LIKELY if old else POSSIBLE,
                 [*renames, *old, shared],
                 node=shared.name,
@@ -165,26 +164,36 @@ def _not_in_effect(configs: list[PluginConfig], offers: list[Advertised], facts:
         return
     running = [one for one in configs if one.is_in_effect]
     wanted = {node.name: node.labels.get(_LABEL, "") for node in facts.of(NodeSeen)}
+    counts = {node.name: _count(node) for node in facts.of(NodeSeen)}
     for offer in offers:
         for config in written:
             names = [one for one in config.resources if one.replicas > 1 and one.name in (offer.resource, "")]
             factor = max((one.replicas for one in names), default=0)
             label = wanted.get(offer.name, "")
             is_for_others = label and config.key and label != config.key
-            if factor and offer.capacity > 0 and offer.capacity % factor and not is_for_others:
+            if not factor or offer.capacity <= 0 or is_for_others:
+                continue
+            physical = counts.get(offer.name, 0)
+            if offer.capacity % factor or (physical and offer.capacity != factor * physical):
                 because = (
                     f" The node's label asks for {label!r}." if label else
                     " The plugin says that it runs without replicas." if running else ""
                 )  # fmt: skip
+                where = f" under {config.key!r}" if config.key else ""
                 yield NOT_IN_EFFECT.finding(
-                    f"{factor} replicas configured{f' under {config.key!r}' if config.key else ''}, "
-                    f"{offer.resource} is {offer.capacity}.{because}",
+                    f"{factor} replicas configured{where}, {offer.resource} is {offer.capacity}.{because}",
                     LIKELY,
                     [config, *running, offer],
                     node=offer.name,
                     resource=offer.resource,
                 )
                 break
+
+
+def _count(node: NodeSeen) -> int:
+    """Physical GPUs by the label; 0 where partitions make another count of it."""
+    words = node.labels.get("nvidia.com/gpu.count", "")
+    return int(words) if words.isdigit() and not node.labels.get("nvidia.com/mig.strategy") else 0
 
 
 RULE = Rule((RENAMED, MISPLACED, NOT_IN_EFFECT, NAME_UNKNOWN), find)
