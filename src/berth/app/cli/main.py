@@ -35,6 +35,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "doctor": ("berth.app.cli.doctor:doctor", "What is broken, at which layer, how we know, and what to do."),
     "ledger": ("berth.app.cli.ledger:ledger", "Does the account equal the hardware, and where does it part?"),
     "verify": ("berth.app.cli.verify:verify", "Does the same look find it again? What a record of the doctor says."),
+    "agent": ("berth.app.cli.agent:agent", "Watch this machine's GPUs and keep its NodeLedger."),
     "preflight": ("berth.app.cli.preflight:preflight", "Is this cluster ready for Berth, and what is missing?"),
     "scheduler": ("berth.app.cli.scheduler:scheduler", "Schedule a cluster, or report what would have been done."),
     "simulate": ("berth.app.cli.simulate:simulate", "Place a built-in day, or a public trace, and report."),

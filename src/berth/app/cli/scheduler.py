@@ -23,7 +23,7 @@ class _Told(click.Command):
             formatter.write_dl(rows)
 
 
-def _values(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
+def values_given(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
     found: dict[str, str] = {}
     for text in given:
         path, sign, value = text.partition("=")
@@ -41,7 +41,7 @@ def _values(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> di
     help="The configuration: one YAML object, SchedulerConfiguration. Also BERTH_CONFIG.",
 )  # fmt: skip
 @click.option(
-    "--set", "values", multiple=True, metavar="PATH=VALUE", callback=_values,
+    "--set", "values", multiple=True, metavar="PATH=VALUE", callback=values_given,
     help="One value of the configuration; goes before the file and before variables. May be repeated.",
 )  # fmt: skip
 @click.option(
