@@ -23,7 +23,8 @@ from berth.evidence.message import Message
 from berth.evidence.piece import Piece
 
 MOST_OF_ONE = 2_000  # different sentences of one message in one piece; beyond it they are counted with the last
-LONGEST_LINE = 16_384  # bytes that are looked at around a literal: a minified file is one line
+LONGEST_LINE = 4096  # bytes that are looked at around a literal: a minified file is one line
+OVERLAP = 512  # bytes that two windows of one line share
 BLOCK = 16 * 2**20  # bytes searched at once, so that the lower-case copy stays small
 _ESCAPES = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
@@ -87,10 +88,10 @@ class Scanner:
             for message in messages:
                 if message.name in tried:
                     continue
+                tried.add(message.name)
                 until = end if message.lines == 1 else _lines_on(raw, end, message.lines - 1)
                 line = _ESCAPES.sub("", raw[begin:until].decode("utf-8", "replace")).rstrip()
                 if match := message.compiled.search(line):
-                    tried.add(message.name)
                     yield message, begin, line, {name: value for name, value in match.groupdict().items() if value}
 
     def _literals(self, raw: bytes) -> Iterator[tuple[int, list[Message]]]:
@@ -102,10 +103,13 @@ class Scanner:
 
 
 def _line_around(raw: bytes, position: int) -> tuple[int, int]:
+    """The line that holds a position. One that is longer is cut into windows that start at the same places whichever
+    position is asked for, so that each is looked at once."""
     begin = raw.rfind(b"\n", max(0, position - LONGEST_LINE), position) + 1
-    begin = begin or max(0, position - LONGEST_LINE)
-    end = raw.find(b"\n", position, position + LONGEST_LINE)
-    return begin, end if end >= 0 else min(len(raw), position + LONGEST_LINE)
+    if not begin and position > LONGEST_LINE:
+        begin = position // LONGEST_LINE * LONGEST_LINE
+    end = raw.find(b"\n", position, begin + LONGEST_LINE + OVERLAP)
+    return begin, end if end >= 0 else min(len(raw), begin + LONGEST_LINE + OVERLAP)
 
 
 def _lines_on(raw: bytes, end: int, more: int) -> int:
