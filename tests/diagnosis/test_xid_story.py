@@ -173,6 +173,13 @@ def test_a_storm_is_told_once_and_quickly() -> None:
     assert causes(found) == ["GspTimeout"]
 
 
+def test_a_storm_of_followers_does_not_hide_what_came_after_it() -> None:
+    line = "[{0}.0] NVRM: Xid (PCI:0000:9b:00): 31, pid={0}, name=a, Ch {0:08x}, intr 0. MMU Fault"
+    storm = "\n".join(line.format(at) for at in range(5_000))
+    found = of_text(storm + "\n[900000.0] NVRM: Xid (PCI:0000:3b:00): 62, pid=1, name=a, halted")
+    assert "GpuEngineStopped" in causes(found)
+
+
 def test_a_gpu_that_is_gone_explains_what_is_above() -> None:
     effect = of_text("NVRM: Xid (PCI:0000:9b:00): 79, GPU has fallen off the bus.").findings[0].effect
     assert {"NvmlFails", "CapacityMissing", "PodsRejected"} <= {one.name for one in effects_of(effect)}

@@ -39,9 +39,10 @@ _MEMORY = (
             "double bit", "double-bit", "uncorrectable ecc", "uncorrectable error", "ecc_dbe", "ecc_uncorrectable",
             "nvidiadoublebiterror",
         ),
-        r"(?<!no )(?:double[ -]bit (?:ECC )?errors?|uncorrectable (?:ECC )?errors?)(?: \([^)]*\))?"
+        r"(?<!no )(?:double[ -]bit (?:ECC )?errors?|uncorrectable (?:ECC|memory|DRAM|SRAM|HBM) errors?)(?: \([^)]*\))?"
         r"(?: has| have| was| were)?(?: been)? (?:detected|encountered|occurred|found|reported)|"
-        r"\b[1-9]\d* (?:volatile )?(?:double[ -]bit|uncorrectable) (?:ECC )?errors?|CUDA_ERROR_ECC_UNCORRECTABLE|"
+        r"\b[1-9]\d* (?:volatile )?(?:double[ -]bit (?:ECC )?|uncorrectable (?:ECC|memory) )errors?|"
+        r"CUDA_ERROR_ECC_UNCORRECTABLE|"
         r"ECC_DBE_VOL(?:_TOTAL)?\{[^}]*\}\s+[1-9]|NvidiaDoubleBitError",
     ),
 )

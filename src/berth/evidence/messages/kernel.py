@@ -5,14 +5,28 @@ from berth.evidence.message import Message
 _PCI = r"(?:PCI:)?(?P<pci>[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}(?:\.[0-9a-f])?)"
 _OF_GPU = r"NVRM: (?:GPU )?(?:at )?(?:PCI:)?(?:(?P<pci>[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}(?:\.[0-9a-f])?):? )?"
 
-_XIDS = (
-    # `Xid (PCI:0000:b3:00): 79, …`; without "PCI:" in old drivers; with `GPU-I:05 GPU-CI:00` under MIG.
-    Message(
-        "kernel.xid",
+
+
+def _xid(name: str, codes: str) -> Message:
+    """`Xid (PCI:0000:b3:00): 79, …`; without "PCI:" in old drivers; with `GPU-I:05 GPU-CI:00` under MIG.
+
+    Those that come in storms, each line another process or channel, are messages of their own: of one message only so
+    many different sentences are kept, and the line that tells the cause must not be among those left out.
+    """
+    return Message(
+        name,
         ("xid (", "xid("),
         r"(?<![a-z])Xid ?\((?:PCI:)?(?P<pci>[^)\s]*)(?: GPU-I:(?P<gi>\w+))?(?: GPU-CI:(?P<ci>\w+))?[^)]*\): "
-        r"(?P<code>\d{1,3})\b[, ]*(?P<detail>.*)",
-    ),
+        rf"(?P<code>{codes})\b[, ]*(?P<detail>.*)",
+    )
+
+
+_PROGRAMS, _FIRMWARE, _NVLINK = "13|31|43|45|69", "109|119|120", "74|14[4-9]|150"
+_XIDS = (
+    _xid("kernel.xid.programs", _PROGRAMS),
+    _xid("kernel.xid.firmware", _FIRMWARE),
+    _xid("kernel.xid.nvlink", _NVLINK),
+    _xid("kernel.xid", rf"(?!(?:{_PROGRAMS}|{_FIRMWARE}|{_NVLINK})\b)\d{{1,3}}"),
     # What agents, plugins and people make of it: `XidCriticalError: Xid=69 on Device=GPU-…`, `Detected XID 31`.
     Message(
         "kernel.xid_named",
