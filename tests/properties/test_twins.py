@@ -285,7 +285,8 @@ def plainly(now):
     draft, tables, columns = now.draft, now.draft.tables, now.draft.columns
     hosts_ = [
         plain.Host(
-            draft.free[n].tolist(), draft.device_free[n].tolist(), columns.island[n].tolist(), int(columns.pool[n])
+            draft.free[n].tolist(), draft.device_free[n].tolist(), columns.island[n].tolist(), int(columns.pool[n]),
+            bool(columns.suspect[n]),
         )
         for n in range(columns.size)
     ]
@@ -333,7 +334,7 @@ PLAIN_SINGLES = Size(
 
 def packed(rank):
     """A rank as one number."""
-    return (rank.loss << 22) + (rank.dislike << 7) + rank.left
+    return (rank.is_suspect << 60) + (rank.loss << 22) + (rank.dislike << 7) + rank.left
 
 
 @often

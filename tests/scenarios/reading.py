@@ -38,6 +38,7 @@ from berth.model.workload import (
     Workload,
 )
 from berth.scheduling.policy import Policy
+from berth.sources.health import Finding, Report, heed
 
 HERE = Path(__file__).parent
 NOW_S = 1_000_000.0
@@ -141,7 +142,7 @@ def _cluster(cluster: Any, levels: tuple[Level, ...]) -> tuple[tuple[Node, ...],
             {
                 "nodes", "name", "gpus", "class", "used", "cpu", "memory", "pods", "labels", "taints", "cordoned",
                 "notReady", "unfit", "badGpus", "islands", "rdma", "mig", "shared", "extra", "named",
-                "dynamic",
+                "dynamic", "agent", "withdrawn",
             } | shorthand,
             "cluster",
         )  # fmt: skip
@@ -193,7 +194,9 @@ def _node(
     capacity = resources(amounts)
     whole = NVIDIA_GPU in amounts
     allocatable = resources({**amounts, NVIDIA_GPU: gpus - bad}) if whole else capacity
-    return Node(
+    if "withdrawn" in group:
+        allocatable = resources({**amounts, **{name: amounts[name] - n for name, n in group["withdrawn"].items()}})
+    return _as_its_agent_says(group, i, gpus, Node(
         name=name,
         labels=labels,
         taints=tuple(_taint(t) for t in group.get("taints", ())),
@@ -208,7 +211,24 @@ def _node(
         named_devices=bool(group.get("named")),
         rdma=bool(group.get("rdma")),
         dynamic_resources=(NVIDIA_GPU,) if group.get("dynamic") else (),
-    )
+    ))  # fmt: skip
+
+
+def _as_its_agent_says(group: Mapping[str, Any], i: int, gpus: int, node: Node) -> Node:
+    """`agent: {unfit: {3: Xid79}, suspect: {0: RemapPending}}` is said of each node of the group; a list by node."""
+    said = group.get("agent")
+    said = said[i] if isinstance(said, list) else said
+    if said is None:
+        return node
+    only(said, {"unfit", "suspect", "state", "code", "offered", "silent"}, "agent")
+    found = []
+    for g in range(gpus):
+        state = next((s for s in ("unfit", "suspect") if g in said.get(s, {})), "")
+        health = {"unfit": Health.Unfit, "suspect": Health.Suspect}.get(state, Health.Fit)
+        offered = (said["offered"],) if health == Health.Unfit and "offered" in said else ()
+        found.append(Finding(index=g, health=health, code=said[state][g] if state else "", offered=offered))
+    report = Report(Health[said.get("state", "Fit")], said.get("code", ""), tuple(found))
+    return heed(node, report, bool(said.get("silent")))
 
 
 def _node_name(group: Mapping[str, Any], i: int, position: int) -> str:

@@ -30,6 +30,7 @@ OURS = (
     ("berth.dev", "v1alpha1", "gputopologies", "GPUTopology", False),
     ("berth.dev", "v1alpha1", "gpuclasses", "GPUClass", False),
     ("berth.dev", "v1alpha1", "verdicts", "Verdict", True),
+    ("berth.dev", "v1alpha1", "nodeledgers", "NodeLedger", False),
 )
 HOOKS = "/apis/admissionregistration.k8s.io/v1"
 ASKER = "alice"

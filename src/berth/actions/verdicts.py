@@ -22,7 +22,7 @@ from berth.scheduling.quota import milli_of
 
 # Bounds of the schema (deploy/crds): an answer that is too long is cut, not refused.
 _SENTENCE, _WHERE, _LINE, _CAUSES, _UNLOCKS, _NEAREST, MOST_AHEAD = 4096, 1024, 1024, 16, 32, 16, 16
-_FINDINGS = 16
+_FINDINGS, _CODES = 16, 32
 _MOST_NAME = 253
 _PLAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _ALL = tuple(f.encode_name for f in fields(wire.VerdictSaid))
@@ -164,6 +164,7 @@ def _cause(cause: Cause) -> wire.CauseSaid:
         where=_cut(cause.where, _WHERE) or None,
         unlock=_lines(cause.unlock, _UNLOCKS),
         blocks={block.name: nodes for block, nodes in cause.blocks} or None,
+        codes={_cut(code, 63): nodes for code, nodes in cause.codes[:_CODES]} or None,
         nearest=tuple(
             wire.NearestNode(_cut(node, _MOST_NAME), _cut(lacks, _LINE) or None)
             for node, lacks in cause.nearest[:_NEAREST]

@@ -29,6 +29,7 @@ class StateConfiguration(Part, frozen=True, gc=False):
     scheduler_names: tuple[str, ...] = ()
     levels: tuple[StateLevel, ...] = ()
     gpu_classes: str = ""
+    silent_after_s: float = 300.0  # without a heartbeat an agent counts as silent
 
 
 class AssumedBind(Part, frozen=True, gc=False):
@@ -45,7 +46,8 @@ class StateNearest(Part, frozen=True, gc=False):
 
 
 class StateCause(Part, frozen=True, gc=False):
-    """`blocks` are nodes by what keeps one pod off them, most nodes first."""
+    """`blocks` are nodes by what keeps one pod off them, `codes` the unfit and suspect ones by what was found there;
+    most nodes first."""
 
     reason: str = ""
     sentence: str = ""
@@ -57,6 +59,7 @@ class StateCause(Part, frozen=True, gc=False):
     blocks: dict[str, int] = {}
     nearest: tuple[StateNearest, ...] = ()
     proven: bool = True
+    codes: dict[str, int] = {}
 
 
 class StateVerdict(Part, frozen=True, gc=False):

@@ -47,6 +47,7 @@ class CauseSaid(Sent, frozen=True, gc=False):
     where: str | None = None
     unlock: tuple[str, ...] | None = None
     blocks: dict[str, int] | None = None
+    codes: dict[str, int] | None = None
     nearest: tuple[NearestNode, ...] | None = None
     proven: bool | None = None
 

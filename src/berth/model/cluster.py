@@ -17,8 +17,8 @@ class Health(IntEnum):
     """Fitness of a device or node to be given out."""
 
     Fit = 0
-    Suspect = 1
-    Unfit = 2
+    Suspect = 1  # used where nothing fit is left, and by no new gang
+    Unfit = 2  # given to nobody
     Unknown = 3
 
 
@@ -57,6 +57,7 @@ class Device(Struct, frozen=True, gc=False):
     health: Health = Health.Fit
     partitions: tuple[Partition, ...] = ()
     replicas: int = 1  # time-slices or MPS clients that it is advertised as
+    code: str = ""  # what a health agent found: "Xid79"; "" where it found nothing, or nobody looked
 
 
 class Taint(Struct, frozen=True, gc=False):
@@ -76,6 +77,9 @@ class Node(Struct, frozen=True, gc=False):
     cordoned: bool = False
     ready: bool = True
     health: Health = Health.Fit  # what a health agent says; Unfit keeps new pods away
+    code: str = ""  # what it found, of the node or of the device that is worst: "Xid79"
+    unsafe: tuple[str, ...] = ()  # resources of which the kubelet may give out an unfit device: nobody new gets one
+    agent: str = ""  # "heard", "silent" for too long, "" where no agent tells of the node
     allocatable: Resources = ()
     capacity: Resources = ()
     gpu_class: str = ""  # key of Snapshot.gpu_classes; "" where there is no GPU or it is not known
@@ -84,6 +88,11 @@ class Node(Struct, frozen=True, gc=False):
     named_devices: bool = False  # the scheduler names the device (DRA); else the kubelet picks it
     rdma: bool = False
     dynamic_resources: tuple[str, ...] = ()  # that pods may ask for and only dynamic resource allocation gives here
+
+    @property
+    def is_suspect(self) -> bool:
+        """The node or a device of it is: it comes last, and gets no new gang."""
+        return self.health == Health.Suspect or any(d.health == Health.Suspect for d in self.devices)
 
 
 class Allocation(Struct, frozen=True, gc=False):

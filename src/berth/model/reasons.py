@@ -37,7 +37,7 @@ class Reason(Enum):
     TopologyTooSmall = (Answer.Never, "no domain of the level is large enough, even empty")
     LargerThanLimit = (Answer.Never, "the workload asks for more than its queue may ever use")
     # the cluster as it is now
-    NodesHeldBack = (Answer.NotYet, "it would fit on nodes that are cordoned, not ready or unfit")
+    NodesHeldBack = (Answer.NotYet, "it would fit on nodes that are cordoned, not ready, unfit or suspect")
     NotEnoughGpus = (Answer.NotYet, "too few GPUs are free")
     NotEnoughResources = (
         Answer.NotYet,
@@ -96,6 +96,7 @@ class Block(IntEnum):
     Queue = 17  # the queue's limit for the node's GPU class
     Rdma = 18
     Dynamic = 19  # the resource is given by dynamic allocation alone
+    Suspect = 20  # a GPU of it, or the node, may be failing: no new gang starts there
 
 
 # What each block says of a node, after a count: "3 cordoned".
@@ -103,6 +104,7 @@ BLOCK_WORDS: dict[Block, str] = {
     Block.NotReady: "not ready or under pressure",
     Block.Unfit: "unfit",
     Block.Cordoned: "cordoned",
+    Block.Suspect: "suspect",
     Block.NodeName: "not the node named",
     Block.Selector: "not matching selector or affinity",
     Block.Taint: "with a taint that is not tolerated",
@@ -121,7 +123,7 @@ BLOCK_WORDS: dict[Block, str] = {
     Block.Queue: "above the queue's limit",
 }
 
-HELD_BACK = (Block.NotReady, Block.Unfit, Block.Cordoned)
+HELD_BACK = (Block.NotReady, Block.Unfit, Block.Cordoned, Block.Suspect)
 
 
 class Cause(Struct, frozen=True, gc=False):
@@ -137,6 +139,7 @@ class Cause(Struct, frozen=True, gc=False):
     blocks: tuple[tuple[Block, int], ...] = ()  # nodes by what keeps one pod off them, most nodes first
     nearest: tuple[tuple[str, str], ...] = ()  # (node, what it lacks), nearest first
     proven: bool = True  # False where the exact search ended at its bound before it could tell
+    codes: tuple[tuple[str, int], ...] = ()  # unfit and suspect nodes by what was found there, most nodes first
 
 
 class Verdict(Struct, frozen=True, gc=False):

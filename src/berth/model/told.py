@@ -23,6 +23,7 @@ class ToldCause(Struct, frozen=True, gc=False):
     blocks: tuple[tuple[str, int], ...] = ()  # (code, nodes), most nodes first
     nearest: tuple[tuple[str, str], ...] = ()  # (node, what it lacks)
     proven: bool = True
+    codes: tuple[tuple[str, int], ...] = ()  # unfit and suspect nodes by what was found there, most nodes first
 
 
 class Told(Struct, frozen=True, gc=False):

@@ -39,6 +39,7 @@ class Columns:
     pool               (N,) int32: the resource whose units are the devices, -1 for none
     there              (N, G) bool: a device is there, fit or not
     broken             (N,) bool: some device is there and must not be given out
+    suspect            (N,) bool: the node or a device of it may be failing
     gpu_class          (N,) int32: index into gpu_classes, -1 for none
     domain             (L, N) int32: domain of each node at each level, -1 where a label is missing
     """
@@ -55,10 +56,11 @@ class Columns:
     pool: I32
     there: NDArray[np.bool_]
     broken: NDArray[np.bool_]
+    suspect: NDArray[np.bool_]
     gpu_class: I32
     domain: I32
     domain_names: tuple[tuple[str, ...], ...]
-    guarded: tuple[int, ...] = ()  # nodes that are tainted, cordoned, not ready or unfit
+    guarded: tuple[int, ...] = ()  # nodes that are tainted, cordoned, not ready, unfit or unsafe
     masks: list[list[int]] = field(default_factory=list)  # by node, the devices that each pod on it holds in full
     lost: tuple[str, ...] = ()  # allocations that could not be counted, a sentence each
     offered: tuple[str, ...] = ()  # resources of which an empty node may have more: who holds them is not on a node
@@ -104,6 +106,7 @@ class Columns:
         guarded = set(self.guarded)
         for n in changed.tolist():
             self.gpu_class[n] = class_index.get(nodes[n].gpu_class, -1)
+            self.suspect[n] = nodes[n].is_suspect
             guarded.discard(n)
             if is_guarded(nodes[n]):
                 guarded.add(n)
@@ -119,7 +122,7 @@ class Columns:
             self, nodes=some, index={n.name: i for i, n in enumerate(some)},
             free=self.free[nodes], empty=self.empty[nodes], device_free=self.device_free[nodes],
             island=self.island[nodes], pool=self.pool[nodes], there=self.there[nodes], broken=self.broken[nodes],
-            gpu_class=self.gpu_class[nodes], domain=self.domain[:, nodes],
+            suspect=self.suspect[nodes], gpu_class=self.gpu_class[nodes], domain=self.domain[:, nodes],
             guarded=tuple(place[n] for n in self.guarded if n in place),
             masks=[self.masks[n] for n in nodes], _labels={}, _dynamic={},
         )  # fmt: skip
@@ -170,6 +173,7 @@ def columns_of(snapshot: Snapshot, pod_classes: Iterable[PodClass] = ()) -> Colu
         pool=np.full(len(nodes), -1, np.int32),
         there=np.zeros((len(nodes), most), bool),
         broken=np.zeros(len(nodes), bool),
+        suspect=np.array([n.is_suspect for n in nodes], bool),
         gpu_class=np.array([class_index.get(n.gpu_class, -1) for n in nodes], np.int32).reshape(len(nodes)),
         domain=domain,
         domain_names=domain_names,
@@ -185,7 +189,7 @@ def columns_of(snapshot: Snapshot, pod_classes: Iterable[PodClass] = ()) -> Colu
 
 def is_guarded(node: Node) -> bool:
     """Some pods are kept off the node, whatever they ask for."""
-    return bool(node.taints) or node.cordoned or not node.ready or node.health == Health.Unfit
+    return bool(node.taints or node.unsafe) or node.cordoned or not node.ready or node.health == Health.Unfit
 
 
 def by_node(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, field
+from dataclasses import replace as but
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,7 +78,8 @@ class Draft:
 
     def imagined(self, empty: bool) -> Draft:
         """The same cluster with held-back nodes in service; and, if `empty`, with nothing but DaemonSets on it."""
-        columns, tables = self.columns, copy(self.tables)
+        columns = but(self.columns, suspect=np.zeros(self.columns.size, bool))
+        tables = copy(self.tables)
         tables.layouts = {}
         held = is_held(tables.static)
         tables.static = np.where(held, 0, tables.static).astype(np.uint8)

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from berth.base.units import counted, from_milli
-from berth.model.reasons import Answer, Cause, Reason, Verdict
+from berth.model.reasons import Answer, Block, Cause, Reason, Verdict
 from berth.model.workload import WHOLE, Workload
 from berth.scheduling.draft import Draft
 from berth.scheduling.feasibility import is_held
@@ -24,9 +24,9 @@ from berth.scheduling.never import (
     unknown_level,
     unknown_resource,
 )
-from berth.scheduling.not_yet import gpus_in_all, held_back, pods_in_the_way, topology_fragmented, used_up
+from berth.scheduling.not_yet import gpus_in_all, held_back, kinds_of, pods_in_the_way, topology_fragmented, used_up
 from berth.scheduling.placement import Tried, place_gang
-from berth.scheduling.question import Question, idle_milli, question_on, with_nodes
+from berth.scheduling.question import Question, codes_on, idle_milli, question_on, with_nodes
 from berth.scheduling.sets import AsListed
 from berth.scheduling.topology import room_by_domain
 from berth.scheduling.wishes import whole_level
@@ -91,7 +91,7 @@ def _placed_alone(q: Question) -> int:
     for pods in range(q.need, 0, -1):
         one_set = replace(q.pod_set, count=pods, min_count=pods)
         tried = place_gang(
-            replace(q.workload, pod_sets=(one_set,)), [q.row], q.draft, np.ones(q.draft.columns.size, bool), AsListed()
+            replace(q.workload, pod_sets=(one_set,)), [q.row], q.draft, q.static != Block.Suspect, AsListed()
         )
         q.draft.drop()
         if tried.placed:
@@ -147,21 +147,24 @@ def _never_together(questions: Sequence[Question], rows: Sequence[int]) -> Cause
     )  # fmt: skip
 
 
-def _held_back_together(questions: Sequence[Question], rows: Sequence[int], found: Sequence[Cause]) -> Cause | None:
+def _held_back_together(questions: Sequence[Question], rows: Sequence[int], alone: Sequence[Cause]) -> Cause | None:
     """The sets would fit together if held-back nodes were in service."""
-    if any(c.reason is Reason.NodesHeldBack for c in found):
+    if any(c.reason is Reason.NodesHeldBack for c in alone):
         return None
-    static = np.stack([q.draft.tables.static[q.row] for q in questions])
+    static = np.stack([q.static for q in questions])
     held = is_held(static).any(axis=0)
     if not held.any() or not _imagine(questions, rows, empty=False).placed:
         return None
     names = [questions[0].draft.columns.nodes[n].name for n in np.flatnonzero(held)[:3].tolist()]
+    main = max(questions, key=lambda q: int(is_held(q.static).sum()))
+    nodes = np.flatnonzero(is_held(main.static))
+    found = f" ({', '.join(kinds_of(nodes, main))})" if codes_on(main.block, main, nodes.tolist()) else ""
     level = whole_level(questions[0].workload, questions[0].draft)
     where = f" {in_one(level, questions[0])}" if level is not None and level >= 0 else ""
     return Cause(
         Reason.NodesHeldBack,
         f"{counted(sum(q.need for q in questions), 'pod')} asked for ({_sets(questions)}){where}; they would fit with "
-        f"{counted(int(held.sum()), 'node')} that {'is' if held.sum() == 1 else 'are'} held back",
+        f"{counted(int(held.sum()), 'node')} that {'is' if held.sum() == 1 else 'are'} held back{found}",
         need=_gpus_needed(questions) // WHOLE, where=", ".join(names), unlock=(f"{', '.join(names)} back in service",),
     )  # fmt: skip
 
@@ -190,7 +193,7 @@ def _not_together(questions: Sequence[Question], proven: bool) -> Cause:
             need=-(-need // WHOLE), have=told, where=where, proven=proven, unlock=tuple(unlock),
         )  # fmt: skip
     pods = sum(q.need for q in questions)
-    idle = max(idle_milli(q, q.draft.tables.static[q.row] == 0) for q in questions)
+    idle = max(idle_milli(q, q.static == Block.Nothing) for q in questions)
     free = f"; {gpus(idle)} {is_or_are(idle)} free" if need else ""
     return Cause(
         Reason.Fragmented,

@@ -15,7 +15,7 @@ from berth.model.cluster import Health, Node, Taint
 from berth.model.gpus import satisfies
 from berth.model.reasons import Block
 from berth.model.resources import is_accelerator
-from berth.model.workload import WHOLE, Capability, NodeTerm, PodClass, Requirement, Toleration
+from berth.model.workload import WHOLE, Capability, NodeTerm, PodClass, Requirement, Toleration, Workload
 from berth.scheduling.columns import Columns
 
 Blocks = NDArray[np.uint8]
@@ -75,9 +75,22 @@ def blocks_of(pod_class: PodClass, columns: Columns) -> Blocks:
 
 
 def is_held(static: Blocks) -> Mask:
-    """Where a node is held back: not ready, unfit or cordoned, and nothing else is against it."""
-    mask: Mask = (static > Block.Nothing) & (static <= Block.Cordoned)
+    """Where a node is held back: not ready, unfit, cordoned or suspect, and nothing else is against it."""
+    mask: Mask = ((static > Block.Nothing) & (static <= Block.Cordoned)) | (static == Block.Suspect)
     return mask
+
+
+def starts_a_gang(workload: Workload) -> bool:
+    """It is a new gang: such get no suspect node, since one GPU that fails ends all of it. What is left of a gang that
+    has begun may use them, after all others: its pods that run wait for it."""
+    return workload.is_gang and not workload.has_begun
+
+
+def without_suspects(workload: Workload, static: Blocks, columns: Columns) -> Blocks:
+    """(N,) blocks of a class, with the suspect nodes that nothing else keeps a new gang off."""
+    if not columns.suspect.any() or not starts_a_gang(workload):
+        return static
+    return np.where(columns.suspect & (static == Block.Nothing), np.uint8(Block.Suspect), static)
 
 
 def selected(pod_class: PodClass, columns: Columns) -> Mask:
@@ -165,20 +178,26 @@ def _taints(pod_class: PodClass, columns: Columns) -> tuple[Mask, Blocks]:
     """Nodes with a taint that is not tolerated; and the block of nodes that are held back."""
     tainted = np.zeros(columns.size, bool)
     held = np.zeros(columns.size, np.uint8)
-    answers: dict[tuple[tuple[Taint, ...], bool, bool, Health], tuple[bool, Block]] = {}
+    answers: dict[tuple[tuple[Taint, ...], bool, bool, bool], tuple[bool, Block]] = {}
     for n in columns.guarded:
         node = columns.nodes[n]
-        key = (node.taints, node.cordoned, node.ready, node.health)
+        unfit = is_unfit_for(pod_class, node)
+        key = (node.taints, node.cordoned, node.ready, unfit)
         if key not in answers:
-            answers[key] = _held_by(node, pod_class.tolerations)
+            answers[key] = _held_by(node, unfit, pod_class.tolerations)
         tainted[n], held[n] = answers[key]
     return tainted, held
 
 
-def _held_by(node: Node, tolerations: tuple[Toleration, ...]) -> tuple[bool, Block]:
-    held = Block.Nothing
+def is_unfit_for(pod_class: PodClass, node: Node) -> bool:
+    """By its health: the node is unfit, or the kubelet may give out an unfit device of what the pod asks for."""
     if node.health == Health.Unfit:
-        held = Block.Unfit
+        return True
+    return bool(node.unsafe) and any(name in node.unsafe for name, _ in pod_class.requests)
+
+
+def _held_by(node: Node, unfit: bool, tolerations: tuple[Toleration, ...]) -> tuple[bool, Block]:
+    held = Block.Unfit if unfit else Block.Nothing
     if node.cordoned and not _tolerates(tolerations, Taint(CORDON_TAINT)):
         held = Block.Cordoned
     tainted = False

@@ -13,7 +13,7 @@ from berth.scheduling import expected, headroom, prices, singles
 from berth.scheduling.draft import Draft
 from berth.scheduling.headroom import Book, Knobs, Mix, Nodes, Scratch, Worth
 from berth.scheduling.policy import Policy
-from berth.scheduling.scoring import NO_ROOM, Classes, Cluster, rank_row
+from berth.scheduling.scoring import LATE, NO_ROOM, Classes, Cluster, rank_row
 from berth.scheduling.singles import Following, Learning, Queues
 from berth.scheduling.tables import Tables
 
@@ -132,7 +132,8 @@ class Market:
 
     def cluster(self, draft: Draft) -> Cluster:
         columns = draft.columns
-        return Cluster(draft.free, draft.device_free, columns.island, columns.pool, draft.alike, self.group)
+        late = columns.suspect * np.int64(LATE)
+        return Cluster(draft.free, draft.device_free, columns.island, columns.pool, draft.alike, self.group, late)
 
     def follow(self, nodes: I64, draft: Draft) -> None:
         """Nodes have changed: appraise them again at the present prices."""

@@ -13,6 +13,7 @@ import numpy as np
 from berth.model.hold import Hold, Leaving, Place
 from berth.scheduling import holds
 from berth.scheduling.allowance import Allowances
+from berth.scheduling.feasibility import starts_a_gang
 from berth.scheduling.future import Future
 from berth.scheduling.holds import Kept
 from berth.scheduling.plan import Eviction, Rule
@@ -48,7 +49,8 @@ def make_room(now: Round) -> None:
         if searches == now.policy.room_searches:
             break
         searches += 1
-        found = hunt.find(workload, now.rows[w], now.allowed(w))
+        # Nobody leaves for a place on a node that may be failing.
+        found = hunt.find(workload, now.rows[w], now.allowed(w) & ~now.draft.columns.suspect)
         if found is None:
             hopeless.add(alike)
             continue
@@ -77,7 +79,8 @@ def _confirm(kept: Kept, now: Round, hunt: Hunt) -> None:
     w = kept.workload
     nodes = np.zeros(now.draft.columns.size, bool)
     nodes[kept.nodes] = True
-    found = hunt.confirm(now.workloads[w], now.rows[w], nodes, kept.pods)
+    may_start = now.allowed(w)[kept.nodes].all() or not starts_a_gang(now.workloads[w])
+    found = hunt.confirm(now.workloads[w], now.rows[w], nodes, kept.pods) if may_start else None
     if found is None:
         now.release(kept)
         return

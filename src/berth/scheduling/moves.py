@@ -59,7 +59,7 @@ def _fit_elsewhere(q: Question, node: int, pods: list[Allocation]) -> bool:
     """Whether pods find room on other nodes by their amounts; the largest first."""
     draft, columns = q.draft, q.draft.columns
     free = draft.free.copy()
-    open_ = draft.tables.static[q.row] == Block.Nothing
+    open_ = q.static == Block.Nothing
     open_[node] = False
     for pod in sorted(pods, key=lambda a: -gpu_milli(a.pod_class.requests, a.pod_class.gpu_milli)):
         fits = open_.copy()

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from berth.base.units import counted, from_milli
+from berth.model.cluster import Health
+from berth.model.health import codes_of, in_words
 from berth.model.reasons import BLOCK_WORDS, HELD_BACK, Block, Cause, Reason
 from berth.model.resources import CPU, MEMORY
 from berth.model.volumes import ROOM, is_offered
@@ -18,6 +21,7 @@ from berth.scheduling.neighbours import Who
 from berth.scheduling.question import (
     Question,
     all_milli,
+    codes_on,
     copies_by_gpus,
     domain_idle,
     fits,
@@ -53,12 +57,12 @@ def held_back(q: Question) -> Cause | None:
     """It would fit if nodes that are held back were in service, or broken GPUs mended."""
     if fits(q.copies, q) or not fits(q.mended, q):
         return None
-    static = q.draft.tables.static[q.row]
+    static = q.static
     helpful = _enough_of(np.flatnonzero(q.mended > q.copies), q)
     held = is_held(static)[helpful]
     names = [q.draft.columns.nodes[n].name for n in helpful[held].tolist()]
     sick = [q.draft.columns.nodes[n].name for n in helpful[~held].tolist()]
-    kinds = [f"{int((static[helpful] == b).sum())} {BLOCK_WORDS[b]}" for b in HELD_BACK if (static[helpful] == b).any()]
+    kinds = kinds_of(helpful[held], q)
     broken = sum(int((q.draft.device_free[n] < 0).sum()) for n in helpful[~held].tolist())
     parts = []
     if names:
@@ -67,7 +71,10 @@ def held_back(q: Question) -> Cause | None:
             f"({', '.join(kinds)})"
         )
     if broken:
-        parts.append(f"{counted(broken, 'unfit GPU')} on {_some(sick)} {'is' if broken == 1 else 'are'} held back")
+        parts.append(
+            f"{counted(broken, 'unfit GPU')} on {_some(sick)} {'is' if broken == 1 else 'are'} held back"
+            f"{_found_on(helpful[~held], q)}"
+        )
     narrow = narrowest_level(q)
     where, have = "", int(q.copies.sum())
     if narrow is not None and not narrow[0].slice_size:
@@ -86,6 +93,32 @@ def held_back(q: Question) -> Cause | None:
         need=in_units(q, q.need), have=have_units, unit=unit_in(q), where=_some([*names, *sick]),
         unlock=(" and ".join(unlock),),
     )  # fmt: skip
+
+
+def kinds_of(nodes: NDArray[np.int64], q: Question) -> list[str]:
+    """`1 cordoned`, `Xid 79 on 2`, `1 unfit`, `3 suspect: remap pending on 2, Xid 63 on 1`: held-back nodes by kind,
+    those of which a health agent says what it has found by that."""
+    block, kinds = q.static, []
+    for state in HELD_BACK:
+        of_state = nodes[block[nodes] == state].tolist()
+        found = codes_on(block, q, of_state) if state in (Block.Unfit, Block.Suspect) else ()
+        codes = [f"{in_words(code)} on {count:,}" for code, count in found]
+        told = sum(count for _, count in found)
+        if state == Block.Suspect:
+            kinds += [f"{len(of_state):,} suspect{': ' if codes else ''}{', '.join(codes)}"] if of_state else []
+            continue
+        kinds += codes
+        if len(of_state) > told:
+            kinds.append(f"{len(of_state) - told:,} {BLOCK_WORDS[state]}")
+    return kinds
+
+
+def _found_on(nodes: NDArray[np.int64], q: Question) -> str:
+    """` (Xid 79 on 2, remap pending on 1)`: what was found of the unfit GPUs of some nodes, by GPU."""
+    every = q.draft.columns.nodes
+    found = Counter(code for n in nodes.tolist() for code in codes_of(every[n].devices, Health.Unfit))
+    codes = [f"{in_words(code)} on {count:,}" for code, count in sorted(found.items(), key=lambda f: (-f[1], f[0]))]
+    return f" ({', '.join(codes)})" if codes else ""
 
 
 def _enough_of(helpful: NDArray[np.int64], q: Question) -> NDArray[np.int64]:
@@ -117,10 +150,10 @@ def _some(names: Sequence[str]) -> str:
 
 def used_up(q: Question) -> Cause | None:
     """Too little is free, or not together with the rest that a pod needs, or scattered."""
-    have = int(q.draft.copies[q.row].sum())
+    have = int(q.copies_anywhere.sum())
     if have >= q.need:
         return None
-    would_do = q.draft.tables.static[q.row] == Block.Nothing
+    would_do = q.static == Block.Nothing
     if q.per_pod == 0:
         return _short_of(q, have, would_do)
     by_gpus = copies_by_gpus(q, would_do)
@@ -178,7 +211,7 @@ def gpus_in_all(questions: Sequence[Question]) -> Cause | None:
     idle = np.zeros(questions[0].draft.columns.size, np.int64)
     for q in questions:
         if q.per_pod:
-            here = q.draft.tables.static[q.row] == Block.Nothing
+            here = q.static == Block.Nothing
             idle = np.maximum(idle, np.where(here, node_idle(q), 0))
     need, have = sum(q.need * q.per_pod for q in questions), int(idle.sum())
     if need <= have:

@@ -1,7 +1,8 @@
 """Where a gang goes: all of its minimum, or nothing.
 
 1 scopes   the domains that may hold the whole workload: those of the required level, tightest first; without
-           a required level the narrowest domains that hold it (from the preferred level outwards), then anywhere
+           a required level the narrowest domains that hold it (from the preferred level outwards), then anywhere.
+           All of it without suspect nodes; with them only what is no new gang, and last
 2 sets     within a scope the pod sets, the hardest to place first, each into a domain of its own where it asks
 3 search   where the sets got in each other's way, a bounded exact search
 4 grow     above the minimum, as far as the same scope allows
@@ -9,7 +10,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import permutations
 
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 from berth.model.workload import Workload
 from berth.scheduling.draft import Draft
 from berth.scheduling.exact import Part, search
+from berth.scheduling.feasibility import starts_a_gang
 from berth.scheduling.growth import grow
 from berth.scheduling.neighbours import Who
 from berth.scheduling.policy import Policy
@@ -64,7 +66,7 @@ def place_gang(
     )
     proven = True
     orders = _orders(workload, hardest_first)
-    for scope, name in scopes(workload, rows, draft, allowed):
+    for nodes, scope, name in _tries(workload, rows, draft, allowed):
         room_here = room.fork() if room is not None else None
         bound = room_here if bounds_minimum else None
         set_of_put = place_sets(workload, rows, hardest_first, draft, scope, rank, bound)
@@ -77,10 +79,24 @@ def place_gang(
         if set_of_put is not None:
             grow(workload, rows, hardest_first, draft, scope, rank, set_of_put, room_here)
             if whole_level(workload, draft) is None:
-                grow(workload, rows, hardest_first, draft, allowed, rank, set_of_put, room_here)
+                grow(workload, rows, hardest_first, draft, nodes, rank, set_of_put, room_here)
             if draft.puts:
                 return Tried(True, True, name, set_of_put)
     return Tried(False, proven)
+
+
+def _tries(workload: Workload, rows: Sequence[int], draft: Draft, allowed: Mask) -> Iterator[tuple[Mask, Mask, str]]:
+    """(nodes that may be used, scope, its name): without suspect nodes first, with them where that may be."""
+    suspect = draft.columns.suspect & allowed
+    if not suspect.any():
+        turns = [allowed]
+    elif starts_a_gang(workload):
+        turns = [allowed & ~suspect]
+    else:
+        turns = [allowed & ~suspect, allowed]
+    for nodes in turns:
+        for scope, name in scopes(workload, rows, draft, nodes):
+            yield nodes, scope, name
 
 
 def _orders(workload: Workload, hardest_first: Sequence[int]) -> list[Sequence[int]]:

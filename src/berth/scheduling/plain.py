@@ -5,8 +5,8 @@ Fit        a node takes t pods of a class when t times the need of each resource
 Worth      of a node: the best fill that it can still take, at prices for classes of pods and for CPU
            (plain_prices.py), in whole 2**30ths of a quantum.
 Loss       of a pod on node n: the node's worth before less that after, to the nearest quantum. The node with the
-           least loss is taken; among equals the one that the pod prefers most, then the one that a share fills
-           up most, then the first.
+           least loss is taken, a suspect one after all others; among equals the one that the pod prefers most,
+           then the one that a share fills up most, then the first.
 
 kernels.py and scoring.py do the same over arrays; tests/properties/test_twins.py holds the two equal.
 """
@@ -38,6 +38,7 @@ class Host:
     devices: list[int]
     islands: list[int]  # NVLink island of each device, -1 for none
     pool: int  # the resource whose units are the devices, -1 for none
+    is_suspect: bool = False  # it comes after all others
 
 
 @dataclass(frozen=True)
@@ -173,12 +174,14 @@ class Worths:
 
 @dataclass(frozen=True, order=True)
 class Rank:
-    """The node with the lowest is taken. `loss` in quanta; `dislike` is what the preference lacks of the most.
+    """The node with the lowest is taken, a suspect one after all others. `loss` in quanta; `dislike` is what the
+    preference lacks of the most.
 
     `left` is what a share finds on its device in tens of milli, how many devices are left where they are only
     counted, and 1 for a pod without devices on a node that has some: the fullest first.
     """
 
+    is_suspect: bool
     loss: int
     dislike: int
     left: int
@@ -197,7 +200,7 @@ def choices(ask: Ask, host: Host, worths: Worths, preference: int = 0) -> list[t
         take(ask, host, devices)
         loss = (before - worths.of(host) + ONE // 2) // ONE
         take(ask, host, devices, sign=-1)
-        found.append((Rank(loss, MOST_PREFERENCE - preference, left), devices))
+        found.append((Rank(host.is_suspect, loss, MOST_PREFERENCE - preference, left), devices))
     return sorted(found)
 
 

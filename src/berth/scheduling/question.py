@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import msgspec
@@ -9,12 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from berth.base.units import from_milli
+from berth.model.cluster import Health
+from berth.model.health import codes_of, in_words
 from berth.model.reasons import BLOCK_WORDS, Block, Cause
 from berth.model.resources import is_accelerator
 from berth.model.workload import WHOLE, PodSet, TopologyWish, Workload
 from berth.scheduling import kernels
 from berth.scheduling.draft import Draft
-from berth.scheduling.feasibility import is_held
+from berth.scheduling.feasibility import Blocks, is_held, is_unfit_for, without_suspects
 from berth.scheduling.quota import gpu_milli
 from berth.scheduling.slices import deal_slices
 from berth.scheduling.topology import room_by_domain
@@ -31,13 +35,15 @@ class Question:
     """One pod set of a workload that waits, with the tables that answer.
 
     `copies` (N,) as they are; `empty` (N,) as they would be if only DaemonSets ran, held-back nodes included;
-    `mended` (N,) as they are, but with held-back nodes in service.
+    `mended` (N,) as they are, but with held-back nodes in service. `static` (N,) is what keeps a pod off each node by
+    the node alone, suspect ones among them where it is of a new gang.
     """
 
     workload: Workload
     pod_set: PodSet
     row: int
     draft: Draft
+    static: Blocks
     copies: I32
     empty: I32
     mended: I32
@@ -47,11 +53,23 @@ class Question:
     def need(self) -> int:
         return self.pod_set.min_count
 
+    @property
+    def block(self) -> Blocks:
+        """(N,) what keeps a pod off each node now."""
+        block: Blocks = np.where(self.static == Block.Suspect, self.static, self.draft.block[self.row])
+        return block
+
+    @property
+    def copies_anywhere(self) -> I32:
+        """(N,) as they are, whatever nodes the workload may use."""
+        copies: I32 = np.where(self.static == Block.Suspect, 0, self.draft.copies[self.row])
+        return copies
+
 
 def question_on(workload: Workload, pod_set: PodSet, row: int, draft: Draft, allowed: Mask) -> Question:
     """The question with its answers from the tables. `allowed` (N,) are the nodes that the workload may use."""
-    copies = draft.copies[row]
-    static = draft.tables.static[row]
+    static = without_suspects(workload, draft.tables.static[row], draft.columns)
+    copies = np.where(static == Block.Suspect, 0, draft.copies[row])
     held = np.flatnonzero(is_held(static) | (draft.columns.broken & (static == Block.Nothing)))
     mended = copies.copy()
     if len(held):
@@ -63,7 +81,7 @@ def question_on(workload: Workload, pod_set: PodSet, row: int, draft: Draft, all
             allowed &= draft.columns.domain[level] >= 0
     per_pod = gpu_milli(pod_set.pod_class.requests, pod_set.pod_class.gpu_milli)
     return Question(
-        workload, pod_set, row, draft, np.where(allowed, copies, 0),
+        workload, pod_set, row, draft, static, np.where(allowed, copies, 0),
         np.where(allowed, draft.tables.copies_when_empty(row), 0),
         np.where(allowed, mended, 0), per_pod,
     )  # fmt: skip
@@ -71,21 +89,33 @@ def question_on(workload: Workload, pod_set: PodSet, row: int, draft: Draft, all
 
 def with_nodes(cause: Cause, q: Question) -> Cause:
     """Adds the nodes by what keeps a pod off them, and the nearest candidates."""
-    block = q.draft.block[q.row]
+    block = q.block
     counts = np.bincount(block, minlength=len(Block))
     blocks = [(Block(b), int(counts[b])) for b in np.argsort(-counts, kind="stable").tolist() if counts[b] and b]
-    return msgspec.structs.replace(cause, blocks=tuple(blocks), nearest=_nearest(q))
+    return msgspec.structs.replace(cause, blocks=tuple(blocks), codes=codes_on(block, q), nearest=_nearest(q))
+
+
+def codes_on(block: Blocks, q: Question, some: Iterable[int] | None = None) -> tuple[tuple[str, int], ...]:
+    """Nodes that are held back as unfit or suspect, by what was found there, most first. `block` (N,) is what keeps a
+    pod off each node; `some` are the nodes that are looked at, all of them where it is None."""
+    found: Counter[str] = Counter()
+    looked_at = np.flatnonzero((block == Block.Unfit) | (block == Block.Suspect)).tolist() if some is None else some
+    for n in looked_at:
+        node, state = q.draft.columns.nodes[n], Block(int(block[n]))
+        # Who was refused by its kubelet keeps off a node of which the health agent may say something else.
+        if node.code and (state == Block.Suspect or is_unfit_for(q.pod_set.pod_class, node)):
+            found[node.code] += 1
+    return tuple(sorted(found.items(), key=lambda one: (-one[1], one[0])))
 
 
 def _nearest(q: Question) -> tuple[tuple[str, str], ...]:
     """Nodes that lack least, with what they lack."""
     columns, draft = q.draft.columns, q.draft
-    static = draft.tables.static[q.row]
     if not q.per_pod:
         return ()
     idle = node_idle(q)
     # A node with nothing free is not near.
-    candidates = np.flatnonzero((static == Block.Nothing) & (q.copies == 0) & (idle > 0))
+    candidates = np.flatnonzero((q.static == Block.Nothing) & (q.copies == 0) & (idle > 0))
     missing = np.maximum(q.per_pod - idle[candidates], 0)
     found: list[tuple[str, str]] = []
     share, link = q.pod_set.pod_class.gpu_milli < WHOLE, q.pod_set.pod_class.least.link.lower() == "nvlink"
@@ -107,6 +137,8 @@ def _nearest(q: Question) -> tuple[tuple[str, str], ...]:
         elif block == Block.Gpus:
             one = "GPU" if q.per_pod == WHOLE else "GPUs"
             text = f"{from_milli(int(idle[n]))} of {from_milli(q.per_pod)} {one} free"
+            if sick := codes_of(columns.nodes[n].devices, Health.Unfit):
+                text += f", {len(sick)} unfit: {in_words(sick[0])}"
         found.append((columns.nodes[n].name, text))
     return tuple(found)
 
@@ -213,7 +245,7 @@ def domain_idle(level: int, q: Question) -> int:
     if not len(room):
         return 0
     inside = columns.domain[level] == int(np.argmax(room))
-    return int(np.where(inside & (q.draft.tables.static[q.row] == Block.Nothing), node_idle(q), 0).sum())
+    return int(np.where(inside & (q.static == Block.Nothing), node_idle(q), 0).sum())
 
 
 def _used_up_on(node: int, q: Question) -> str:

@@ -17,6 +17,7 @@ from berth.model.workload import Workload
 from berth.scheduling import holds
 from berth.scheduling.admission import open_classes, over_limit
 from berth.scheduling.draft import Draft
+from berth.scheduling.feasibility import starts_a_gang
 from berth.scheduling.holdings import Allotment, ledger_with
 from berth.scheduling.holds import Kept, holds_of
 from berth.scheduling.losses import Losses
@@ -336,14 +337,15 @@ class Round:
         return Allotment(self.draft.columns.gpu_class, room - minimum, int(room[-1]) - minimum)
 
     def allowed(self, w: int, closed: Mask | None = None) -> Mask:
-        """(N,) nodes whose GPU class the queue may still take, and that are not kept for others."""
-        size = self.draft.columns.size
+        """(N,) nodes whose GPU class the queue may still take, and that are not kept for others, nor from new gangs."""
+        suspect = self.draft.columns.suspect
+        fit = ~suspect if starts_a_gang(self.workloads[w]) else np.ones(len(suspect), bool)
         if not self.ledger.has_limits and (closed is None or not closed.any()):
-            return np.ones(size, bool)
+            return fit
         open_ = open_classes(self.workloads[w], int(self.queue[w]), self.ledger)
         if closed is not None:
             open_ = open_ & ~closed
-        allowed: Mask = open_[self.draft.columns.gpu_class]
+        allowed: Mask = open_[self.draft.columns.gpu_class] & fit
         return allowed
 
     def _book(self, w: int, node: I32, pod_set: I32) -> None:

@@ -1,8 +1,8 @@
 """What a placement costs: how much less a node is worth with the pod on it (headroom.py), in whole quanta.
 
-The node with the least loss is taken. Among equal losses the one that the pod prefers most (preferred node
-affinity), then the one whose device is filled most by a share, then the first. Losses are cut to quanta because
-differences below one are noise, and ties that go to the first node keep the others whole.
+The node with the least loss is taken, suspect nodes after all others. Among equal losses the one that the pod prefers
+most (preferred node affinity), then the one whose device is filled most by a share, then the first. Losses are cut to
+quanta because differences below one are noise, and ties that go to the first node keep the others whole.
 
 Shapes: N nodes, R resources, G devices, M class rows.
 """
@@ -24,6 +24,7 @@ I32 = NDArray[np.int32]
 I64 = NDArray[np.int64]
 
 NO_ROOM = 2**62
+LATE = 2**60  # of a node that comes after all others: more than any loss
 # A rank is a loss in quanta, then what the preference lacks of the most, then the level of the device.
 _LEVEL_BITS, _PREFERENCE_BITS = 7, 15
 _LOSS_SHIFT = _LEVEL_BITS + _PREFERENCE_BITS
@@ -42,7 +43,10 @@ class Classes(NamedTuple):
 
 
 class Cluster(NamedTuple):
-    """free (N, R), left (N, G), island (N, G), pool (N,), alike (N,) as in Draft; group (N,) as in Nodes."""
+    """free (N, R), left (N, G), island (N, G), pool (N,), alike (N,) as in Draft; group (N,) as in Nodes.
+
+    late (N,) is 0, or LATE where a node comes after all others.
+    """
 
     free: I64
     left: I32
@@ -50,6 +54,7 @@ class Cluster(NamedTuple):
     pool: I32
     alike: I32
     group: I64
+    late: I64
 
 
 @inlined
@@ -60,7 +65,7 @@ def rank_on(n, m, classes, cluster, worth, book):  # type: ignore[no-untyped-def
             return np.int64(NO_ROOM), np.int64(0)
     k, cpu = cluster.group[n], classes.need[m, 0]
     devices, milli = classes.ask[m, 1], classes.ask[m, 2]
-    taste = np.int64(MOST_PREFERENCE - classes.preference[m, n]) << _LEVEL_BITS
+    taste = (np.int64(MOST_PREFERENCE - classes.preference[m, n]) << _LEVEL_BITS) + cluster.late[n]
     before = book.value[n] + _HALF
     if devices == 0 or cluster.pool[n] != classes.ask[m, 0]:
         least = book.by_lane[n, 0] - worth.rate[0] * cpu

@@ -134,7 +134,8 @@ class Tables:
         """alike (N,): the same number for nodes that are equal in everything that a decision looks at."""
         columns = self.columns
         assert columns is not None
-        parts = (columns.free, columns.device_free, columns.island, columns.pool[:, None], columns.gpu_class[:, None])
+        of_nodes = (columns.pool[:, None], columns.gpu_class[:, None], columns.suspect[:, None])
+        parts = (columns.free, columns.device_free, columns.island, *of_nodes)
         by_class = (self.static.T, self.preference.T)
         bytes_of = np.concatenate([p.astype(np.int64) for p in (*parts, *by_class)], axis=1)
         groups: dict[bytes, int] = {}

@@ -16,7 +16,8 @@ from berth.model.snapshot import Snapshot
 from berth.model.topology import Level, discover
 from berth.sources.domains import Domains
 from berth.sources.dump import Dump
-from berth.sources.inventory import Inventory
+from berth.sources.health import SILENT_S, heartbeat_of, heed, is_silent, report_of, silent_note
+from berth.sources.inventory import Inventory, seconds
 from berth.sources.nodes import read_node
 from berth.sources.pods import Pods
 from berth.sources.slices import devices_by_node, held_devices
@@ -51,7 +52,18 @@ def read_snapshot(
         mapping, levels = _as_configured(inventory.state, mapping, levels)
         inventory.listed = _listed(inventory.state, dump)
         notes.append(f"given by a scheduler at {inventory.state.at}, Berth {inventory.state.version}")
-    return snapshot_of(inventory, now_s=now_s, mapping=mapping, notes=tuple(notes), levels=levels, asked=asked)
+    return snapshot_of(
+        inventory, now_s=now_s, mapping=mapping, notes=tuple(notes), levels=levels, asked=asked,
+        taken_s=_taken_s(inventory),
+    )  # fmt: skip
+
+
+def _taken_s(inventory: Inventory) -> float | None:
+    """When the dump was taken, as far as it tells: what the scheduler says that gave it, else the last heartbeat of an
+    agent. Heartbeats of an old dump are old, and say nothing of who was silent then."""
+    if inventory.state is not None and (at_s := seconds(inventory.state.at)):
+        return at_s
+    return max((seconds(heartbeat_of(one)) for one in inventory.ledgers.values()), default=None)
 
 
 def _listed(state: BerthState, dump: Dump) -> frozenset[str]:
@@ -86,8 +98,9 @@ def snapshot_of(
     notes: tuple[str, ...] = (),
     levels: tuple[Level, ...] = (),
     asked: Asked = lambda inventory: None,
+    taken_s: float | None = None,
 ) -> Snapshot:
-    """The snapshot of what an inventory holds. `asked` as in `read_snapshot`."""
+    """The snapshot of what an inventory holds. `asked` as in `read_snapshot`; `taken_s` where that was not now."""
     told = [*notes, *inventory.notes()]
     if inventory.gpu_classes:
         mapping, troubles = joined(mapping, inventory.gpu_classes)
@@ -95,10 +108,18 @@ def snapshot_of(
     named = devices_by_node(inventory.slices)
     classes: dict[str, GpuClass] = {}
     nodes: list[Node] = []
+    silent: list[str] = []
+    silent_s = inventory.state.configuration.silent_after_s if inventory.state is not None else SILENT_S
     for node in inventory.nodes.values():
         name = node.metadata.name if node.metadata and node.metadata.name else ""
         reading = read_node(node, named.get(name, ()), mapping, inventory.share)
-        nodes.append(reading.node)
+        seen = reading.node
+        if ledger := inventory.ledgers.get(name):
+            heard_s = seconds(heartbeat_of(ledger))
+            if has_gone := is_silent(heard_s, now_s if taken_s is None else taken_s, silent_s):
+                silent.append(name)
+            seen = heed(seen, report_of(ledger), has_gone)
+        nodes.append(seen)
         for gpu_class in reading.gpu_classes:
             classes.setdefault(gpu_class.name, gpu_class)
         told.extend(f"node {name}: {problem}" for problem in reading.problems)
@@ -117,7 +138,7 @@ def snapshot_of(
         queues=queues_of(inventory),
         topology=topology,
         now_s=now_s,
-        notes=(*told, *pods.notes(frozenset(inventory.nodes))),
+        notes=(*told, *silent_note(silent, silent_s), *pods.notes(frozenset(inventory.nodes))),
         owners=pods.owners(),
         budgets=tuple(inventory.budgets.values()),
         findings=pods.findings(),

@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import fields
 
-from berth.kube import wire, wire_budgets, wire_devices, wire_queues, wire_state, wire_volumes
+from berth.kube import wire, wire_budgets, wire_devices, wire_ledger, wire_queues, wire_state, wire_volumes
 
 TYPES: dict[tuple[str, str], type[Struct]] = {
     # (API group, kind): type
@@ -29,6 +29,7 @@ TYPES: dict[tuple[str, str], type[Struct]] = {
     ("berth.dev", "GPUQueue"): wire_queues.GPUQueue,
     ("berth.dev", "GPUTopology"): wire_queues.Topology,
     ("berth.dev", "GPUClass"): wire_queues.GPUClass,
+    ("berth.dev", "NodeLedger"): wire_ledger.NodeLedger,
     ("berth.dev", wire_state.KIND): wire_state.BerthState,
     ("kueue.x-k8s.io", "Topology"): wire_queues.Topology,
     ("kai.scheduler", "Topology"): wire_queues.Topology,

@@ -16,7 +16,7 @@ from berth.base.errors import UNREADABLE, BadInput
 from berth.base.lately import Lately, itself
 from berth.base.units import counted
 from berth.dialects.membership import OwnerRef
-from berth.kube import wire, wire_budgets, wire_devices, wire_queues, wire_state, wire_volumes
+from berth.kube import wire, wire_budgets, wire_devices, wire_ledger, wire_queues, wire_state, wire_volumes
 from berth.model.budget import Budget
 from berth.model.paying import Payers
 from berth.model.workload import PodClass
@@ -103,6 +103,7 @@ class Inventory:
         self.device_classes = DeviceClasses()
         self.queues: dict[str, wire_queues.GPUQueue] = {}
         self.gpu_classes: dict[str, Mapping[str, Any]] = {}  # rules, by the object's name
+        self.ledgers: dict[str, wire_ledger.NodeLedger] = {}  # by node
         self.topologies: list[tuple[str, wire_queues.Topology]] = []  # (API group, topology)
         self.state: wire_state.BerthState | None = None  # where a scheduler gave the dump
         self.plain: list[Mapping[str, Any]] = []
@@ -167,6 +168,8 @@ class Inventory:
             self.queues.setdefault(_name(value.metadata, found), value)
         elif isinstance(value, wire_queues.GPUClass):
             self.gpu_classes.setdefault(_name(value.metadata, found), value.spec or {})
+        elif isinstance(value, wire_ledger.NodeLedger):
+            self.ledgers.setdefault(_name(value.metadata, found), value)
         elif isinstance(value, wire_queues.Topology):
             self.topologies.append((found.api_version.rpartition("/")[0], value))
         elif isinstance(value, wire_state.BerthState):

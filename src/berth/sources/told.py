@@ -107,6 +107,7 @@ def _cause(cause: CauseSaid) -> ToldCause:
         tuple(blocks),
         tuple((n.node or "", n.lacks or "") for n in cause.nearest or ()),
         cause.proven is not False,
+        tuple(sorted((cause.codes or {}).items(), key=lambda item: (-item[1], item[0]))),
     )
 
 

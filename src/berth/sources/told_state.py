@@ -34,4 +34,5 @@ def _cause(cause: StateCause) -> ToldCause:
         tuple(cause.blocks.items()),
         tuple((one.node, one.lacks) for one in cause.nearest),
         cause.proven,
+        tuple(cause.codes.items()),
     )

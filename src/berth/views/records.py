@@ -62,6 +62,7 @@ def cause_record(cause: Cause) -> dict[str, Any]:
     record = {name: getattr(cause, name) for name in cause.__struct_fields__}
     record["reason"] = cause.reason.name
     record["blocks"] = {block.name: nodes for block, nodes in cause.blocks}
+    record["codes"] = dict(cause.codes)
     record["nearest"] = [{"node": node, "lacks": lacks} for node, lacks in cause.nearest]
     return record
 

@@ -10,13 +10,12 @@ from rich.console import Console
 from rich.text import Text
 
 from berth.base.units import capital, counted, duration, from_milli
-from berth.model.reasons import BLOCK_WORDS, Answer
+from berth.model.reasons import Answer
 from berth.model.told import Told, ToldCause
 from berth.views.tables import QUIET_STYLE, Signs, signs
-from berth.views.words import INDENT, WORDS
+from berth.views.words import INDENT, WORDS, nodes_words
 
 OLD_S = 300.0  # what was said longer ago may be worth looking at again
-_BLOCKS = {block.name: words for block, words in BLOCK_WORDS.items()}
 
 
 def show(told: Sequence[Told], screen: Console, now_s: float) -> None:
@@ -59,6 +58,7 @@ def record(one: Told) -> dict[str, Any]:
         "unit": first.unit or None,
         "where": first.where or None,
         "nodes": dict(first.blocks),
+        "codes": dict(first.codes),
         "nearest": [{"node": node, "lacks": lacks} for node, lacks in first.nearest],
         "unlock": list(first.unlock or one.unlock),
         "causes": [_cause_record(cause) for cause in one.causes],
@@ -93,6 +93,7 @@ def _cause_record(cause: ToldCause) -> dict[str, Any]:
         "where": cause.where,
         "unlock": list(cause.unlock),
         "blocks": dict(cause.blocks),
+        "codes": dict(cause.codes),
         "nearest": [{"node": node, "lacks": lacks} for node, lacks in cause.nearest],
         "proven": cause.proven,
     }
@@ -139,7 +140,7 @@ def _cause(cause: ToldCause, number: int, screen: Console) -> None:
     if number:
         return
     if cause.blocks:
-        _line(screen, "nodes: " + ", ".join(f"{n:,} {_BLOCKS.get(code, code)}" for code, n in cause.blocks))
+        _line(screen, f"nodes: {nodes_words(cause.blocks, cause.codes)}")
     if cause.nearest:
         _line(screen, "nearest: " + ", ".join(f"{node} ({lacks})" for node, lacks in cause.nearest))
     for unlock in cause.unlock:

@@ -9,11 +9,11 @@ from rich.console import Console
 from rich.text import Text
 
 from berth.base.units import capital, counted, duration, from_milli
-from berth.model.reasons import BLOCK_WORDS, Answer, Verdict
+from berth.model.reasons import Answer, Verdict
 from berth.scheduling.answer import Answered, Placed
 from berth.views.records import cause_record
 from berth.views.tables import QUIET_STYLE, Signs, signs
-from berth.views.words import INDENT, WORDS
+from berth.views.words import INDENT, WORDS, nodes_words
 
 MOST_NODES = 8
 ONLY_SET = "pods"  # what a set is called that has no name: "1 pod of pods" says nothing
@@ -73,6 +73,7 @@ def record(one: Answered) -> dict[str, Any]:
         "unit": first.unit if first else None,
         "where": first.where if first else None,
         "nodes": {block.name: nodes for block, nodes in first.blocks} if first else {},
+        "codes": dict(first.codes) if first else {},
         "nearest": [{"node": node, "lacks": lacks} for node, lacks in first.nearest] if first else [],
         "unlock": list(first.unlock) if first else [],
         "causes": [cause_record(cause) for cause in one.verdict.causes],
@@ -142,8 +143,8 @@ def _causes(verdict: Verdict, screen: Console) -> None:
         if i:
             continue
         if cause.blocks:
-            nodes = ", ".join(f"{count:,} {BLOCK_WORDS[block]}" for block, count in cause.blocks)
-            _line(screen, f"nodes: {nodes}")
+            blocks = ((block.name, nodes) for block, nodes in cause.blocks)
+            _line(screen, f"nodes: {nodes_words(blocks, cause.codes)}")
         if cause.nearest:
             _line(screen, "nearest: " + ", ".join(f"{node} ({lacks})" for node, lacks in cause.nearest))
         for unlock in cause.unlock:

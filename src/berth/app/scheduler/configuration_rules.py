@@ -17,6 +17,7 @@ _NAME = re.compile(r"(?=.{1,253}\Z)[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-
 _NAMESPACE = re.compile(r"(?=.{1,63}\Z)[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _WORD = re.compile(r"(?=.{1,63}\Z)[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
 _MOST_MS = 60_000.0
+_LEAST_SILENT_S = 30.0  # agents write their heartbeat at most so often
 
 Broken = tuple[str, str, str]  # (path, problem, remedy)
 
@@ -41,6 +42,9 @@ def _broken(value: Configuration) -> Iterator[Broken]:
             yield path, f"is {told:g}.", f"Write 0 to {_MOST_MS:g} milliseconds."
     if window > most:
         yield "batch.windowMs", f"is {window:g}, and batch.mostMs {most:g}.", "windowMs is at most mostMs: 5, 50."
+    if not value.node_agents.silent_seconds >= _LEAST_SILENT_S:
+        told = value.node_agents.silent_seconds
+        yield "nodeAgents.silentSeconds", f"is {told:g}.", f"Write {_LEAST_SILENT_S:g} or more, such as 300."
     if value.log_level not in LEVELS:
         yield "logLevel", f"is {value.log_level!r}.", "Write debug, info, warning or error."
     if value.log_format not in FORMATS:

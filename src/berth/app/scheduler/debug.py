@@ -133,6 +133,7 @@ def state_of(
             configuration.scheduler_names,
             tuple(StateLevel(level.name, level.label) for level in configuration.topology.levels),
             configuration.gpu_classes,
+            configuration.node_agents.silent_seconds,
         ),
         known=dict(world.size),
         assumed=tuple(AssumedBind(*key, node) for key, node in world.assumed.items()),
@@ -159,4 +160,5 @@ def _cause(cause: Cause) -> StateCause:
         {block.name or "": nodes for block, nodes in cause.blocks},
         tuple(StateNearest(node, lacks) for node, lacks in cause.nearest),
         cause.proven,
+        dict(cause.codes),
     )  # fmt: skip

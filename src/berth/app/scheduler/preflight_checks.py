@@ -19,7 +19,7 @@ from berth.sources.live.kinds import NEEDED, PLAIN, Kind
 from berth.sources.nodes import read_node
 
 SUPPORTED = ((1, 35), (1, 37))  # oldest and newest version of Kubernetes that the tests run on
-OURS = ("gpuqueues", "gputopologies", "gpuclasses", "verdicts")
+OURS = ("gpuqueues", "gputopologies", "gpuclasses", "nodeledgers", "verdicts")
 VERSION = "v1alpha1"
 # By Helm first: kinds that kubectl has made are not Helm's, and its next `helm install` would be refused.
 INSTALLED_BY = (
@@ -123,6 +123,8 @@ def _kinds(found: Found) -> Iterator[Check]:
     if absent:
         called = ", ".join(f"{resource}.berth.dev" for resource in absent)
         lost = "nobody can look up why a workload waits" if "verdicts" in absent else "the defaults hold"
+        if absent == ["nodeledgers"]:
+            lost = "no agent tells which GPUs are unfit"
         state = FINDING if "verdicts" in absent else NOTE
         yield Check("kinds", state, f"not installed: {called}; {lost}", INSTALLED_BY)
     for resource in OURS:

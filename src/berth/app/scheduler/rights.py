@@ -68,7 +68,7 @@ _READING: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("storage.k8s.io", ("storageclasses", "csinodes", "csidrivers", "csistoragecapacities")),
     ("scheduling.k8s.io", ("priorityclasses", "podgroups", "workloads")),
     ("resource.k8s.io", ("deviceclasses", "resourceslices", "resourceclaims")),
-    ("berth.dev", ("gpuqueues", "gputopologies", "gpuclasses", "verdicts")),
+    ("berth.dev", ("gpuqueues", "gputopologies", "gpuclasses", "verdicts", "nodeledgers")),
     ("scheduling.x-k8s.io", ("podgroups",)),
     ("scheduling.volcano.sh", ("podgroups",)),
     ("batch.volcano.sh", ("jobs",)),

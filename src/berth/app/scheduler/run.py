@@ -101,7 +101,9 @@ class Scheduler:
         election = value.leader_election
         levels = tuple(Level(level.name, level.label) for level in value.topology.levels)
         self.foreign = Foreign(client, value.scheduler_names, self._serve)
-        self.world = World(self.foreign.served, mapping=configured.mapping, levels=levels)
+        self.world = World(
+            self.foreign.served, mapping=configured.mapping, levels=levels, silent_s=value.node_agents.silent_seconds
+        )
         self.follower = Follower(client, self.world, kinds, changed=self._installed)
         terms = _terms(configured, access)
         self.others = Others(client, value.scheduler_names, (terms.namespace, terms.name) if election.enabled else None)

@@ -48,6 +48,12 @@ class Batch(Part, frozen=True, forbid_unknown_fields=True):
     most_ms: float = 50.0
 
 
+class NodeAgents(Part, frozen=True, forbid_unknown_fields=True):
+    """`silent_seconds` without a heartbeat, and an agent counts as silent."""
+
+    silent_seconds: float = 300.0
+
+
 class Configuration(Part, frozen=True, forbid_unknown_fields=True):
     """Times in the unit of their name. `gpu_classes` is a mapping as `--gpu-classes` takes it, in line."""
 
@@ -61,5 +67,6 @@ class Configuration(Part, frozen=True, forbid_unknown_fields=True):
     topology: TopologyOf = TopologyOf()
     gpu_classes: str = ""
     batch: Batch = Batch()
+    node_agents: NodeAgents = NodeAgents()
     log_level: str = "info"
     log_format: str = "json"

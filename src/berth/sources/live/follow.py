@@ -299,6 +299,8 @@ def _typed(world: World, kind: Kind) -> tuple[Callable[[Any], None], Callable[[t
             return world.put_queue, named(world.drop_queue)
         case "GPUClass":
             return world.put_gpu_class, named(world.drop_gpu_class)
+        case "NodeLedger":
+            return world.put_ledger, named(world.drop_ledger)
         case "GPUTopology" | "Topology":
             group = kind.group
             return (lambda thing: world.put_topology(group, thing)), (lambda key: world.drop_topology(group, key[1]))

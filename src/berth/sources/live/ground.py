@@ -1,4 +1,5 @@
-"""The nodes of a cluster that changes: their devices, GPU classes and domains, and which are not trusted for now."""
+"""The nodes of a cluster that changes: their devices, GPU classes and domains, what their agents found, and which are
+not trusted for now."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ from collections.abc import Callable, Hashable, Iterable
 from msgspec.structs import replace
 
 from berth.kube import wire, wire_devices
+from berth.kube.wire_ledger import NodeLedger
 from berth.model.cluster import GpuClass, Health, Node
 from berth.model.gpus import GpuMapping
 from berth.model.resources import Resources, is_accelerator
@@ -14,6 +16,8 @@ from berth.model.topology import Level, Topology, discover
 from berth.model.volumes import ATTACHED, ROOM, VOLUMES
 from berth.sources.device_classes import DeviceClasses
 from berth.sources.domains import Domains
+from berth.sources.health import SILENT_S
+from berth.sources.live.agents import Agents
 from berth.sources.live.refusals import Refusals
 from berth.sources.nodes import NodeReading, read_node, reread
 
@@ -25,7 +29,8 @@ def standing_of(node: Node) -> Hashable:
     """What says whether a node takes new pods, and which devices it offers: who may go there is decided by it, and may
     be decided otherwise by another. What only others use up, or a heartbeat brings, is no part of it."""
     offers = tuple(one for one in node.allocatable if is_accelerator(one[0]) and not one[0].startswith(_OF_STORAGE))
-    return node.cordoned, node.ready, node.taints, node.health, node.gpu_class, node.rdma, offers
+    unfit = sum(d.health == Health.Unfit for d in node.devices)
+    return node.cordoned, node.ready, node.taints, node.health, unfit, node.unsafe, node.gpu_class, node.rdma, offers
 
 
 class Ground:
@@ -34,10 +39,14 @@ class Ground:
     Nothing is changed by a heartbeat: what has not changed stays the same object.
     """
 
-    def __init__(self, mapping: GpuMapping | None, share: Callable[[str], str]) -> None:
+    def __init__(
+        self, mapping: GpuMapping | None, share: Callable[[str], str], silent_s: float = SILENT_S
+    ) -> None:
         self._mapping = mapping
         self._share = share
         self._readings: dict[str, NodeReading] = {}
+        self._told: dict[str, Node] = {}  # with what their agents found
+        self._agents = Agents(silent_s)
         self._dynamic = DeviceClasses()
         self._distrusted: Refusals[str] = Refusals(FIRST_S, MOST_S)
         self._off: set[str] = set()
@@ -56,10 +65,17 @@ class Ground:
 
     def standing(self, name: str) -> Hashable:
         """Whether the node takes new pods and what it offers, as far as that can change; None where it is not there."""
-        reading = self._readings.get(name)
-        if reading is None:
-            return None
-        return standing_of(replace(reading.node, health=Health.Unfit) if name in self._off else reading.node)
+        node = self._told.get(name)
+        return standing_of(self._as_trusted(node)) if node is not None else None
+
+    def _as_trusted(self, node: Node) -> Node:
+        return replace(node, health=Health.Unfit, code="") if node.name in self._off else node
+
+    def _tell(self, name: str) -> None:
+        """Work out a node anew: it, or what its agent says, has changed."""
+        if name in self._readings:
+            self._told[name] = self._agents.heeded(self._readings[name].node)
+            self._is_stale = True
 
     def put(self, node: wire.Node) -> bool:
         """Whether anything changed that decides."""
@@ -69,12 +85,27 @@ class Ground:
         if known is not None and known.node == reading.node:
             return False
         self._readings[name] = reading
-        self._is_stale = True
+        self._tell(name)
         return True
 
     def drop(self, name: str) -> bool:
         self._is_stale |= name in self._readings
+        self._told.pop(name, None)
         return self._readings.pop(name, None) is not None
+
+    def put_ledger(self, ledger: NodeLedger) -> bool:
+        """Whether anything changed that decides. A heartbeat does only where the agent was taken for silent."""
+        name = (ledger.metadata or wire.NO_META).name or ""
+        has_changed = self._agents.put(name, ledger)
+        if has_changed:
+            self._tell(name)
+        return has_changed
+
+    def drop_ledger(self, name: str) -> bool:
+        has_changed = self._agents.drop(name)
+        if has_changed:
+            self._tell(name)
+        return has_changed
 
     def put_slice(self, resource_slice: wire_devices.ResourceSlice) -> bool:
         """Whether anything changed that decides; so it is with those that follow."""
@@ -97,6 +128,8 @@ class Ground:
         """Which labels mean which GPU class has changed."""
         self._mapping = mapping
         self._readings = {name: reread(reading, mapping) for name, reading in self._readings.items()}
+        for name in self._readings:
+            self._tell(name)
         self._is_stale = True
 
     def stale(self) -> None:
@@ -129,8 +162,8 @@ class Ground:
 
     @property
     def next_s(self) -> float:
-        """When a node is trusted again; infinity where none is waited for."""
-        return self._distrusted.next_s if self._off else float("inf")
+        """When a node is trusted again, or an agent may have fallen silent; infinity where nothing is waited for."""
+        return min(self._distrusted.next_s if self._off else float("inf"), self._agents.next_s)
 
     def survey(self, levels: tuple[Level, ...], now_s: float) -> None:
         """Bring what is told up to date."""
@@ -138,6 +171,8 @@ class Ground:
             if node in self._off:
                 self._off.discard(node)
                 self._is_stale = True
+        for name in self._agents.judge(now_s):
+            self._tell(name)
         if not self._is_stale:
             return
         self._is_stale = False
@@ -145,10 +180,8 @@ class Ground:
         for reading in self._readings.values():
             for gpu_class in reading.gpu_classes:
                 classes.setdefault(gpu_class.name, gpu_class)
-        self.nodes = self._dynamic.told(
-            replace(reading.node, health=Health.Unfit) if name in self._off else reading.node
-            for name, reading in self._readings.items()
-        )
+        told = (self._told[name] for name in self._readings)  # in the order in which nodes are listed
+        self.nodes = self._dynamic.told(self._as_trusted(node) for node in told)
         found = tuple(classes[name] for name in sorted(classes))
         self.gpu_classes = self.gpu_classes if found == self.gpu_classes else found
         topology = discover([n.labels for n in self.nodes], levels, self._asked)

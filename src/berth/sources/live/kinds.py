@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from berth.dialects.owners import ABOVE_ANOTHER, INDEPENDENT
-from berth.kube import wire, wire_budgets, wire_devices, wire_queues, wire_volumes
+from berth.kube import wire, wire_budgets, wire_devices, wire_ledger, wire_queues, wire_volumes
 
 
 class Kind(Struct, frozen=True):
@@ -42,6 +42,7 @@ TYPED = (
     Kind("berth.dev", "gpuqueues", "GPUQueue", wire_queues.GPUQueue),
     Kind("berth.dev", "gpuclasses", "GPUClass", wire_queues.GPUClass),
     Kind("berth.dev", "gputopologies", "GPUTopology", wire_queues.Topology),
+    Kind("berth.dev", "nodeledgers", "NodeLedger", wire_ledger.NodeLedger),
     Kind("kueue.x-k8s.io", "topologies", "Topology", wire_queues.Topology),
     Kind("kai.scheduler", "topologies", "Topology", wire_queues.Topology),
 )

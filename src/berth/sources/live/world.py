@@ -18,7 +18,7 @@ from berth.dialects.following import Following
 from berth.dialects.membership import Membership
 from berth.dialects.objects import ObjectKey, OwnerRef, group_of
 from berth.dialects.remaking import lost_for_good
-from berth.kube import wire, wire_budgets, wire_devices, wire_queues
+from berth.kube import wire, wire_budgets, wire_devices, wire_ledger, wire_queues
 from berth.model.gpus import GpuMapping, joined
 from berth.model.hold import Hold
 from berth.model.resources import PODS
@@ -28,6 +28,7 @@ from berth.model.workload import PodClass, Workload
 from berth.sources.assemble import levels_of, queues_of
 from berth.sources.budgets import budget_of
 from berth.sources.domains import Domains
+from berth.sources.health import SILENT_S
 from berth.sources.inventory import Inventory, Key, PodRecord
 from berth.sources.live.assumed import Assumed
 from berth.sources.live.ground import Ground
@@ -63,6 +64,7 @@ class World:
         *,
         mapping: GpuMapping | None = None,
         levels: tuple[Level, ...] = (),
+        silent_s: float = SILENT_S,
         on_change: Callable[[], None] = lambda: None,
         now: Callable[[], float] = time.time,
     ) -> None:
@@ -89,7 +91,7 @@ class World:
         self.staying = Staying()
         self._held_back: dict[Key, wire.Pod] = {}
         self._mapping = mapping
-        self._ground = Ground(mapping, self._inventory.share)
+        self._ground = Ground(mapping, self._inventory.share, silent_s)
         self.rejections = Rejections(self._ground.distrust, self._ground.trust)
         self._inventory.storage.knows_classes = self._inventory.storage.knows_volumes = True
         self.stock = Stock(
@@ -105,6 +107,14 @@ class World:
 
     def drop_node(self, name: str) -> None:
         if self._ground.drop(name):
+            self.on_change()
+
+    def put_ledger(self, ledger: wire_ledger.NodeLedger) -> None:
+        if self._ground.put_ledger(ledger):
+            self.on_change()
+
+    def drop_ledger(self, node: str) -> None:
+        if self._ground.drop_ledger(node):
             self.on_change()
 
     def put_slice(self, resource_slice: wire_devices.ResourceSlice) -> None:

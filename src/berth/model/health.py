@@ -1,0 +1,31 @@
+"""What health agents find, as people say it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+
+from berth.model.cluster import Device, Health
+
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z][a-z]+|[a-z]+|\d+")
+_NUMBERED = re.compile(r"(S?Xid)[-_ ]?(\d+)", re.IGNORECASE)
+_SPELT = {
+    "bar": "BAR", "dcgm": "DCGM", "dram": "DRAM", "ecc": "ECC", "gpu": "GPU", "gpus": "GPUs", "gsp": "GSP",
+    "hbm": "HBM", "mig": "MIG", "nvlink": "NVLink", "nvml": "NVML", "nvswitch": "NVSwitch", "pci": "PCI",
+    "pcie": "PCIe", "sram": "SRAM", "sxid": "SXid", "vram": "VRAM", "xid": "Xid",
+}  # fmt: skip
+
+
+@lru_cache(maxsize=1024)
+def in_words(code: str) -> str:
+    """`Xid 79`, `remap pending`, `GPU fell off bus`: a finding's code as people say it; "" for none."""
+    if numbered := _NUMBERED.fullmatch(code):
+        return f"{_SPELT[numbered[1].lower()]} {numbered[2]}"
+    words = [_SPELT.get(word.lower(), word.lower()) for word in _WORD.findall(code.replace("NvLink", "Nvlink"))]
+    return " ".join(words) or code
+
+
+def codes_of(devices: Iterable[Device], health: Health) -> tuple[str, ...]:
+    """What was found of the devices in a state, a code for each device of which one is known."""
+    return tuple(d.code for d in devices if d.health == health and d.code)
