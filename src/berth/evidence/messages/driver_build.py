@@ -12,28 +12,31 @@ _INSERT = (
     r"(?:could not insert(?: module)?|Failed to insert(?: module)?|Error inserting|could not load module|load) "
     rf"{_MODULE}[^\n]*?"
 )
+_HEADERS_OF = r"(?:(?:linux|kernel)[- ](?:kernel )?headers|kernel[- ]devel)\b"
+_NO_BUILD = (
+    r"(?:(?:fails|failed|failing|unable|refuses) (?:to build|to compile)|(?:does not|won't|doesn't|does n't) "
+    r"(?:build|compile)|cannot build|cannot compile|build fail|build error|compilation fail|compilation error)"
+)
 
 _HEADERS = (
     Message(
         "driver.headers_missing",
         (
-            "could not resolve linux kernel version", "linux-headers", "kernel-headers", "kernel-devel",
-            "kernel headers",
-            "kernel source tree", "linux kernel version string", "resolve rhel version", "kernel source path",
-            "linux headers", "kernel sources",
+            "could not resolve linux kernel version", "linux-headers", "kernel-headers", "kernel-devel", "kernel devel",
+            "kernel headers", "linux headers", "linux kernel version string", "resolve rhel version", "kernel source",
+            "kernel-core",
         ),
         r"Could not resolve Linux kernel version|Could not locate Linux kernel version string|"
         r"Unable to resolve RHEL version from kernel version|"
         r"Unable to locate package (?P<package>linux-headers-\S+)|"
         r"(?:Couldn't find any package|No match for argument|Unable to find a match|No package)[^\n]*?"
-        r"(?P<package2>(?:linux-headers|kernel-(?:headers|devel(?:-matched)?|core))-\S+)|"
-        r"(?:linux|kernel)[- ](?:kernel )?headers[^\n]{0,60}(?:cannot be found|not found|not available|missing|"
-        r"not installed|"
-        r"could not be found|no longer|do(?:es)? not (?:exist|match)|unavailable|don't exist)|"
-        r"(?:missing|no|without|find|matching|cannot find|could not find) (?:the )?(?:matching |suitable )?"
-        r"(?:linux|kernel)[- ](?:kernel )?(?:headers|devel)\b|"
-        r"(?:cannot|could not|can't|unable to) find (?:the )?kernel sources?|"
-        r"Unable to find the kernel source tree|kernel source path[^\n]{0,60}(?:is incorrect|is not|does not)",
+        r"(?P<package2>(?:linux-headers|kernel-headers|kernel-devel(?:-matched)?|kernel-core)-\S+)|"
+        rf"{_HEADERS_OF}[^\n]{{0,60}}(?:cannot be found|not found|not available|missing|not installed|"
+        rf"could not be found|"
+        r"no longer|do not (?:exist|match)|does not (?:exist|match)|unavailable|don't exist)|"
+        rf"(?:missing|no|without|find|matching) (?:the )?(?:matching |suitable )?{_HEADERS_OF}|"
+        r"(?:cannot|could not|can't|unable to) find (?:the )?kernel source|"
+        r"kernel source path[^\n]{0,60}(?:is incorrect|is not|does not)",
     ),
     Message(
         "driver.repositories_unreachable",
@@ -66,26 +69,20 @@ _BUILD = (
     Message(
         "driver.build_failed",
         (
-            "building kernel modules", "kernel module was not created", "bad return status for module build",
-            "error! build of nvidia", "modpost", "nvidia-uvm/", "nvidia-drm/", "/nvidia/nv", "failed to build",
-            "unable to build", "failed to compile", "kernel module build", "module build", "does not build",
-            "fails to build", "build fails", "doesn't build", "compilation fail", "failed to run `dkms", "os-interface",
-            "nvidia-modeset/", "kernel-open", "conftest.h", "build error", "won't build", "cannot build",
-            "not compile", "to compile", "'kernel/dkms.conf'",
+            "performing the step", "kernel module was not created", "bad return status for module build",
+            "error! build of nvidia", "modpost: ", "*** [", ": error: ", "fatal error: ", "failed to run `dkms",
+            "'kernel/dkms.conf'", "to build", "to compile", "not build", "not compile", "n't build", "n't compile",
+            "cannot build", "cannot compile", "build fail", "build error", "compilation fail", "compilation error",
         ),
         r"error occurred while performing the step: ?\W*(?P<step>Building kernel modules|Checking to see[^\"]*)|"
         r"Unable to open 'kernel/dkms\.conf'|kernel module was not created|"
         r"Bad return status for module build on kernel: (?P<kernel>\S+)|"
         r"Error! Build of nvidia\S* failed|modpost: [^\n]*nvidia\S*|"
-        r"nvidia(?:-\w+)?/\S+\.[ch]:\d+:\d+: (?:fatal )?error: (?P<what>.*)|"
+        r"nvidia(?:-\w+)?/\S+\.[ch]:\d+:\d+: (?:error: |fatal error: )(?P<what>.*)|"
         r"make\S*: \*\*\* \[[^\]]*nvidia[^\]]*\] Error|Failed to run `dkms (?:build|install)|"
-        r"(?:Unable|Failed|cannot|won't|doesn't|does not|fails?) (?:to )?(?:build|compile)\b[^\n]{0,60}"
-        r"(?:nvidia|kernel|driver)\b[^\n]*module|"
-        r"(?:nvidia|driver|kernel module|kernel-open|DKMS)[^\n]{0,60}\b(?:module )?(?:build|compil\w+) "
-        r"(?:is |was |has )?(?:fail\w*|error|broken|broke)|"
-        r"(?:nvidia|driver|kernel module)[^\n]{0,50}(?:fails|failed|failing|unable|refuses|does not|doesn't|won't|"
-        r"cannot) "
-        r"(?:to )?(?:build|compile)\b",
+        rf"(?:nvidia|kernel module|kernel-open|dkms|GPU driver|\bdriver(?= \w+n[o']t)|"
+        rf"\bdriver(?= fail))[^\n]{{0,60}}\b{_NO_BUILD}|"
+        rf"{_NO_BUILD}[^\n]{{0,60}}(?:nvidia|kernel module)",
     ),
     Message(
         "driver.compiler_differs",
@@ -98,7 +95,7 @@ _BUILD = (
     Message(
         "driver.compiler_unfit",
         (
-            "unrecognized command", "compiler version check", "does not exactly match the compiler",
+            "unrecognized command", "unrecognised command", "compiler version", "does not exactly match the compiler",
             "failed cc version check", "failed cc sanity check", "gcc-", "ftrivial-auto-var-init", "requires gcc",
             "wrong gcc", "gcc version", "compiler used to compile the kernel",
         ),
@@ -113,7 +110,7 @@ _BUILD = (
         "driver.built",
         (
             "kernel module compilation complete", "done, now waiting for signal", "dkms: install completed",
-            "userspace-only install complete",
+            "install complete",
         ),
         r"Kernel module compilation complete|Done, now waiting for signal|DKMS: install completed|install complete",
     ),
@@ -124,8 +121,9 @@ _BUILD = (
         r"interface|"
         r"image)|pre-?compiled[^\n]{0,60}(?:not (?:found|available|supported|exist)|unavailable|missing|"
         r"does ?n.t exist)|"
-        r"(?:manifest (?:for )?|pull(?:ing)? (?:image )?\"?)\S*nvidia/driver:\S+[^\n]*(?:not found|manifest unknown|"
-        r"unknown manifest)|\S*nvidia/driver:(?P<tag>[\w.-]+)\W*:? (?:not found|manifest unknown)",
+        r"(?:manifest (?:for )?|pull(?:ing)? (?:image )?\"?)[^\s\"]{0,80}nvidia/driver:\S+[^\n]*(?:not found|"
+        r"manifest unknown|"
+        r"unknown manifest)|nvidia/driver:(?P<tag>[\w.-]+)\W*:? (?:not found|manifest unknown)",
     ),
     Message(
         "driver.installer_failed",
@@ -157,8 +155,9 @@ _LOADING = (
     ),
     Message(
         "modprobe.not_found",
-        ("not found in directory", "module nvidia", "module 'nvidia", "modprobe: fatal", "modinfo: error"),
-        r"Module \W?(?P<module>nvidia(?:[-_](?:uvm|modeset|drm))?)\W? not found(?: in directory (?:/usr)?/lib/modules/"
+        ("module nvidia", "module 'nvidia", 'module "nvidia'),
+        r"Module ['\"]?(?P<module>nvidia(?:[-_](?:uvm|modeset|"
+        r"drm))?)\W? not found(?: in directory (?:/usr)?/lib/modules/"
         r"(?P<kernel>\S+))?|modinfo: ERROR: Module nvidia not found",
     ),
     # What the driver's own modules need, and a kernel of few modules lacks.
@@ -200,19 +199,19 @@ _LOADING = (
     Message(
         "driver.wrong_flavour",
         (
-            "open kernel modules", "supported by open", "gpu system processor", "nvidia-open", "kernel_module_type",
-            "open kernel module", "proprietary", "open gpu kernel",
+            "open kernel", "supported by open", "supported by the open", "include the required gpu", "open module",
+            "open driver", "open variant", "open flav", "open nvidia", "open gpu", "open source", "proprietary",
+            "closed-source", "closed source",
         ),
         rf"(?:The NVIDIA GPU {_PCI}[\s\S]*?)?(?:(?P<open>requires (?:the )?use of (?:the )?NVIDIA open kernel modules)|"
         r"(?P<closed>not supported by (?:the )?open(?:[\s\S]{0,20}nvidia\.ko| kernel modules?| nvidia)|"
         r"does not include the required GPU(?:[\s\S]{0,20}System Processor)?))|"
-        r"(?P<open2>(?:GPU|Blackwell|Grace|B\d{3}|GB\d{3}|GH200|RTX PRO|RTX 50\d0|sm_1\d\d)[^\n]{0,60}(?:needs?|"
-        r"requires?|only (?:works?|supported) with)[^\n]{0,30}open\W+(?:NVIDIA |GPU |"
-        r"source )?(?:kernel )?(?:modules?|driver|variant|"
-        r"flavou?r))|"
-        r"(?P<closed2>(?:Pascal|Volta|Maxwell|P100|P4\b|P40|V100|GTX 10\d0)[^\n]{0,60}(?:not (?:supported|work)|"
-        r"unsupported|needs?|"
-        r"requires?)[^\n]{0,40}(?:open (?:kernel )?modules?|open driver|proprietary|closed))",
+        r"(?P<open2>(?:GPU|Blackwell|Grace|B\d{3}|GB\d{3}|GH200|RTX PRO|RTX 50\d0|sm_1\d\d)[^\n]{0,60}"
+        r"(?:needs?|requires?|only works? with|only supported with)[^\n]{0,30}"
+        r"open (?:NVIDIA )?(?:GPU |source )?(?:kernel )?(?:modules?|driver|variant|flavou?r))|"
+        r"(?P<closed2>(?:Pascal|Volta|Maxwell|P100|P4\b|P40|V100|GTX 10\d0)[^\n]{0,60}"
+        r"(?:not supported|not work|unsupported|needs?|requires?)[^\n]{0,40}"
+        r"(?:open kernel modules?|open modules?|open driver|proprietary|closed[- ]source))",
         lines=5,
     ),
     Message(
@@ -236,7 +235,7 @@ _LOADING = (
     ),
     Message(
         "driver.gsp_firmware_missing",
-        ("firmware load for nvidia/", "no firmware image found", "nvidia/gsp", "gsp_", "firmware search path"),
+        ("firmware load for nvidia/", "no firmware image found", "gsp_", "gsp firmware"),
         rf"Direct firmware load for nvidia/(?P<version>{_V})/(?P<file>\S+) failed|No firmware image found|"
         r"(?:gsp_\w+\.bin|GSP firmware)[^\n]{0,40}(?:not found|missing|no such file)",
     ),

@@ -22,27 +22,30 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "driver.held_told",
-        (" hold", "unloaded", "unload", "wedged", "keeps ", "keep ", "still use"),
-        r"driver[^\n]{0,60}(?:cannot|can't|could not|couldn't|can not) (?:be )?(?:unload|upgrad|replac|remov)\w*|"
-        rf"\bhold\w* (?:on to )?(?:the |an? )?(?:old |running |nvidia |kernel |gpu )*(?:driver|{_DRIVER}|/dev/nvidia)|"
+        (
+            "be unloaded", "be upgraded", "be replaced", "be removed", "hold ", "holds ", "holding ", "wedged",
+            "still us", "keep using", "keeps using", "unload",
+        ),
+        r"driver[^\n]{0,60}(?:cannot|can't|could not|couldn't) be (?:unloaded|upgraded|replaced|removed)|"
+        rf"\b(?:hold|holds|holding) (?:on to )?(?:the |an? )?(?:old |running |nvidia |kernel |gpu )*(?:{_DRIVER}|"
+        rf"/dev/nvidia)|"
         r"(?:driver|nvidia\w*|module)[^\n]{0,40}wedged[^\n]{0,30}unload|wedged mid-unload|"
-        r"(?:pods?|process\w*|DCGM|exporters?|clients?|workloads?)[^\n]{0,40}(?:still us\w+|keeps?|using) (?:the )?"
+        r"(?:pods?|process\w*|DCGM|exporters?|clients?|workloads?)[^\n]{0,40}(?:still us\w+|keeps? using) (?:the )?"
         r"(?:old |nvidia |kernel )*(?:driver|modules?)|"
-        r"(?:can't|cannot|could not|couldn't|unable to|fails? to) (?:unload|remove) (?:the )?(?:old |nvidia |kernel )*"
+        r"(?:can't|cannot|could not|couldn't|unable to|fails? to) unload (?:the )?(?:old |nvidia |kernel )*"
         r"(?:driver|modules?)",
     ),
     Message(
         "driver.lost_told",
         (
-            "rebuil", "after kernel", "after os", "after a kernel", "kernel upgrade", "kernel update", "os upgrade",
-            "after reboot", "after the reboot", "and reboot", "after upgrading", "after updating", "new kernel",
-            "kernel was upgraded", "kernel was updated", "after an unattended",
+            "lost after", "gone after", "missing after", "disappeared", "broken after", "broke after", "working after",
+            "lost since", "gone since", "missing since", "broken since", "not rebuilt", "n't rebuilt", "not built for",
         ),
-        rf"{_DRIVER}[^\n]{{0,40}}(?:lost|gone|missing|not (?:re)?built|stop\w* working|broke\w*|disappear\w*|no longer)"
-        r"[^\n]{0,40}(?:after|since|following)[^\n]{0,40}(?:kernel|OS\b|reboot|upgrade|update)|"
-        r"(?:after|since|following|new)[^\n]{0,40}(?:kernel|OS)\b[^\n]{0,30}"
-        rf"[^\n]{{0,40}}{_DRIVER}[^\n]{{0,40}}(?:lost|gone|missing|not (?:re)?built|not (?:be )?found|no longer|broke|"
-        r"stop\w* working|was(?:n't| not) (?:re)?built)",
+        rf"{_DRIVER}[^\n]{{0,40}}(?:(?:lost|gone|missing|broken|broke|working) after|(?:lost|gone|missing|"
+        rf"broken) since|"
+        r"disappeared)[^\n]{0,40}(?:kernel|OS\b|reboot|upgrade|update)|"
+        rf"(?:kernel|OS)\b[^\n]{{0,60}}{_DRIVER}[^\n]{{0,40}}(?:not rebuilt|n't rebuilt|not built for|disappeared)|"
+        rf"{_DRIVER}[^\n]{{0,40}}(?:not rebuilt|n't rebuilt|not built for)[^\n]{{0,40}}(?:kernel|OS\b|update|upgrade)",
     ),
     Message(
         "driver.versions_told",
@@ -57,7 +60,8 @@ MESSAGES: tuple[Message, ...] = (
         "driver.kind_told",
         ("proprietary", "closed-source", "closed source"),
         r"open[- ](?:source )?(?:GPU |kernel )*(?:modules?|driver)[^\n]{0,80}(?:hang|crash|fail|panic|freez|broken)\w*"
-        r"[^\n]{0,80}(?:proprietary|closed)[^\n]{0,40}(?:works?|fine|ok\b|does ?n[o']t|not affected|no problem)|"
+        r"[^\n]{0,80}(?:proprietary|closed[- ]source)[^\n]{0,40}(?:works?|fine|ok\b|does ?n[o']t|not affected|"
+        r"no problem)|"
         r"(?:switch\w*|chang\w*|going) (?:back )?to (?:the )?(?:proprietary|closed[- ]source)[^\n]{0,60}(?:fix|"
         r"resolv|help|"
         r"solv|work)\w*|with the (?:proprietary|closed[- ]source)[^\n]{0,40}(?:it works|no (?:crash|hang|problem))",

@@ -3,6 +3,7 @@ the GPU Operator, its upgrade controller, daemons and people write."""
 
 from berth.evidence.message import Message
 
+_BRANCH = r"(?:39\d|4[1-7]\d|5[1-9]\d|6\d\d)"  # of drivers; other numbers of three digits are codes
 _PCI = r"(?P<pci>[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}(?:\.[0-9a-f])?)"
 
 _CONFLICT = (
@@ -40,7 +41,7 @@ _CONFLICT = (
         "driver.two_installed",
         (
             "instance of the nvidia driver is already running",
-            "is already pre-installed on the node",
+            "already pre-installed on the node",
             "driver is pre-installed on host",
             "alternate method of installing the nvidia driver",
         ),
@@ -54,12 +55,10 @@ _CONFLICT = (
     ),
     Message(
         "driver.installed_twice",
-        ("driver container", "containerized driver", "containerised driver", "driver.enabled", "operator's driver"),
-        r"(?:host (?:already )?has|both)[^\n]{0,40}\b(?:driver|drivers)\b[^\n]{0,60}(?:and|besides|"
-        r"as well as)[^\n]{0,40}"
-        r"(?:driver container|containeri[sz]ed driver|operator'?s? (?:driver|installs)|driver\.enabled=true)|"
-        r"installed on the host[^\n]{0,60}(?:driver container|operator)[^\n]{0,60}(?:another|conflict|again|as well)|"
-        r"(?:driver container|containeri[sz]ed driver)[^\n]{0,60}conflicts? with[^\n]{0,40}(?:host|pre-?installed)",
+        ("driver container", "containerized driver", "containerised driver", "driver.enabled=true"),
+        r"(?:host|pre-?installed)[^\n]{0,80}(?:driver container|containeri[sz]ed driver)[^\n]{0,60}(?:another|conflict|"
+        r"again|as well|both)|(?:driver container|containeri[sz]ed driver)[^\n]{0,80}conflicts?[^\n]{0,40}"
+        r"(?:host|pre-?installed)|driver\.enabled=true[^\n]{0,80}(?:host driver|on the host|pre-?installed)",
     ),
 )
 
@@ -67,23 +66,21 @@ _IN_USE = (
     Message(
         "driver.in_use",
         (
-            "driver is in use", "is in use by", "cleanup driver modules", "uninstall nvidia driver components",
-            "kernel module is in use", "module nvidia", "appears to already be loaded", "nvidia kernel modules",
-            "failed to unload", "could not unload", "unable to unload", "cannot unload", "modules are in use",
+            " in use", "unload", "rmmod", "cleanup driver modules", "uninstall nvidia driver components",
+            "cleanup nvidia driver", "appears to already be loaded",
         ),
-        r"Could not unload NVIDIA driver kernel modules|rmmod: ERROR: Module nvidia\S* is in use|"
-        r"Module nvidia\S* is in use|"
+        r"Could not unload NVIDIA driver kernel modules|Module nvidia\S* is in use|"
         r"Unable to cleanup driver modules|[Ff]ailed to (?:uninstall nvidia driver components|cleanup NVIDIA driver)|"
         r"NVIDIA kernel module '?nvidia\S*'? appears to already be loaded|"
-        r"(?:could not|cannot|can't|unable to|fail(?:s|ed)? to) (?:unload|remove|rmmod)[^\n]{0,30}\bnvidia|"
-        r"nvidia\S* (?:kernel )?modules? (?:is|are) (?:still )?in use",
+        r"(?:could not|cannot|can't|unable to|fails? to|failed to) (?:unload|rmmod)[^\n]{0,30}\bnvidia|"
+        r"nvidia\S* (?:kernel )?modules? (?:is|are|is still|are still) in use",
     ),
     Message(
         "driver.eviction_off",
         (
             "disabled by the upgrade policy", "superseded by the gpu operator",
             "cleanup could not automatically proceed",
-            "both gpu pod eviction and auto-drain are disabled", "auto eviction", "auto drain",
+            "eviction and auto-drain are disabled", "auto eviction", "auto drain",
         ),
         r"(?:Auto[ -]?(?:eviction|drain)|GPU pod eviction)[^\n]*(?:node (?P<node>[\w.-]+) )?is disabled by the "
         r"upgrade policy|"
@@ -143,7 +140,7 @@ _NODES = (
     ),
     Message(
         "driver.persistenced_failed",
-        ("nvidia-persistenced", "nvidia persistence daemon"),
+        ("nvidia-persistenced", "nvidia persistence daemon", "failed to query nvidia devices"),
         r"nvidia-persistenced failed to initialize|Failed to query NVIDIA devices|nvidia-persistenced(?:\.service)?: "
         r"(?:Main process exited|Failed with result|Control process exited)|"
         r"Failed to start (?:\S+ - )?NVIDIA Persistence Daemon",
@@ -164,11 +161,11 @@ _BUGS = (
         "driver.oops",
         (
             "null pointer dereference", "unable to handle", "general protection fault", "kernel bug at", "rip: 0010:",
-            "pc : ", "kernel panic", "list_del corruption", "ubsan:", "oops:", "double fault",
+            "pc : ", "kernel panic", "list_del corruption", "oops", "double fault", "kernel crash",
         ),
         r"(?:NULL pointer dereference|unable to handle (?:kernel )?(?:page fault|paging request|NULL)|"
         r"general protection fault|kernel BUG at|Oops:|list_del corruption|double fault|kernel panic)[\s\S]*?"
-        r"(?P<where>[\w.]+)\+0x\w+/0x\w+ \[(?P<module>nvidia\w*)\]|"
+        r"\b(?P<where>[\w.]+)\+0x\w+/0x\w+ \[(?P<module>nvidia\w*)\]|"
         r"RIP: 0010:(?P<where2>\S+) \[(?P<module2>nvidia\w*)\]|"
         r"pc : (?P<where3>\S+) \[(?P<module3>nvidia\w*)\]|"
         r"(?:kernel panic|kernel oops|kernel crash)[^\n]{0,80}\b(?P<module4>nvidia(?:_uvm|_drm|_modeset|-uvm|-drm|"
@@ -181,34 +178,25 @@ _BUGS = (
     Message(
         "driver.regression_told",
         (
-            "branch", "regress", "downgrad", "driver fail", "driver crash", "driver hang", "driver break",
-            "driver broke", "driver does", "driver did", "driver bug", "driver 4", "driver 5", "driver 6",
-            "driver version 5", "driver version 6", "stopped working", " works",
-            "made it work", "get it working", "work again", "works again",
+            "driver fail", "driver crash", "driver hang", "driver broke", "driver break", "driver does", "driver did",
+            "driver stop", "driver 3", "driver 4", "driver 5", "driver 6", "branch 3", "branch 4", "branch 5",
+            "branch 6", "release 3", "release 4", "release 5", "release 6", "regress", "downgrad", " works", " is fine",
+            "driver we", "drivers we",
+            "driver, we", "drivers, we", "made it work", "get it working", "work again", "driver bug",
         ),
-        r"driver\b[^\n]{0,60}\b(?:fails?|broken|breaks?|crash\w*|hangs?|(?:does|do|did)(?: not|n't) (?:work|load|"
-        r"initiali[sz]e)|"
-        r"not work\w*|stopped working)\b[^\n]{0,80}\b(?:from|since|after|starting|on|with|in) (?:the )?(?:driver |"
-        r"NVIDIA )?"
-        r"(?:branch |version |release |R)?(?P<bad>\d{3}(?:\.\d+)*)\b|"
-        r"(?:from|since|after|with) (?:driver |NVIDIA |branch |version |release |"
-        r"R)+(?P<bad2>\d{3}(?:\.\d+)*)\b[^\n]{0,80}\b"
-        r"(?:fails?|broken|crash\w*|hangs?|regress\w*|not work\w*|does ?n[o']t work)|"
-        r"(?:regression|regressed)[^\n]{0,60}\b(?:driver|branch|release|"
-        r"version)?[^\n]{0,20}\b(?P<bad3>\d{3}\.\d+(?:\.\d+)?)\b|"
-        r"(?P<good>\d{3}(?:\.\d+)*)(?: driver| branch)? (?:works?|is fine|ok\b|"
-        r"worked)[^\n]{0,40}\b(?P<bad4>\d{3}(?:\.\d+)*)\b"
+        r"driver (?:fail|crash|hang|broke|break|does|did|stop)[^\n]{0,80}\b(?:from|since|after|starting|on|with|in) "
+        rf"(?:the )?(?:driver |NVIDIA )?(?:branch |version |release |R)?(?P<bad>{_BRANCH}(?:\.\d+)*)\b|"
+        rf"(?:driver|branch|release) (?P<bad2>{_BRANCH}(?:\.\d+)*)\b[^\n]{{0,80}}\b(?:fails?|broken|crash\w*|hangs?|"
+        r"regress\w*|not work\w*|does ?n[o']t work)|"
+        r"regress\w*[^\n]{0,80}\b(?P<bad3>\d{3}\.\d+(?:\.\d+)?)\b|"
+        rf"(?P<good>{_BRANCH}(?:\.\d+)*)(?: driver| branch)?(?: works|"
+        rf" is fine)[^\n]{{0,40}}\b(?P<bad4>{_BRANCH}(?:\.\d+)*)\b"
         r"[^\n]{0,20}(?:fails?|does ?n[o']t|crash|hang|broken)|"
         r"downgrad\w+[^\n]{0,40}\b(?P<good2>\d{3}(?:\.\d+)+)\b[^\n]{0,40}(?:fix\w*|help\w*|works?|solve\w*|resolve\w*)|"
-        r"with (?:the )?(?P<bad5>\d{3})(?:\.[\dx.]+)? (?:NVIDIA )?drivers?,? (?:we|it|I|GPUs?|pods?|nothing)[^\n]{0,20}"
+        rf"with (?:the )?(?P<bad5>{_BRANCH})(?:\.[\dx.]+)? (?:driver|drivers|driver,|drivers,) we[^\n]{{0,20}}"
         r"(?:can't|cannot|fails?|does ?n[o']t|do not|don't|could ?n[o']t)|"
         r"(?:made it work\w*|works? again|get it working) with (?:the )?(?:driver )?(?P<good3>\d{3}(?:\.[\dx]+)+)|"
-        r"regression (?:in|of|with) (?:the )?(?:NVIDIA )?driver|driver (?:bug|regression)\b",
-    ),
-    Message(
-        "driver.known_defect",
-        ("nvassertfailed", "nvassertok", "uvm_", "rmapi"),
-        r"(?:WARNING|BUG|UBSAN): [^\n]*\b(?:uvm_\w+|nvidia_uvm)\b|uvm_spin_loop|ioctl\(NV_ESC[^\n]*failed",
+        r"regression (?:in|of|with) (?:the )?(?:NVIDIA )?driver|(?<!not a )(?<!no )driver (?:bug|regression)\b",
     ),
 )  # fmt: skip
 

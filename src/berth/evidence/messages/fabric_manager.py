@@ -9,7 +9,7 @@ _FM = r"(?:nvidia-|nv-)?fabric[ _-]?manager"
 MESSAGES: tuple[Message, ...] = (
     Message(
         "fabric.version_mismatch",
-        ("match with driver version", "driver interface version", "nvidia-nvswitch: version mismatch"),
+        ("match with driver version", ": version mismatch"),
         rf"interface version (?P<fm>{_V}|\d{{3}}\S*) (?:don't|does not|doesn't|do not) match with driver version "
         rf"(?P<driver>{_V}|\d{{3}}\S*)|"
         rf"nvidia-nvswitch\S*: Version mismatch,? kernel version (?P<kernel>{_V}) user version (?P<user>{_V})",
@@ -17,14 +17,14 @@ MESSAGES: tuple[Message, ...] = (
     # As people and other tools say it.
     Message(
         "fabric.version_mismatch_told",
-        ("fabric manager", "fabricmanager", "fabric-manager"),
+        ("fabric manager", "fabricmanager", "fabric-manager", "fabric_manager"),
         rf"{_FM}[^\n]{{0,80}}(?:version )?(?:mismatch|differ|not match|incompatible|do(?:es)?n't match)|"
         rf"version mismatch[^\n]{{0,60}}{_FM}",
     ),
     Message("fabric.nothing_to_do", "nv_warn_nothing_to_do", r"NV_WARN_NOTHING_TO_DO"),
     Message(
         "fabric.unit_failed",
-        ("fabricmanager", "fabric manager", "nvlsm"),
+        ("fabricmanager", "fabric manager", "fabric-manager", "fabric_manager", "nvlsm"),
         r"(?:nvidia-fabricmanager|nvlsm)(?:\.service)?: "
         r"(?:(?:Main|Control) process exited|Failed with result|start request)|"
         r"Failed to start (?:\S+ - )?NVIDIA Fabric ?Manager|Job for nvidia-fabricmanager\.service failed|"
@@ -41,14 +41,14 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "fabric.absent",
-        ("nvidia-fabricmanager", "nv-fabricmanager", "fabric manager", "fabricmanager"),
+        ("fabric manager", "fabricmanager", "fabric-manager", "fabric_manager"),
         r"Unit nvidia-fabricmanager(?:\.service)? (?:could not be found|not found|not loaded)|"
         r"nvidia-fabricmanager(?:\.service)?\s+(?:not-found|masked)|nv-fabricmanager: (?:command )?not found|"
         r"Failed to (?:start|enable|restart) nvidia-fabricmanager\.service: Unit[^\n]*not found|"
         rf"(?:without|missing|no running) (?:a |the )?(?:running |NVIDIA |nvidia )*{_FM}\b|"
         rf"{_FM}(?:\.service|\s+service|\s+daemon)?\s+(?:is |was |were |has )?(?:not |never |n't )(?:been )?"
         r"(?:installed|running|started|active|present|found|up|loaded|enabled)|"
-        rf"{_FM}(?:\.service)?\s+(?:is )?(?:missing|absent|inactive|stopped|down|disabled)\b|isn't running",
+        rf"{_FM}(?:\.service)?\s+(?:is )?(?:missing|absent|inactive|stopped|down|disabled)\b",
     ),
     Message(
         "fabric.socket_missing",
@@ -63,7 +63,7 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "fabric.wrong_option",
-        ("nvidia-fabricmanager-start.sh [script options]", "unknown option", "nvswitch/fabricmanager.cfg"),
+        ("script options]", "unknown option", "fabricmanager"),
         r"Unknown option: \S*(?:fabricmanager|nvlsm)\S*|nvidia-fabricmanager-start\.sh \[script options\]|"
         r"(?:invalid|unrecogni[sz]ed|unknown) (?:option|argument)[^\n]*fabricmanager",
     ),
@@ -93,7 +93,7 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "fabric.log_error",
-        ("[error] [tid", "[fatal] [tid", "nv-fabricmanager["),
+        ("[error] [tid", "[fatal] [tid", "[critical] [tid", "nv-fabricmanager["),
         r"(?:\] \[(?:ERROR|FATAL|CRITICAL)\] \[tid \d+\]|nv-fabricmanager\[\d+\]:)"
         r"(?P<what>(?![^\n]*non-fatal)[^\n]*\b(?:fail(?:ed|ure)? to|unable to|cannot|could not|aborting|exiting|"
         r"unsupported|"
@@ -106,6 +106,7 @@ MESSAGES: tuple[Message, ...] = (
             "to train",
             "training failed",
             "number of nvswitch",
+            "count of nvswitch",
             "all the available",
             "degraded mode",
             "topology",

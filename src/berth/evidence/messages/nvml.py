@@ -7,11 +7,12 @@ _CANNOT = r"(?:initiali[sz]\w+ (?:of )?NVML|NVML:?|nvmlInit\w*(?:\(\))?|NVMLErro
 MESSAGES: tuple[Message, ...] = (
     Message(
         "nvml.version_mismatch",
-        ("version mismatch", "version_mismatch", "versionmismatch", "mismatch in versions"),
+        (
+            "version mismatch", "version_mismatch", "versionmismatch", "mismatch in versions", "driver and librar",
+        ),
         r"Driver/library version mismatch|Mismatch in versions between nvidia-smi and NVML|"
         r"(?:NVML_)?ERROR_LIB_RM_VERSION_MISMATCH|LibRmVersionMismatch|"
-        r"(?:driver|kernel module)\W+(?:and|vs\.?|/)\W*(?:user.?space )?librar\w+ (?:versions? )?(?:mismatch|"
-        r"do not match)",
+        r"driver and librar(?:y|ies) (?:versions? )?(?:mismatch|do not match|don't match|differ)",
     ),
     # The library's own version, printed under the mismatch since R525.
     Message(
@@ -31,7 +32,7 @@ MESSAGES: tuple[Message, ...] = (
     Message("nvml.no_devices", ("no devices were found", "no devices found"), r"No devices (?:were )?found\b"),
     Message(
         "nvml.unknown_error",
-        ("nvml: unknown error", "nvml: error unknown", "error_unknown", "nvml: unknown"),
+        ("unknown error", "error_unknown"),
         rf"{_CANNOT}[^\n]*?\bUnknown Error|NVML_ERROR_UNKNOWN\b|(?:NVML|nvml)[^\n]*ERROR_UNKNOWN\b",
     ),
     Message(

@@ -6,7 +6,7 @@ MESSAGES: tuple[Message, ...] = (
     # `avc:  denied  { module_load } for pid=… comm="modprobe" path="…/nvidia.ko.zst" … tcontext=… tclass=system`
     Message(
         "selinux.module_load",
-        ("module_load", "{ sys_module }", "tclass=lockdown", "selinux"),
+        ("module_load", "sys_module", "module_request", "tclass=lockdown", "selinux"),
         r"avc:\s+denied\s+\{[^}]*\b(?P<right>module_load|sys_module|"
         r"module_request)\b[^}]*\}(?:.*?path=\"(?P<path>[^\"]+)\")?"
         r"(?:.*?scontext=(?P<source>\S+))?(?:.*?tcontext=(?P<target>\S+))?(?:.*?permissive=(?P<permissive>\d))?|"
@@ -74,13 +74,13 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "seccomp.module",
-        ("seccomp", "cap_sys_module", "modules_disabled"),
+        ("seccomp", "sys_module", "modules_disabled"),
         r"seccomp[^\n]{0,60}(?:finit_module|init_module|module)|(?:missing|without|lacks?|no|drop\w*) (?:the )?"
         r"(?:capability )?(?:CAP_)?SYS_MODULE|modules_disabled\W+1",
     ),
     Message(
         "secure_boot.on",
-        ("secureboot enabled", "secure boot enabled", "secure boot is enabled", "kernel is locked down", "secure boot"),
+        ("secureboot", "secure boot", "kernel is locked down", "[integrity]", "[confidentiality]"),
         r"SecureBoot enabled|secure ?boot(?: is| mode| state|:)*(?: now)? (?:enabled|active|on)\b|Secure boot enabled|"
         r"Kernel is locked down from (?P<by>.*?)(?:;|$)|(?:with|has|UEFI) (?:UEFI )?Secure Boot (?:also )?(?:enabled|"
         r"on|active)|"

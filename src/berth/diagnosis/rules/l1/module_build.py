@@ -115,6 +115,12 @@ def find(facts: Facts) -> Iterator[Answer]:
             LIKELY,
             [*failed, *differs],
         )
+    elif installer := [*facts.said("driver.installer_failed"), *facts.said("driver.space_told")]:
+        yield BUILD_FAILS.finding(
+            "The installer did not get a module into the kernel; its log names the reason above this line.",
+            POSSIBLE,
+            installer,
+        )
     missing = list(facts.said("driver.precompiled_missing"))
     if missing:
         tag = next((said.get("tag") for said in missing if said.get("tag")), "")
