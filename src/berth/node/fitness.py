@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from berth.node.policy import Ruling, State, Until
 
 NODE = "node"  # a target that is no device
+NOT_SEEN, NO_GPU = "NotSeen", "NoGpu"  # codes of states that no fault makes
 RELAPSE_S = 3600.0  # a fault that comes back sooner has relapsed
 LONGEST_SETTLE_S = 6 * 3600.0
 MOST_FAULTS = 64
@@ -98,8 +99,12 @@ def judge(
     now_s: float,
     boot_id: str = "",
     resets: Mapping[str, float] | None = None,
+    *,
+    is_blind: bool = False,
 ) -> Memory:
-    """`devices` by PCI address; `resets` are the times at which devices were set back (counters.py)."""
+    """`devices` by PCI address; `resets` are the times at which devices were set back (counters.py). `is_blind`: neither
+    the bus nor NVML could be asked, so that no device is not none.
+    """
     is_new_boot = bool(boot_id and before.boot_id and boot_id != before.boot_id)
     known = {} if is_new_boot else {one.key: one for one in before.faults}
     faults = _cleared(_taken_in(known, signals, now_s, resets or {}), now_s, resets or {})
@@ -107,9 +112,12 @@ def judge(
     for target, sighted in devices.items():
         found = _worst(faults, target, now_s)
         if found is None and sighted is not Sighted.Answers:
-            found = Standing(State.Unknown, "NotSeen", text=f"{target}: {sighted.value}")
+            found = Standing(State.Unknown, NOT_SEEN, text=f"{target}: {sighted.value}")
         standings[target] = _since(before.standings.get(target), found or Standing(State.Fit), now_s)
-    standings[NODE] = _since(before.standings.get(NODE), _node(faults, standings, now_s), now_s)
+    node = _node(faults, standings, now_s)
+    if is_blind and node.state is State.Fit:
+        node = Standing(State.Unknown, NOT_SEEN, text="neither the PCI bus nor NVML could be asked")
+    standings[NODE] = _since(before.standings.get(NODE), node, now_s)
     return Memory(boot_id or before.boot_id, faults, standings)
 
 
@@ -186,8 +194,8 @@ def _node(faults: tuple[Fault, ...], devices: Mapping[str, Standing], now_s: flo
     if doubtful:
         return Standing(State.Suspect, doubtful[0].code, 0.0, doubtful[0].text, doubtful[0].source)
     if states and all(state is State.Unknown for state in states):
-        return Standing(State.Unknown, "NotSeen", text="no device could be asked")
-    return Standing(State.Fit, "" if states else "NoGpu")
+        return Standing(State.Unknown, NOT_SEEN, text="no device could be asked")
+    return Standing(State.Fit, "" if states else NO_GPU)
 
 
 def _since(before: Standing | None, now: Standing, now_s: float) -> Standing:

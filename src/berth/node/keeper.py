@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from berth.diagnosis.diagnose import Diagnosis
 from berth.evidence.fact import Fact, pci_words
+from berth.evidence.formats.boundary_facts import HostCount
 from berth.evidence.formats.node_ledger import Status
 from berth.model.ledger import Account
 from berth.node.counters import VOLATILE, counts_of, fell, resets_said, risen
@@ -58,8 +59,9 @@ class Keeper:
         devices = sighted(looked, known)
         resets = self._resets(looked, devices)
         self.memory = judge(
-            before, signals_of(looked, diagnosis, found, known), devices, looked.at_s, looked.boot_id, resets
-        )
+            before, signals_of(looked, diagnosis, found, known), devices, looked.at_s, looked.boot_id, resets,
+            is_blind=not any(one.by in ("lspci", "nvml") for one in looked.facts.of(HostCount)),
+        )  # fmt: skip
         for device in looked.devices:
             if device.uuid:
                 self._uuids[pci_words(device.pci)] = device.uuid
