@@ -127,6 +127,36 @@ def test_two_nodes_that_fail_hours_apart_have_two_causes() -> None:
     assert [one.node for one in found.findings] == ["a", "b"]
 
 
+def test_a_cause_that_the_driver_names_counts_though_its_line_is_gone() -> None:
+    found = of_text("""
+kernel: NVRM: Xid (PCI:0000:dc:00): 45, pid=1818990, name=python3, Ch 00000001 caused by previous Xid 149
+kernel: NVRM: Xid (PCI:0000:ed:00): 45, pid=1818992, name=python3, Ch 0000000c caused by previous Xid 145
+kernel: NVRM: Xid (PCI:0000:ba:00): 45, pid=1818989, name=python3, Ch 00000002 caused by previous Xid 145
+""")
+    assert causes(found) == ["NvLinkFault"]
+    assert pci_words(found.findings[0].pci) == "0000:dc:00"
+    assert any("whole line of Xid 149" in one.what for one in found.unconfirmed)
+
+
+def test_one_fault_on_many_gpus_is_one_finding() -> None:
+    found = of_text("\n".join(
+        f"[10{number}.0] NVRM: Xid (PCI:0000:{number}a:00): 31, pid=47{number}, name=python3, channel 0x00000002"
+        for number in range(1, 9)
+    ))  # fmt: skip
+    assert causes(found) == ["ProgramFaultOnGpu"]
+    assert "8 GPUs" in found.findings[0].cause
+
+
+def test_numbers_in_other_tools_words() -> None:
+    for text, code in (
+        ("GPU had an uncontained error (XID 95) Drain the GPU and reset it.", "GpuMemoryUncorrectable"),
+        ('{"level":"warn","xid": 119, "pci": "0000:9b:00"}', "GspTimeout"),
+        ("NvidiaXID79Error on node a", "GpuFellOffBus"),
+        ("Xid 31 PCI:0000:f0:00 pid=477448 UNRECOGNIZED_CLIENT", "ProgramFaultOnGpu"),
+    ):
+        assert code in codes(of_text(text)), text
+
+
 def test_the_registers_of_xid_74_decide() -> None:
     line = "NVRM: Xid (PCI:0000:0f:00): 74, pid='<unknown>', name=<unknown>, NVLink: fatal error detected on link 14"
     assert codes(of_text(line + "(0x0, 0x0, 0x10000, 0x0, 0x0, 0x0, 0x0)")) == {"NvLinkFault"}

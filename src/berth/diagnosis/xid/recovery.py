@@ -29,7 +29,7 @@ class Recovery(Enum):
 
 
 _BY_NUMBER = (Recovery.Nothing, Recovery.Reset, Recovery.Reboot, Recovery.DrainP2P, Recovery.DrainAndReset)
-_RESET = "with nothing left on the GPU (device plugin, DCGM and exporter, too): nvidia-smi --gpu-reset -i GPU"
+_RESET = "with nothing left on the GPU (device plugin, DCGM and exporter, too): nvidia-smi --gpu-reset -i PCI.0"
 _FIXES = {
     Recovery.Reset: Fix(
         ("kubectl cordon NODE; end what runs on the GPU", _RESET, "refused or back again: restart the machine"),
@@ -55,6 +55,13 @@ _FIXES = {
         "kubectl uncordon NODE",
     ),
 }
+
+
+def recovery_of(words: str) -> Recovery | None:
+    """By nvidia-smi's shorter words: `None`, `Reset`, `Reboot`, `Drain P2P`, `Drain and Reset`."""
+    short = {"none": Recovery.Nothing, "reset": Recovery.Reset, "reboot": Recovery.Reboot}
+    words = words.strip().lower()
+    return short.get(words) or next((one for one in Recovery if one.value.lower() == words), None)
 
 
 def read_recovery(detail: str) -> Recovery | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import Enum
 
 from msgspec import Struct
@@ -103,9 +103,20 @@ def events(facts: Facts) -> list[Event]:
     ]
     known = {one.code for one in own}
     found = own + [one for one in (*named, *_counted(facts)) if one.code not in known]
-    found = [one for one in found if 0 < one.code <= 255]
-    found.sort(key=lambda one: (one.origin.source, one.origin.at_s, one.origin.line))
+    found = [one for one in (*found, *_implied(found)) if 0 < one.code <= 255]
+    found.sort(key=lambda one: (one.origin.source, one.origin.at_s, one.origin.line, bool(one.caused_by)))
     return [_numbered(one, number) for number, one in enumerate(found)]
+
+
+def _implied(found: Sequence[Event]) -> list[Event]:
+    """Causes that the driver names and whose own line is not in the text: told with the line that names them."""
+    seen = {(one.node, one.code) for one in found}
+    causes: dict[tuple[str, int, Pci], Event] = {}
+    for one in found:
+        if one.caused_by and (one.node, one.caused_by) not in seen:
+            key = (one.node, one.caused_by, one.pci)
+            causes.setdefault(key, Event(one.caused_by, 0, one.pci, "", one.origin, is_named=True))
+    return list(causes.values())
 
 
 def _counted(facts: Facts) -> list[Event]:

@@ -32,10 +32,11 @@ _XIDS = (
         "kernel.xid_named",
         "xid",
         # In small letters it is a transaction of NFS or a database unless something of a GPU stands before it.
-        r"(?<![a-z_(])(?<!\bno )(?<!without )(?<!previous )(?<!transaction )(?:nvidia)?"
-        r"(?:(?-i:X[iI][dD])|(?:(?<=gpu )|(?<=nvidia )|(?<=error: )|(?<=got )|(?<=critical ))xid|xid(?= error))"
+        r"(?<![a-z_])(?<!\bno )(?<!without )(?<!previous )(?<!transaction )(?:nvidia)?"
+        r"(?:(?-i:X[iI][dD])|(?:(?<=gpu )|(?<=nvidia )|(?<=error: )|(?<=got )|(?<=critical ))xid|"
+        r"xid(?= error)|(?<=\")xid(?=\"\s*:))\"?"
         r"(?:[ _-]?(?:error|code|event|number)s?)?"
-        r" ?(?:is |of |code )?[:=#]? ?#?(?P<code>\d{1,3})(?:Error)?\b(?!\.\d{2,}|,? ?\d{3,})"
+        r" ?(?:is |of |code )?[:=#]? ?[#\"]?(?P<code>\d{1,3})(?:Error)?\b(?!\.\d{2,}|,? ?\d{3,})"
         r"(?:,? (?P<detail>[A-Z]{2,}[A-Z0-9_]+ (?:Non-?fatal|Fatal)\b[^\n]*))?"
         r"(?:.*?(?P<uuid>GPU-[0-9a-f]{8}-[0-9a-f-]{27}))?(?:.*?PCI:(?P<pci>[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}))?",
     ),

@@ -15,13 +15,13 @@ _SOURCES = ("NVIDIA Xid catalogue, 46 62 109 110 142 143 151 158 159 167 169 173
 _RESET = Fix(
     steps=(
         "kubectl cordon NODE; keep the kernel log and nvidia-bug-report.sh",
-        "end what holds the GPU, monitoring included; nvidia-smi --gpu-reset -i PCI; refused: restart the machine",
+        "end what holds the GPU, monitoring included; nvidia-smi --gpu-reset -i PCI.0; refused: restart the machine",
         "back again: newest driver of the branch, dcgmi diag -r 3, then have the GPU looked at",
     ),
     risk="ends everything on that GPU; on NVSwitch machines all GPUs are reset together",
     rollback="kubectl uncordon NODE",
 )
-_VERIFY = ("nvidia-smi -q -i PCI: answers within a second", "dcgmi diag -r 3: pass; no new Xid under load")
+_VERIFY = ("nvidia-smi -q -i PCI.0: answers within a second", "dcgmi diag -r 3: pass; no new Xid under load")
 
 STOPPED = Code(
     name="GpuEngineStopped",
@@ -67,7 +67,7 @@ PCIE_DATA = Code(
     "the program restarted; where it comes again it is the slot, riser or card.",
     known_by="Xid 32, 80 or 167 as the first of its device.",
     disproved_by="It follows a fault of the same program (Xid 13, 31), or never comes again.",
-    counter_check="nvidia-smi -q -i PCI | grep Replay: replays do not grow; dmesg | grep -i AER: nothing",
+    counter_check="nvidia-smi -q -i PCI.0 | grep Replay: replays do not grow; dmesg | grep -i AER: nothing",
     fix=Fix(
         steps=(
             "start the program again; once is no reason to take the node out",

@@ -54,8 +54,8 @@ NO_HANDLE = Code(
     meaning="NVML lists the device and gets no handle for it. Tools that ask for all GPUs fail as a whole, and "
     "with them the device plugin and the start of containers.",
     known_by="nvidia-smi cannot determine the device handle of an address, or prints ERR! in the place of its figures.",
-    disproved_by="`nvidia-smi -i PCI` answers; or the kernel log shows that the driver is still starting the GPU.",
-    counter_check="dmesg | grep -e NVRM -e Xid; nvidia-smi -i PCI -q: answers",
+    disproved_by="`nvidia-smi -i PCI.0` answers; or the kernel log shows that the driver is still starting the GPU.",
+    counter_check="dmesg | grep -e NVRM -e Xid; nvidia-smi -i PCI.0 -q: answers",
     fix=Fix(
         steps=(
             "dmesg -T | grep -e NVRM -e AER: what the driver says of PCI decides (Xid 79, RmInitAdapter, power cables)",

@@ -22,12 +22,13 @@ TIMEOUT = Code(
     meaning="Every call to this GPU waits or fails; nvidia-smi, the device plugin and DCGM hang on it, and processes "
     "cannot be killed. It stays so until the GPU is reset or the machine restarted.",
     known_by="Xid 119 or 120, or the driver waits for an answer of GSP or misses its heartbeat.",
-    disproved_by="nvidia-smi -i PCI answers at once, and no such line is younger than the last reset.",
-    counter_check="timeout 20 nvidia-smi -i PCI -q: answers; dmesg | grep -c 'RPC.*GSP': does not grow",
+    disproved_by="nvidia-smi -i PCI.0 answers at once, and no such line is younger than the last reset.",
+    counter_check="timeout 20 nvidia-smi -i PCI.0 -q: answers; dmesg | grep -c 'RPC.*GSP': does not grow",
     fix=Fix(
         steps=(
             "kubectl cordon NODE; keep nvidia-bug-report.sh (it may hang, too: then the kernel log)",
-            "end what holds the GPU, monitoring included; nvidia-smi --gpu-reset -i PCI; refused: restart the machine",
+            "end what holds the GPU, monitoring included; nvidia-smi --gpu-reset -i PCI.0; refused: restart the "
+            "machine",
             "take a newer driver of the branch: several GSP defects are mended release by release (525.105.17 for one)",
             "on GPUs that can do without: options nvidia NVreg_EnableGpuFirmware=0 (proprietary module only)",
             "only one GPU of many, over and over: have it replaced",
@@ -35,7 +36,7 @@ TIMEOUT = Code(
         risk="reset or restart ends what runs there; a driver change needs the node drained",
         rollback="kubectl uncordon NODE; the former driver version",
     ),
-    verify=("nvidia-smi -q -i PCI: answers within a second", "dcgmi diag -r 2: pass; no new Xid 119 or 120 for a day"),
+    verify=("nvidia-smi -q -i PCI.0: answers within a second", "dcgmi diag -r 2: pass; no new Xid 119 or 120"),
     sources=("NVIDIA Xid catalogue, 119 and 120 (RESET_GPU)", "NVIDIA data centre driver release notes, 525 branch"),
 )
 

@@ -12,8 +12,8 @@ from berth.evidence.formats.smi_facts import DeviceSeen
 
 _SOURCES = ("nvidia-smi and NVML documentation, clocks event reasons",)
 _VERIFY = (
-    "nvidia-smi -q -d PERFORMANCE -i PCI under load: HW Slowdown, HW Thermal Slowdown, HW Power Brake Not Active",
-    "nvidia-smi -q -d TEMPERATURE,CLOCK -i PCI: cooler than the slowdown threshold, clocks as on its neighbours",
+    "nvidia-smi -q -d PERFORMANCE -i PCI.0 under load: HW Slowdown, HW Thermal Slowdown, HW Power Brake Not Active",
+    "nvidia-smi -q -d TEMPERATURE,CLOCK -i PCI.0: cooler than the slowdown threshold, clocks as on its neighbours",
 )
 
 HOT = Code(
@@ -27,15 +27,15 @@ HOT = Code(
     "switches off (Xid 79).",
     known_by="HW Thermal Slowdown (or SW Thermal Slowdown) is active, or the temperature is at the slowdown threshold.",
     disproved_by="It is not active under the same load, and the neighbours are as warm.",
-    counter_check="nvidia-smi -q -d TEMPERATURE,PERFORMANCE -i PCI while it works",
+    counter_check="nvidia-smi -q -d TEMPERATURE,PERFORMANCE -i PCI.0 while it works",
     fix=Fix(
         steps=(
             "compare with the neighbours: one hot GPU is its heat sink, all hot is fans, air flow or the room",
             "kubectl cordon NODE where it is near its limit; fans, dust, blanks, liquid cooling flow",
-            "until then: nvidia-smi -i PCI -pl WATTS, or fewer GPUs at work",
+            "until then: nvidia-smi -i PCI.0 -pl WATTS, or fewer GPUs at work",
         ),
         risk="a lower power limit makes it slower",
-        rollback="nvidia-smi -i PCI -pl with the default limit; kubectl uncordon NODE",
+        rollback="nvidia-smi -i PCI.0 -pl with the default limit; kubectl uncordon NODE",
     ),
     verify=_VERIFY,
     sources=_SOURCES,
@@ -51,7 +51,7 @@ BRAKED = Code(
     "Jobs run, and many times slower.",
     known_by="HW Power Brake Slowdown is active, or HW Slowdown without heat.",
     disproved_by="It is off as soon as the load of the other GPUs falls: then the supply is simply too small.",
-    counter_check="nvidia-smi -q -d PERFORMANCE -i PCI: HW Power Brake Slowdown Not Active",
+    counter_check="nvidia-smi -q -d PERFORMANCE -i PCI.0: HW Power Brake Slowdown Not Active",
     fix=Fix(
         steps=(
             "the machine's management (BMC): failed or missing power supplies, power capping, redundancy lost",

@@ -76,7 +76,7 @@ FIRMWARE_DEAD = Code(
     "to.",
     known_by="The driver waits in vain for GFW_BOOT, or cannot read the VBIOS.",
     disproved_by="After a power cycle the GPU starts, and stays.",
-    counter_check="after power off and on: nvidia-smi -i PCI answers",
+    counter_check="after power off and on: nvidia-smi -i PCI.0 answers",
     fix=Fix(_REPLACE, "the machine is off for minutes", "kubectl uncordon NODE"),
     verify=_VERIFY,
     sources=_SOURCES,
@@ -112,7 +112,7 @@ INFOROM = Code(
     "is not to be trusted with them.",
     known_by="nvidia-smi warns that the infoROM is corrupted.",
     disproved_by="The warning does not come again after a power cycle.",
-    counter_check="nvidia-smi -q -i PCI: no warning, Inforom Version has values",
+    counter_check="nvidia-smi -q -i PCI.0: no warning, Inforom Version has values",
     fix=Fix(
         ("kubectl cordon NODE at the next chance; power off and on",
          "still there: firmware update of the board by the vendor's tool, or replacement"),

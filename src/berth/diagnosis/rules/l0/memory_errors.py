@@ -18,13 +18,13 @@ _SOURCES = (
     "NVIDIA Xid catalogue, 48 63 64 92 94 95 140 171 172",
 )
 _VERIFY = (
-    "nvidia-smi -q -d ROW_REMAPPER -i PCI: Pending No, Remapping Failure Occurred No",
-    "nvidia-smi -q -d ECC -i PCI: volatile uncorrectable 0; dcgmi diag -r 3: pass",
+    "nvidia-smi -q -d ROW_REMAPPER -i PCI.0: Pending No, Remapping Failure Occurred No",
+    "nvidia-smi -q -d ECC -i PCI.0: volatile uncorrectable 0; dcgmi diag -r 3: pass",
 )
 _RESET = Fix(
     steps=(
         "kubectl cordon NODE; end what runs on GPU PCI (drain the node where rows are to be remapped)",
-        "with nothing left on it (device plugin, DCGM and exporter, too): nvidia-smi --gpu-reset -i PCI, "
+        "with nothing left on it (device plugin, DCGM and exporter, too): nvidia-smi --gpu-reset -i PCI.0, "
         "or restart the machine; the reset also puts pending remappings into effect",
         "errors again soon after: dcgmi diag -r 3, field diagnostics, replace the GPU",
     ),
@@ -44,7 +44,7 @@ UNCORRECTED = Code(
     known_by="Xid 48, 94, 95, 140, 171 or 172 in the kernel log, or uncorrectable ECC errors counted since the "
     "driver was loaded.",
     disproved_by="The counters of uncorrectable errors are 0 and the kernel log of the whole uptime has none of these.",
-    counter_check="nvidia-smi -q -d ECC,ROW_REMAPPER -i PCI: no uncorrectable error since the last reset",
+    counter_check="nvidia-smi -q -d ECC,ROW_REMAPPER -i PCI.0: no uncorrectable error since the last reset",
     fix=_RESET,
     verify=_VERIFY,
     sources=_SOURCES,
@@ -60,7 +60,7 @@ REMAP_PENDING = Code(
     "runs now may go on, and new work may meet the bad row.",
     known_by="Xid 63, or `Pending: Yes` of the row remapper (of page retirement before Ampere) in nvidia-smi or DCGM.",
     disproved_by="The row remapper shows Pending: No, since a reset put the repair into effect.",
-    counter_check="nvidia-smi -q -d ROW_REMAPPER,PAGE_RETIREMENT -i PCI: Pending No",
+    counter_check="nvidia-smi -q -d ROW_REMAPPER,PAGE_RETIREMENT -i PCI.0: Pending No",
     fix=_RESET,
     verify=_VERIFY,
     sources=_SOURCES,
@@ -76,7 +76,7 @@ REMAP_FAILED = Code(
     "that.",
     known_by="Xid 64, or `Remapping Failure Occurred: Yes` in nvidia-smi, or the failure flag of DCGM.",
     disproved_by="After a reset the flag is No and Xid 64 does not come back.",
-    counter_check="nvidia-smi -q -d ROW_REMAPPER -i PCI: Remapping Failure Occurred No",
+    counter_check="nvidia-smi -q -d ROW_REMAPPER -i PCI.0: Remapping Failure Occurred No",
     fix=Fix(
         steps=(
             "kubectl cordon NODE, then drain it",
@@ -100,7 +100,7 @@ CORRECTED = Code(
     meaning="Nothing is wrong yet: ECC corrects single bits. A high rate often comes before errors that it cannot.",
     known_by="Xid 92 in the kernel log.",
     disproved_by="The rate is low over days; the catalogue lets this code pass.",
-    counter_check="nvidia-smi -q -d ECC -i PCI: corrected errors do not grow",
+    counter_check="nvidia-smi -q -d ECC -i PCI.0: corrected errors do not grow",
     fix=Fix(("watch the counters; run dcgmi diag -r 3 at the next chance",), "none", "nothing to undo"),
     verify=_VERIFY,
     sources=_SOURCES,

@@ -22,7 +22,7 @@ _STEPS = (
 )
 _VERIFY = (
     "dmesg | grep -c 'AER\\|PCIe Bus Error': does not grow under load",
-    "nvidia-smi -q -i PCI | grep -i replay: 0, and stays",
+    "nvidia-smi -q -i PCI.0 | grep -i replay: 0, and stays",
 )
 
 UNCORRECTABLE = Code(
@@ -53,7 +53,7 @@ CORRECTED = Code(
     "fail under load.",
     known_by="Many corrected errors of AER of a GPU or of its port, or replays that grow.",
     disproved_by="A handful after start, and none under load.",
-    counter_check="nvidia-smi -q -i PCI | grep -i replay, twice under load: the same number",
+    counter_check="nvidia-smi -q -i PCI.0 | grep -i replay, twice under load: the same number",
     fix=Fix(_STEPS, "the machine is off meanwhile", "kubectl uncordon NODE"),
     verify=_VERIFY,
     sources=_SOURCES,

@@ -32,7 +32,7 @@ NOT_CONNECTED = Code(
         "the machine is off meanwhile",
         "kubectl uncordon NODE",
     ),
-    verify=("nvidia-smi -q -d POWER -i PCI: limit and draw as for the model",),
+    verify=("nvidia-smi -q -d POWER -i PCI.0: limit and draw as for the model",),
     sources=("NVIDIA Xid catalogue, 54 (CHECK_MECHANICALS)", "open-gpu-kernel-modules, RmInitAdapter"),
 )
 

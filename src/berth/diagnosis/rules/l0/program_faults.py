@@ -8,7 +8,8 @@ from berth.diagnosis.finding import Answer, Code, Fix, Rule
 from berth.diagnosis.words import LIKELY, POSSIBLE, WEAK, Effect, Layer, Severity
 from berth.diagnosis.xid.seen import Event, Family
 from berth.diagnosis.xid.story import story_of
-from berth.diagnosis.xid.telling import account, quotations
+from berth.diagnosis.xid.telling import account, devices, quotations
+from berth.evidence.fact import NO_PCI
 from berth.evidence.facts import Facts
 
 _SOURCES = ("NVIDIA Xid catalogue, RESTART_APP codes; work-flows of Xid 13, 31 and 45",)
@@ -95,6 +96,7 @@ def find(facts: Facts) -> Iterator[Answer]:
     """One finding for each device."""
     story = story_of(facts)
     faults = story.by_device(Family.Program)
+    together: dict[str, list[Event]] = {}
     for (node, pci), causes in faults.items():
         unit = _one_unit(causes)
         alone = unit or (_programs([one for one in causes if one.code == 31]) >= ENOUGH and len(faults) == 1)
@@ -109,14 +111,18 @@ def find(facts: Facts) -> Iterator[Answer]:
                 node=node,
             )
         if not unit:
-            who = ", ".join(dict.fromkeys(one.process for one in causes if one.process not in ("", "<unknown>")))
-            yield FAULT.finding(
-                f"{'Program ' + who if who else 'A program'} faulted on {causes[0].where}. {account(story, causes)}",
-                LIKELY if not causes[0].is_named else POSSIBLE,
-                quotations(story, causes),
-                pci=pci,
-                node=node,
-            )
+            together.setdefault(node, []).extend(causes)
+    for node, causes in together.items():
+        pcis = {one.pci for one in causes}
+        who = ", ".join(dict.fromkeys(one.process for one in causes if one.process not in ("", "<unknown>")))
+        yield FAULT.finding(
+            f"{'Program ' + who if who else 'A program'} faulted on {devices(causes)}. {account(story, causes)}",
+            LIKELY if not causes[0].is_named else POSSIBLE,
+            quotations(story, causes),
+            pci=next(iter(pcis)) if len(pcis) == 1 else NO_PCI,
+            subject=f"{devices(causes)}{f' of node {node}' if node else ''}" if len(pcis) > 1 else "",
+            node=node,
+        )
     for (node, pci), causes in story.by_device(Family.Follower).items():
         yield ENDED.finding(
             f"{causes[0].where[0].upper()}{causes[0].where[1:]}: {account(story, causes)}",

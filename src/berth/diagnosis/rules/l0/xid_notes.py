@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
 from berth.diagnosis.words import LIKELY, POSSIBLE, WEAK, Effect, Layer, Severity
-from berth.diagnosis.xid.recovery import Recovery, read_recovery
+from berth.diagnosis.xid.recovery import Recovery, recovery_of
 from berth.diagnosis.xid.seen import Event, Family
 from berth.diagnosis.xid.story import Story, story_of
 from berth.diagnosis.xid.telling import account, quotations
@@ -63,13 +63,13 @@ VERDICT = Code(
     "text that was read.",
     known_by="Xid 154, or the recovery action in nvidia-smi -q, with an action other than None.",
     disproved_by="A later line changes the action back to None.",
-    counter_check="nvidia-smi -q -i PCI | grep -i recovery: None",
+    counter_check="nvidia-smi -q -i PCI.0 | grep -i recovery: None",
     fix=Fix(
         ("kubectl cordon NODE; do what the driver asks for", "look for the Xid before it: journalctl -k | grep Xid"),
         "ends what runs on that GPU, or on the node",
         "kubectl uncordon NODE",
     ),
-    verify=("nvidia-smi -q -i PCI | grep -i recovery: None", "dcgmi diag -r 3: pass"),
+    verify=("nvidia-smi -q -i PCI.0 | grep -i recovery: None", "dcgmi diag -r 3: pass"),
     sources=(*_SOURCES, "NVIDIA Xid catalogue, 154"),
 )
 
@@ -133,7 +133,7 @@ def _of_devices(facts: Facts, story: Story) -> Iterator[Answer]:
         words = device.recovery_action.strip()
         if words.lower() in ("", "none", "n/a") or device.pci in told:
             continue
-        recovery = read_recovery(f"{words} Required") or read_recovery(words) or read_recovery(f"GPU {words} Required")
+        recovery = recovery_of(words)
         yield VERDICT.finding(
             f"nvidia-smi shows the recovery action {words}.",
             LIKELY,
