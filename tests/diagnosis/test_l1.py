@@ -208,7 +208,7 @@ def test_paused_components_are_named_with_their_node() -> None:
         '"nvidia.com/gpu.deploy.driver":"true"}},"status":{}}'
     )
     (finding,) = of_text(node, "node-json").findings
-    assert (finding.code, finding.node) == ("OperandsPausedForUpgrade", "gpu-9")
+    assert (finding.code, finding.node) == ("DriverUpgradeStuck", "gpu-9")
     assert "dcgm, device-plugin" in finding.cause
 
 

@@ -65,56 +65,38 @@ NOT_EVICTED = Code(
     verify=("kubectl get node NODE -L nvidia.com/gpu-driver-upgrade-state: upgrade-done",),
     sources=("k8s-driver-manager, messages", "GPU Operator, driver upgrades"),
 )
-HELD_BACK = Code(
-    name="OperandsPausedForUpgrade",
-    layer=Layer.L1,
-    cause_class="driver-in-use",
-    severity=Severity.Error,
-    effect=Effect.OperandsHeldBack,
-    title="components of the operator are paused for a driver upgrade that does not end",
-    meaning="Device plugin, exporter and others have left the node, so it offers no GPUs. The driver manager puts the "
-    "labels back when it has finished; here it has not.",
-    known_by="Labels nvidia.com/gpu.deploy.* of the node have the value paused-for-driver-upgrade.",
-    disproved_by="An upgrade is under way and no older than some minutes.",
-    counter_check="kubectl get node NODE --show-labels | tr , '\\n' | grep gpu.deploy; "
-    "kubectl logs -n gpu-operator -l app=nvidia-driver-daemonset -c k8s-driver-manager",
-    fix=Fix(
-        steps=(
-            "find what stops the driver manager: its log; mostly the driver is in use, then drain the node",
-            "no driver upgrade wanted any more: kubectl label node NODE "
-            "nvidia.com/gpu.deploy.{device-plugin,container-toolkit,operator-validator,gpu-feature-discovery,dcgm,"
-            "dcgm-exporter}=true --overwrite",
-        ),
-        risk="components that start while a driver is replaced hold it again",
-        rollback="set the labels to paused-for-driver-upgrade again",
-    ),
-    verify=("kubectl get node NODE --show-labels | grep -c paused-for: 0", "kubectl get ds -n gpu-operator: all ready"),
-    sources=("k8s-driver-manager, evictAllGPUOperatorComponents", "GPU Operator, driver upgrades"),
-)
 STUCK = Code(
     name="DriverUpgradeStuck",
     layer=Layer.L1,
     cause_class="driver-in-use",
-    severity=Severity.Warning,
+    severity=Severity.Error,
     effect=Effect.DriverBusy,
     title="a driver upgrade does not get on",
-    meaning="The node keeps its old driver, or is cordoned half-way through.",
-    known_by="The upgrade state of the node is upgrade-failed, or stays at one of the steps.",
-    disproved_by="The state changes within minutes.",
-    counter_check="kubectl get nodes -L nvidia.com/gpu-driver-upgrade-state -w",
+    meaning="The node keeps its old driver, or is cordoned half-way through. Where components are paused the device "
+    "plugin has left, and the node offers no GPUs until the driver manager puts the labels back.",
+    known_by="The upgrade state of the node is upgrade-failed or stays at a step, or labels nvidia.com/gpu.deploy.* "
+    "have the value paused-for-driver-upgrade.",
+    disproved_by="The upgrade is some minutes old, and the state changes.",
+    counter_check="kubectl get nodes -L nvidia.com/gpu-driver-upgrade-state -w; "
+    "kubectl get node NODE --show-labels | tr , '\\n' | grep gpu.deploy",
     fix=Fix(
         steps=(
-            "kubectl logs -n gpu-operator deploy/gpu-operator | grep -i upgrade: why it waits "
-            "(maxParallelUpgrades, maxUnavailable, pods that it may not delete, budgets of 0)",
+            "kubectl logs -n gpu-operator -l app=nvidia-driver-daemonset -c k8s-driver-manager: what it waits for",
+            "kubectl logs -n gpu-operator deploy/gpu-operator | grep -i upgrade: maxParallelUpgrades, maxUnavailable, "
+            "pods that it may not delete, budgets of 0",
             *_FREE[:3],
             "after upgrade-failed: kubectl label node NODE nvidia.com/gpu-driver-upgrade-state=upgrade-required "
             "--overwrite",
+            "no upgrade wanted any more, labels still paused: set nvidia.com/gpu.deploy.<component>=true for each",
         ),
-        risk="GPU pods of the node are deleted",
+        risk="GPU pods of the node are deleted; components that start too early hold the driver again",
         rollback="kubectl label node NODE nvidia.com/gpu-driver-upgrade.skip=true",
     ),
-    verify=("kubectl get node NODE -L nvidia.com/gpu-driver-upgrade-state: upgrade-done",),
-    sources=("k8s-operator-libs, pkg/upgrade", "GPU Operator, driver upgrades"),
+    verify=(
+        "kubectl get node NODE -L nvidia.com/gpu-driver-upgrade-state: upgrade-done",
+        "kubectl get node NODE --show-labels | grep -c paused-for: 0",
+    ),
+    sources=("k8s-driver-manager, evictAllGPUOperatorComponents", "k8s-operator-libs, pkg/upgrade"),
 )
 
 
@@ -156,8 +138,12 @@ def _paused(facts: Facts) -> Iterator[Answer]:
             operands.setdefault(said.node, []).append(said.get("operand"))
     for name, evidence in by_node.items():
         known = ", ".join(sorted({one for one in operands[name] if one}))
-        yield HELD_BACK.finding(
-            f"The driver manager paused {known or 'components'} and did not finish.", LIKELY, evidence, node=name
+        yield STUCK.finding(
+            f"The driver manager paused {known or 'components'} and did not finish.",
+            LIKELY,
+            evidence,
+            node=name,
+            effect=Effect.OperandsHeldBack,
         )
 
 
@@ -172,7 +158,8 @@ def _stuck(facts: Facts, *, is_held: bool) -> Iterator[Answer]:
         if state in ("upgrade-done", "") or not state.endswith(("required", "failed")):
             continue
         sure = LIKELY if state == "upgrade-failed" or is_held else WEAK
-        yield STUCK.finding(f"The driver upgrade is at {state}.", sure, evidence, node=name)
+        severity = Severity.Error if sure > WEAK else Severity.Warning
+        yield STUCK.finding(f"The driver upgrade is at {state}.", sure, evidence, node=name, severity=severity)
 
 
-RULE = Rule((IN_USE, NOT_EVICTED, HELD_BACK, STUCK), find)
+RULE = Rule((IN_USE, NOT_EVICTED, STUCK), find)
