@@ -39,7 +39,7 @@ def offers(node: str, amount: int, resource: str = "nvidia.com/gpu", capacity: i
 
 
 def test_used_up_where_nodes_offer_it() -> None:
-    one = the(with_facts(SHORT, [offers("a", 8), offers("b", 8)]), "GpusAllTaken")
+    one = the(with_facts(SHORT, [offers("a", 8), offers("b", 8)]), "DevicesAllTaken")
     assert "16 are offered by 2 nodes" in one.cause
     assert "Preemption finds nobody" in one.cause
     assert one.layer.name == "L5"
@@ -48,7 +48,7 @@ def test_used_up_where_nodes_offer_it() -> None:
 
 def test_not_offered_where_allocatable_is_0_on_all_nodes() -> None:
     diagnosis = with_facts(SHORT, [offers("a", 0), offers("b", 0)])
-    assert "GpusAllTaken" not in codes(diagnosis)
+    assert "DevicesAllTaken" not in codes(diagnosis)
     assert the(diagnosis, "ResourceNotAdvertised").layer.name == "L3"
 
 
@@ -76,7 +76,7 @@ def test_control_planes_that_keep_gpu_pods_out_are_no_finding_beside_a_shortage(
         "0/3 nodes are available: 1 node(s) had untolerated taint {node-role.kubernetes.io/control-plane: }, "
         "2 Insufficient nvidia.com/gpu."
     )
-    assert codes(with_facts(text)) == {"GpusAllTaken"}
+    assert codes(with_facts(text)) == {"DevicesAllTaken"}
 
 
 def test_the_label_that_nodes_have_instead_is_named() -> None:
@@ -154,4 +154,4 @@ def test_missing_capacity_explains_the_waiting_pod() -> None:
         "NVRM: Xid (PCI:0000:b3:00): 79, pid=1, name=x, GPU has fallen off the bus.\n" + SHORT, [offers("a", 7)]
     )
     assert diagnosis.findings[0].code == "GpuFellOffBus"
-    assert "GpusAllTaken" in {one.finding.code for one in diagnosis.consequences}
+    assert "DevicesAllTaken" in {one.finding.code for one in diagnosis.consequences}

@@ -56,8 +56,19 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "cuda.ptx_too_new",
-        ("unsupported toolchain", "unsupported_ptx_version", "unsupportedptxversion", "ptx was compiled with"),
-        r"PTX was compiled with an unsupported toolchain|UNSUPPORTED_PTX_VERSION|UnsupportedPtxVersion",
+        (
+            "installed cuda driver",
+            "callrequiresnewerdriver",
+            "built for nvidia driver release",
+            "named symbol not found",
+            "unsupported toolchain",
+            "unsupported_ptx_version",
+            "unsupportedptxversion",
+            "ptx was compiled with",
+        ),
+        r"PTX was compiled with an unsupported toolchain|UNSUPPORTED_PTX_VERSION|UnsupportedPtxVersion"
+        r"|API call is not supported in the installed CUDA driver|CallRequiresNewerDriver"
+        r"|container was built for NVIDIA Driver Release|named symbol not found",
     ),
     Message(
         "cuda.no_kernel_image",
@@ -82,6 +93,11 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "cuda.no_device",
         (
+            "cuda driver initialization failed",
+            "cudasupporterror",
+            "nvcuda init failure",
+            "unable to load cudart",
+            "unable to load cuda driver library",
             "no gpu ",
             "no gpus ",
             "no cuda-capable device",
@@ -120,7 +136,9 @@ MESSAGES: tuple[Message, ...] = (
         r"|failed call to cuInit: (?:CUDA_ERROR_NO_DEVICE|UNKNOWN ERROR \(100\)|UNKNOWN ERROR \(303\))"
         r"|ggml_cuda_init: failed to initialize CUDA: no CUDA-capable"
         r"|Attempting to deserialize object on a CUDA device but torch\.cuda\.is_available"
-        r"|cudaGetDeviceCount\W+returned 100\b",
+        r"|cudaGetDeviceCount\W+returned 100\b"
+        r"|CUDA driver initialization failed, you might not have a CUDA gpu|CudaSupportError"
+        r"|nvcuda init failure: (?:100|999)|unable to load (?:cudart|cuda driver) library",
     ),
     Message(
         "cuda.tool_missing",
@@ -151,6 +169,11 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "cuda.unknown",
         (
+            "error code unknown error",
+            "initialization error",
+            "cuda_error_not_initialized",
+            "cudaerrorinitializationerror",
+            "cuda failed to initialize",
             "cuda_error_unknown",
             "cudaerrorunknown",
             "cuda unknown error",
@@ -166,7 +189,9 @@ MESSAGES: tuple[Message, ...] = (
         ),
         r"CUDA_ERROR_UNKNOWN|cudaErrorUnknown|CUDA unknown error|incorrectly set up environment"
         r"|OS call failed or operation not supported on this OS|CUDA_ERROR_OPERATING_SYSTEM|cudaErrorOperatingSystem"
-        r"|\berror:? 999\b|\bfailure 999\b|\b(?:error|failure) 304\b",
+        r"|\berror:? 999\b|\bfailure 999\b|\b(?:error|failure) 304\b"
+        r"|error code unknown error|(?:cuda|cu\w+|error code|error:?) \W?initialization error"
+        r"|CUDA_ERROR_NOT_INITIALIZED|cudaErrorInitializationError|CUDA failed to initialize\.\s+GPU functionality",
     ),
     # Errors that end the context: the program itself, or the device under it.
     Message(
@@ -215,17 +240,15 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "cuda.out_of_memory",
         (
-            "cuda out of memory",
+            "cudaerroroutofmemory",
+            "cublas_status_not_initialized",
+            "out of memory",
             "cuda_error_out_of_memory",
             "cudaerrormemoryallocation",
-            "cuda error: out of memory",
             "outofmemoryerror",
             "resource_exhausted",
-            "cudamalloc failed: out of memory",
             "resourceexhaustederror",
             "cublas_status_alloc_failed",
-            "hip out of memory",
-            "ran out of memory trying to allocate",
             "failed to allocate device memory",
         ),
         r"CUDA out of memory(?:.*?Tried to allocate (?P<tried>[\d.]+ [KMGT]iB))?(?:.*?total capacity of "
@@ -233,7 +256,9 @@ MESSAGES: tuple[Message, ...] = (
         r"|CUDA_ERROR_OUT_OF_MEMORY|cudaErrorMemoryAllocation|CUDA error: out of memory"
         r"|torch(?:\.cuda)?\.OutOfMemoryError|RESOURCE_EXHAUSTED"
         r"|ResourceExhaustedError|cudaMalloc failed: out of memory|CUBLAS_STATUS_ALLOC_FAILED"
-        r"|ran out of memory trying to allocate",
+        r"|ran out of memory trying to allocate"
+        r"|error code out of memory|Cuda failure (?:2 )?'out of memory'|cudaErrorOutOfMemory"
+        r"|CUBLAS_STATUS_NOT_INITIALIZED|(?:cuda|hip)\w* .{0,40}\bout of memory\b",
     ),
     Message(
         "cuda.other_process",
@@ -262,6 +287,7 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "cuda.memory_without_process",
         (
+            "no process",
             "no running process",
             "memory is held",
             "memory held",
@@ -275,22 +301,38 @@ MESSAGES: tuple[Message, ...] = (
         ),
         r"memory used\W*(?P<used>\d{3,}) ?Mi?B.*no running process|(?P<used2>\d{3,}) ?MiB.*no running processes found"
         r"|(?:GPU )?memory (?:is )?(?:still )?(?:held|occupied|not (?:released|freed)).*"
-        r"(?:no (?:running )?process|after .*(?:exit|kill))",
+        r"(?:no (?:running )?process|after .*(?:exit|kill))"
+        r"|\d{2,} ?(?:MiB|GiB|GB|MB)\b.{0,60}\bno (?:running )?process",
     ),
     Message(
         "cuda.host_memory_leak",
-        ("defunct",),
-        r"\[(?:python\w*|pt_main_thread|ray|torchrun|vllm)\S*\] <defunct>|<defunct>.*/dev/nvidia",
+        (
+            "zombie",
+            "defunct",
+        ),
+        r"\[(?:python\w*|pt_main_thread|ray|torchrun|vllm)\S*\] <defunct>|<defunct>.*/dev/nvidia"
+        r"|zombie\b.{0,60}\b(?:GPU|memory|nvidia)",
     ),
     # Shared memory of the host
     Message(
         "app.shm_small",
-        ("shared memory", "bus error", "unable to mmap", "/dev/shm", "torch_shm_manager"),
+        (
+            "sigbus",
+            "exit code",
+            "exitcode",
+            "return code = -7",
+            "shared memory",
+            "bus error",
+            "unable to mmap",
+            "/dev/shm",
+            "torch_shm_manager",
+        ),
         r"dataloader.s workers are out of shared memory|insufficient shared memory|(?:is )?killed by signal: Bus error"
         r"|\bBus error\b(?: \(core dumped\))?"
         r"|unable to (?:open|allocate|write to|resize)\S* shared memory(?: object)?.*(?:No space|\(28\)"
         r"|Cannot allocate)|unable to mmap \d+ bytes from file.*Cannot allocate"
-        r"|/dev/shm.*(?:No space left|100%|is full|too small|only has|less than)|raise your shared memory limit",
+        r"|/dev/shm.*(?:No space left|100%|is full|too small|only has|less than)|raise your shared memory limit"
+        r"|SIGBUS|exit ?code\W{1,3}-7\b|return code = -7\b|Signal: Bus error",
     ),
     Message(
         "app.shm_size_default",
@@ -299,9 +341,10 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "app.too_many_files",
-        ("too many open files", "received 0 items of ancdata"),
+        ("inotify", "too many open files", "received 0 items of ancdata"),
         r"(?:OSError|RuntimeError|NCCL|Errno 24|error)\W.*(?:Too many open files|received 0 items of ancdata)"
-        r"|\[Errno 24\] Too many open files",
+        r"|\[Errno 24\] Too many open files"
+        r"|inotify\S*.*(?:Too many open files|No space left)",
     ),
     Message(
         "app.too_many_threads",
@@ -312,12 +355,23 @@ MESSAGES: tuple[Message, ...] = (
     # Images
     Message(
         "image.library_missing",
-        ("cannot open shared object", "could not load dynamic library", "cannot find -l", "unable to load any of"),
+        (
+            "failed to find c compiler",
+            "cuda_home environment variable is not set",
+            "importerror: lib",
+            "nvcc",
+            "cannot open shared object",
+            "could not load dynamic library",
+            "cannot find -l",
+            "unable to load any of",
+        ),
         r"(?P<library>lib(?:cudart|cublas\w*|cudnn\w*|cufft\w*|curand|cusolver\w*|cusparse\w*|nccl|nvrtc\w*|nvinfer\w*"
         r"|nvjpeg|nvToolsExt|cufile|cupti|nvJitLink|nvonnxparser|nvshmem\w*|mpi\w*|ibverbs"
         r"|rdmacm)[\w.+-]*)\W*:? cannot open shared object"
         r"|could not load dynamic library \W*(?P<library2>lib(?!cuda\.)(?!nvidia)[\w.+-]+)"
-        r"|unable to load any of \W*\{(?P<library3>libcudnn[^}]*)",
+        r"|unable to load any of \W*\{(?P<library3>libcudnn[^}]*)"
+        r"|cannot find -lcuda\b|Failed to find C compiler|CUDA_HOME environment variable is not set"
+        r"|ImportError: lib(?!cuda\.|nvidia)[\w.+-]+: cannot open shared|nvcc\W.{0,20}not found",
     ),
     Message(
         "image.symbol_missing",
@@ -335,13 +389,17 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "image.cudnn",
         (
+            "engine plan file is",
+            "serialization",
             "version_mismatch",
             "cudnn_status_not_initialized",
             "cudnn_status_arch_mismatch",
             "loaded runtime cudnn library",
         ),
         r"CUDNN_STATUS_(?:NOT_INITIALIZED|ARCH_MISMATCH|\w*VERSION_MISMATCH)"
-        r"|Loaded runtime CuDNN library: (?P<found>[\d.]+) but source was compiled with: (?P<wanted>[\d.]+)",
+        r"|Loaded runtime CuDNN library: (?P<found>[\d.]+) but source was compiled with: (?P<wanted>[\d.]+)"
+        r"|engine plan file is (?:not compatible|generated on an incompatible)|serialization(?:::| ).*(?:version"
+        r"|Version tag).*(?:mismatch|does not match)",
     ),
     Message(
         "image.cpu_build",
@@ -385,5 +443,23 @@ MESSAGES: tuple[Message, ...] = (
         r"Bfloat16 is only supported on GPUs with compute capability|minimum (?:required )?CUDA compute capability"
         r"|requires compute capability|compute capability \S+ (?:or higher|is not supported)"
         r"|less than (?:the )?minimum compute capability",
+    ),
+    Message(
+        "cuda.not_supported",
+        (
+            "operation not supported",
+            "cudaerrornotsupported",
+            "cuda_error_not_supported",
+            "failure 801",
+            "error 801",
+            "error: 801",
+        ),
+        r"CUDA error:? (?:801\b|operation not supported)|Cuda failure 801|cudaErrorNotSupported"
+        r"|CUDA_ERROR_NOT_SUPPORTED|error 801",
+    ),
+    Message(
+        "cuda.after_fork",
+        ("re-initialize cuda in forked subprocess",),
+        r"Cannot re-initialize CUDA in forked subprocess",
     ),
 )

@@ -89,4 +89,18 @@ MESSAGES: tuple[Message, ...] = (
         r"FailedPrepareDynamicResources(?::\s*(?P<why>.+))?|failed to prepare dynamic resources(?::\s*(?P<why2>.+))?"
         r"|NodePrepareResources failed",
     ),
+    Message(
+        "dra.no_slices",
+        ("resourceslice",),
+        r"resourceslices?\b.{0,60}(?:\bempty\b|no resources found|\bnone\b|missing|not published|0 items)"
+        r"|no resourceslices?\b",
+    ),
+    Message(
+        "dra.admin_access",
+        (
+            "admin access",
+            "adminaccess",
+        ),
+        r"admin ?access .{0,80}(?:requires|label|not allowed|forbidden|denied)",
+    ),
 )

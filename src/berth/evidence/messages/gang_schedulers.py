@@ -72,9 +72,10 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "gang.group_missing",
-        ("podgroup", "pod group"),
+        ("missing pod", "missing queue", "missing kai", "no queue label", "no kai.scheduler", "podgroup", "pod group"),
         r"(?:pod ?group|podgroups?\S*) \W*(?P<group>[\w./-]+)\W* (?:is |was )?not found|pod ?group not found"
-        r"|(?:cannot|failed to|unable to) (?:find|get) pod ?group",
+        r"|(?:cannot|failed to|unable to) (?:find|get) pod ?group"
+        r"|PodGrouperWarning|(?:no|missing) (?:podgroup|pod group|kai\.scheduler/queue|queue) label",
     ),
     Message(
         "kai.no_room",
@@ -130,9 +131,11 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "kueue.queue_inactive",
         (
+            "is inactive",
+            "was inactive",
+            "is inadmissible because",
             "t admit new workloads",
             "flavornotfound",
-            "is inactive",
             "admissioncheck",
             "references missing",
             "clusterqueue",
@@ -142,7 +145,9 @@ MESSAGES: tuple[Message, ...] = (
         r"FlavorNotFound|can.t admit new workloads(?::?\s*(?P<why>.+))?|ClusterQueueIsInactive|(?:Cluster"
         r"|Local)Queue \S+ is (?:inactive|stopped)"
         r"|AdmissionCheck(?:NotFound|Inactive)|references missing (?P<what>\w+)|ClusterQueue\S*\s+Active=False"
-        r"|TopologyNotFound",
+        r"|TopologyNotFound"
+        r"|(?:Local|Cluster) ?Queue \W*[\w./-]+\W* (?:is|was) (?:inactive|stopped)"
+        r"|workload is inadmissible because.*inactive",
     ),
     Message(
         "kueue.queue_missing",
@@ -178,6 +183,8 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "hami.no_card",
         (
+            "card insufficient remaining",
+            "no enough ",
             "all node scores do not meet",
             "cardinsufficientmemory",
             "cardinsufficientcore",
@@ -194,12 +201,21 @@ MESSAGES: tuple[Message, ...] = (
         r"no available node, all node scores do not meet|calcScore:node not fit pod|FilteringFailed"
         r"|(?P<why>CardInsufficientMemory|CardInsufficientCore|CardTimeSlicingExhausted|CardComputeUnitsExhausted"
         r"|NodeInsufficientDevice|AllocatedCardsInsufficientRequest|ExclusiveDeviceAllocateConflict"
-        r"|ResourceQuotaNotFit|NodeUnfitPod)",
+        r"|ResourceQuotaNotFit|NodeUnfitPod)"
+        r"|card insufficient remaining (?:memory|core)|no enough (?:gpu|resource|vgpu)",
     ),
     Message(
         "hami.card_excluded",
-        ("cardtypemismatch", "carduuidmismatch", "cardnotfoundcustomfilterrule", "numanotfit"),
-        r"(?P<why>CardTypeMismatch|CardUuidMismatch|CardNotFoundCustomFilterRule|NumaNotFit)",
+        (
+            "card type mismatch",
+            "type not match",
+            "cardtypemismatch",
+            "carduuidmismatch",
+            "cardnotfoundcustomfilterrule",
+            "numanotfit",
+        ),
+        r"(?P<why>CardTypeMismatch|CardUuidMismatch|CardNotFoundCustomFilterRule|NumaNotFit)"
+        r"|card type mismatch|type not match(?:ed)? card",
     ),
     Message(
         "hami.more_than_node",

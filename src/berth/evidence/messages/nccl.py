@@ -9,10 +9,17 @@ MESSAGES: tuple[Message, ...] = (
     # Completions: 2.18 `error 12`, 2.20 `status=12`, 2.29 `status=IBV_WC_RETRY_EXC_ERR(12)`.
     Message(
         "nccl.completion",
-        ("got completion", "wc_retry_exc_err", "transport retry counter exceeded", "ibv_wc_"),
+        (
+            "transport retry count exceeded",
+            "got completion",
+            "wc_retry_exc_err",
+            "transport retry counter exceeded",
+            "ibv_wc_",
+        ),
         rf"Got completion\s*{_PEER}.*?(?:error"
         rf"|status)\W*(?:IBV_WC_(?P<name>\w+)\()?(?P<status>\d+)\)?(?:.*?vendor.err\W*(?P<vendor>\d+))?(?:.*?\bhca\W*(?P<hca>\w+))?"
-        r"|(?P<text>transport retry counter exceeded|IBV_WC_RETRY_EXC_ERR)",
+        r"|(?P<text>transport retry counter exceeded|IBV_WC_RETRY_EXC_ERR)"
+        r"|(?P<text2>Transport retry count exceeded)",
     ),
     Message(
         "nccl.async_event",
@@ -30,28 +37,41 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "nccl.modify_qp",
         (
+            "ibv_modify_qp",
+            "ibv_create_ah",
+            "rdma_cm_event_addr_error",
+            "failed to modify qp",
             "wrong gid",
             "invalid gid",
             "no gid",
             "usable gid",
-            "ibv_modify_qp",
             "ibv_query_gid",
             "gid index",
             "ib_gid_index",
         ),
         r"ibv_modify_qp failed(?: with error)?:? ?(?P<why>[^\n,]*)|ibv_query_gid\S* failed|(?:wrong|invalid"
-        r"|no) (?:usable )?GID(?: index)?\b",
+        r"|no) (?:usable )?GID(?: index)?\b"
+        r"|ibv_create_ah\W.*(?:failed|No such device)|RDMA_CM_EVENT_ADDR_ERROR|Failed to modify QP"
+        r"|ibv_modify_qp\b.{0,20}(?:timed out|Invalid|No such)",
     ),
     Message(
         "nccl.memory_locked",
         (
+            "ulimit -l",
+            "to create qp",
+            "couldn't allocate mr",
+            "couldn't create qp",
+            "couldn't create cq",
+            "couldn't create mr",
+            "couldn't allocate qp",
+            "couldn't allocate cq",
+            "locked memory limit",
             "ibv_reg_mr",
             "ibv_create_qp",
             "ibv_create_cq",
             "ibv_reg_dmabuf_mr",
             "max locked memory",
             "memlock",
-            "ulimit -l",
             "failed to register memory",
             "error registering memory",
         ),
@@ -59,7 +79,9 @@ MESSAGES: tuple[Message, ...] = (
         r"|Cannot allocate memory)|Call to ibv_(?:create_qp|create_cq|reg_mr\w*) failed\s*$"
         r"|max locked memory\W.*\b(?:64|8192|65536)\b|set max locked memory|memlock\S*\s.*(?:too (?:low|small)|\b64\b"
         r"|\b65536\b|\b8192\b)|ulimit -l\W*(?:is|=|:|->|shows)?\s*(?:64|8192|65536)\b"
-        r"|(?:failed to register|error registering) memory.*(?:ENOMEM|Cannot allocate)",
+        r"|(?:failed to register|error registering) memory.*(?:ENOMEM|Cannot allocate)"
+        r"|(?:Unable|Failed) to create QP\b|Couldn't (?:allocate|create) (?:MR|QP|CQ)\b|locked memory limit"
+        r"|ulimit -l\b[^\d\n]{0,25}(?:64|8192|65536)\b",
     ),
     Message(
         "nccl.reg_mr_refused",
@@ -70,6 +92,9 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "nccl.device_not_opened",
         (
+            "unable to open device",
+            "no usable transports",
+            "no active messages transport",
             "ibv_open_device",
             "ibv_get_device_list",
             "uverbs",
@@ -82,9 +107,14 @@ MESSAGES: tuple[Message, ...] = (
         r"|(?:failed to|unable to|cannot|could not) open (?:RDMA|IB|ibverbs) device"
         r"|/dev/infiniband\S*\W+(?:No such file|Permission denied|Operation not permitted|does not exist|missing"
         r"|not found"
-        r"|is not mounted)|\buverbs\d*.*(?:Permission denied|Operation not permitted|No such file)",
+        r"|is not mounted)|\buverbs\d*.*(?:Permission denied|Operation not permitted|No such file)"
+        r"|NET/IB : Unable to open device|no usable transports|no active messages transport",
     ),
-    Message("nccl.no_ib", "net/ib : no device found", r"NET/IB : No device found"),
+    Message(
+        "nccl.no_ib",
+        ("net/ib : no device found", "failed to open libibverbs"),
+        r"NET/IB : No device found|Failed to open libibverbs",
+    ),
     Message(
         "nccl.privilege",
         (
@@ -158,6 +188,9 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "nccl.unreachable",
         (
+            "exceeded retr",
+            "exceeded error retr",
+            "nccl warn ",
             "connect to ",
             "connect returned",
             "connect failed",
@@ -172,7 +205,9 @@ MESSAGES: tuple[Message, ...] = (
         r"(?P<why>Connection timed out|Connection refused|No route to host|Network is unreachable)"
         r"|(?:ncclSocket|socketStartConnect|socketPollConnect|socketFinalizeConnect|socketProgress"
         r"|socketConnect)\w*\W.*"
-        r"(?P<why2>Connection timed out|Connection refused|No route to host|Network is unreachable)",
+        r"(?P<why2>Connection timed out|Connection refused|No route to host|Network is unreachable)"
+        r"|(?:socketStartConnect|NCCL)\b.{0,80}exceeded (?:error )?retr|NCCL WARN .{0,80}(?P<why3>Connection refused"
+        r"|No route to host|Network is unreachable|Connection timed out)",
     ),
     Message(
         "nccl.peer_closed",
@@ -188,6 +223,9 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "dist.rendezvous",
         (
+            "connectfullmesh failed",
+            "keep-alive heartbeat",
+            "gloo",
             "distnetworkerror",
             "network addresses of ",
             "client socket has failed to connect",
@@ -208,7 +246,9 @@ MESSAGES: tuple[Message, ...] = (
         r"|DistStoreError|DistNetworkError)"
         r"|(?:MASTER_ADDR|c10d|rendezvous|TCPStore|hostname)\S*.*(?:Name or service not known"
         r"|Temporary failure in name resolution|EADDRINUSE)"
-        r"|IPv[46] network addresses of \(?(?P<host2>[\w.-]+).* cannot be retrieved",
+        r"|IPv[46] network addresses of \(?(?P<host2>[\w.-]+).* cannot be retrieved"
+        r"|connectFullMesh failed|RendezvousClosedError|failed to send a keep-alive heartbeat|Gloo.{0,40}(?:timed out"
+        r"|Connection (?:refused|reset|closed))",
     ),
     Message(
         "mpi.launcher",
@@ -233,6 +273,7 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "dist.watchdog",
         (
+            "shared memory broadcast block",
             "failure detected by watchdog",
             "nccl watchdog",
             "processgroupnccl's watchdog",
@@ -241,14 +282,16 @@ MESSAGES: tuple[Message, ...] = (
         r"Watchdog caught collective operation timeout(?:: WorkNCCL\(SeqNum=(?P<sequence>\d+), "
         r"OpType=(?P<operation>\w+))?"
         r"|failure detected by watchdog|NCCL watchdog (?:thread )?(?:time|got stuck|hang)"
-        r"|ProcessGroupNCCL's watchdog got stuck|collective operation timeout",
+        r"|ProcessGroupNCCL's watchdog got stuck|collective operation timeout"
+        r"|No available shared memory broadcast block found",
     ),
     # Versions, devices
     Message(
         "nccl.version_mismatch",
-        ("versions of nccl", "version of nccl", "nccl mismatch", "mismatched nccl version", "nccl version mismatch"),
+        ("nccl version ", "versions of nccl", "version of nccl", "nccl mismatch", "mismatched nccl version"),
         r"Mismatched NCCL version detected(?: ?: rank (?P<rank>\d+) version (?P<version>\S+) rank (?P<rank2>\d+) "
-        r"version (?P<version2>\S+))?|NCCL (?:version )?mismatch|different versions? of NCCL",
+        r"version (?P<version2>\S+))?|NCCL (?:version )?mismatch|different versions? of NCCL"
+        r"|NCCL version (?P<one>\d[\d.]+\d)\b.{0,60}NCCL version (?!(?P=one)\b)\d",
     ),
     Message(
         "nccl.duplicate_gpu",
@@ -293,6 +336,9 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "nccl.peer_access",
         (
+            "iommu=pt",
+            "p2p is disabled between",
+            "could not enable p2p between",
             "peer access is not supported",
             "peer_access_unsupported",
             "peeraccessunsupported",
@@ -313,7 +359,8 @@ MESSAGES: tuple[Message, ...] = (
         r"peer access is not supported between|PEER_ACCESS_UNSUPPORTED|cudaErrorPeerAccessUnsupported"
         r"|ACSCtl:\s+SrcValid\+(?!.*ReqRedir-)|(?:nvidia|AMD-Vi|device).*IO_PAGE_FAULT|IO_PAGE_FAULT.*(?:nvidia|device)"
         r"|\bACS (?:is enabled|enabled|was enabled|is still enabled|still enabled|on (?:the|all|PCI|root|a)\b|redirect)"
-        r"|Verification error @ element|DMAR:.*fault.*(?:addr|reason)|P2P (?:is not working|test failed)",
+        r"|Verification error @ element|DMAR:.*fault.*(?:addr|reason)|P2P (?:is not working|test failed)"
+        r"|Missing .{0,2}iommu=pt|P2P is disabled between (?:NVLINK )?connected GPUs|Could not enable P2P between",
     ),
     Message(
         "nccl.setting",
@@ -385,4 +432,48 @@ MESSAGES: tuple[Message, ...] = (
         r"Unable to register cu(?:DNN|FFT|BLAS) factory",
     ),
     Message("ucx.no_peer_memory", ("unused env variable",), r"UCX\s+WARN\s+unused env variable"),
+    Message(
+        "nccl.works_without",
+        (
+            "nccl_p2p_disable",
+            "nccl_shm_disable",
+            "nccl_nvls_enable",
+            "nccl_cumem",
+            "nccl_mnnvl_enable",
+            "nccl_net_gdr_level",
+            "nccl_ib_disable",
+        ),
+        r"(?:works?|runs?|fine|ok|pass(?:es)?|help(?:s|ed)?|fix(?:es|ed)?|solve[sd]?|workaround|succeeds?|no longer"
+        r"|hangs? (?:without|unless))\b.{0,80}\bNCCL_(?P<what>P2P_DISABLE|SHM_DISABLE|NVLS_ENABLE"
+        r"|CUMEM(?:_HOST)?_ENABLE|MNNVL_ENABLE|NET_GDR_LEVEL|IB_DISABLE)\b|\bNCCL_(?P<what2>P2P_DISABLE|SHM_DISABLE"
+        r"|NVLS_ENABLE|CUMEM(?:_HOST)?_ENABLE|MNNVL_ENABLE|NET_GDR_LEVEL|IB_DISABLE)\W{0,3}=\W?\w+\W.{0,60}(?:works?"
+        r"|runs?|fine|\bok\b|pass(?:es)?|help(?:s|ed)?|fix(?:es|ed)?|solve[sd]?|workaround|succeeds?)",
+    ),
+    Message(
+        "nccl.plain_error",
+        (
+            "unhandled system error",
+            "ncclsystemerror",
+            "unhandled cuda error",
+            "ncclunhandledcudaerror",
+            "ncclinternalerror",
+            "nccl_error_system_error",
+            "nccl_error_unhandled_cuda_error",
+            "nccl_error_internal_error",
+            "ncclinvalidusage",
+        ),
+        r"(?P<what>unhandled system error|ncclSystemError|NCCL_ERROR_SYSTEM_ERROR|unhandled cuda error"
+        r"|ncclUnhandledCudaError|NCCL_ERROR_UNHANDLED_CUDA_ERROR|ncclInternalError|NCCL_ERROR_INTERNAL_ERROR"
+        r"|ncclInvalidUsage)",
+    ),
+    Message(
+        "host.rdma_present",
+        (
+            "/dev/infiniband",
+            "ibstat",
+            "ibv_devinfo",
+        ),
+        r"/dev/infiniband\S*.{0,40}\b(?:exists?|(?:is|are) (?:there|present)|present)\b|(?:ibstat"
+        r"|ibv_devinfo)\W.{0,60}\b(?:Active|PORT_ACTIVE)",
+    ),
 )

@@ -21,6 +21,7 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "vfio.unusable",
         (
+            "/sys/bus/pci/",
             "is in use by driver",
             "to vfio",
             "vfio ",
@@ -40,12 +41,22 @@ MESSAGES: tuple[Message, ...] = (
         r"|failed to (?:set iommu for container|setup container for group)|Unable to power on device, stuck in D3"
         r"|(?:not|failed to be|failed to bind device) (?:bound )?to vfio(?:-pci)?\b|vfio \S+: failed to (?:get|open"
         r"|setup|add)"
-        r"|PCI device \S+ is in use by driver (?P<driver>\w+)",
+        r"|PCI device \S+ is in use by driver (?P<driver>\w+)"
+        r"|/sys/bus/pci/devices/\S+.*(?:Permission denied|Read-only file system)|unable to (?:open"
+        r"|write) .*/sys/bus/pci/",
     ),
     Message(
         "vfio.not_permitted",
         ("is not permitted in", "hostdevice", "host device"),
         r"(?:HostDevice|GPU|host device)\s*\S*\s+\S*\s*(?:is )?not permitted in permittedHostDevices"
         r"|not permitted in permittedHostDevices",
+    ),
+    Message(
+        "vfio.no_kvm",
+        (
+            "devices.kubevirt.io/kvm",
+            "/dev/kvm",
+        ),
+        r"Insufficient devices\.kubevirt\.io/kvm|/dev/kvm\W.*(?:No such file|not present|missing|Permission denied)",
     ),
 )

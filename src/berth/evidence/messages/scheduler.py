@@ -8,24 +8,34 @@ MESSAGES: tuple[Message, ...] = (
     # 0/N nodes are available: <n reason>, <n reason>. <post-filter>. Split by formats/failed_scheduling.py.
     Message(
         "scheduler.unplaced",
-        ("node are available", "nodes is available", "nodes are available", "node is available"),
-        r"(?P<free>\d+)/(?P<total>\d+) nodes? (?:are|is) available(?:\s*:\s*(?P<reasons>\S.*))?",
+        (
+            "node are available",
+            "nodes is available",
+            "nodes are unavailable",
+            "nodes is unavailable",
+            "node are unavailable",
+            "node is unavailable",
+            "nodes are available",
+            "node is available",
+        ),
+        r"(?P<free>\d+)/(?P<total>\d+) nodes? (?:are|is) (?:un)?available(?:\s*:\s*(?P<reasons>\S.*))?",
     ),
     # GKE and old consoles say it without the count of nodes.
     Message(
         "scheduler.insufficient",
         "insufficient ",
         r"(?:cannot schedule pods?:|PodUnschedulable\b|unschedulable:|\d+\s)\s*Insufficient "
-        r"(?P<resource>[\w.-]+/[\w.-]*[\w-]|cpu\b|memory\b|ephemeral-storage\b|pods\b)",
+        r"(?P<resource>[\w.-]+/[\w.-]*[\w-]|cpu\b|memory\b|ephemeral-storage\b|pods\b)"
+        r"|(?:^|[\s:,;\\\"'(])Insufficient (?P<resource2>(?:[\w-]+\.)+[\w-]+/[\w.-]*[\w-]|rdma/[\w.-]+)",
     ),
     Message(
         "scheduler.taint",
         (
+            "taint",
             "that the pod did",
             "that this pod did",
             "that the pods did",
             "that this pods did",
-            "untolerated taint",
             "didn't tolerate",
             "did not tolerate",
             "does not tolerate",
@@ -34,14 +44,24 @@ MESSAGES: tuple[Message, ...] = (
         r"(?:untolerated taints?(?:\(s\))?(?:\s*\{?(?P<key>[\w./-]+):?\s*(?P<value>[\w./-]*)\}?)?"
         r"|taints?\s*\{?(?P<key2>[\w./-]+):?\s*(?P<value2>[\w./-]*)\}?,?\s*that the pod did\S* tolerate"
         r"|taints? that (?:the|this) pods? did\S* tolerate|(?:did|does) not tolerate (?:the )?(?:taint )?"
-        r"(?P<key3>[\w.-]+/[\w.-]+(?:[=:]\S+)?)|not tolerated by)",
+        r"(?P<key3>[\w.-]+/[\w.-]+(?:[=:]\S+)?)|not tolerated by)"
+        r"|(?:only|all|every|each|gpu) nodes? (?:has|have|carr\w+|is"
+        r"|are)\b.{0,60}\btaint(?:ed)?\b(?:.{0,10}?(?P<key4>[\w.-]+/[\w.-]+))?",
     ),
     Message(
         "scheduler.affinity",
-        ("match node", "match pod", "t match scheduler-enforced", "node affinity", "match the requested node name"),
+        (
+            "predicate nodeaffinity failed",
+            "match node",
+            "match pod",
+            "t match scheduler-enforced",
+            "node affinity",
+            "match the requested node name",
+        ),
         r"did\S* (?:not )?match (?:pod.s )?(?:node affinity(?:/selector)?|scheduler-enforced node affinity"
         r"|node\s?selector)"
-        r"|did\S* (?:not )?match the requested node name",
+        r"|did\S* (?:not )?match the requested node name"
+        r"|Predicate NodeAffinity failed",
     ),
     Message(
         "scheduler.gates",
@@ -151,5 +171,29 @@ MESSAGES: tuple[Message, ...] = (
         r"VcpuLimitExceeded|InstanceLimitExceeded|MaxSpotInstanceCountExceeded|QUOTA_?EXCEEDED"
         r"|Quota '?(?:(?:PREEMPTIBLE_)?NVIDIA_\w+|GPUS_ALL_REGIONS)'? exceeded|GPUS_ALL_REGIONS"
         r"|OperationNotAllowed.*(?:quota|cores)",
+    ),
+    Message(
+        "scheduler.all_unfit",
+        ("all nodes are unavailable",),
+        r"all nodes are unavailable:?\s*(?P<reasons>\S.*)?",
+    ),
+    Message(
+        "scheduler.displaced",
+        (
+            "preempted by",
+            "preempted in order",
+            "taintmanagereviction",
+            "taint manager eviction",
+            "deletionbytaintmanager",
+            "preempting pod",
+            "preemptionbyscheduler",
+        ),
+        r"Preempted (?:by|in order)|TaintManagerEviction|DeletionByTaintManager|PreemptionByScheduler",
+    ),
+    Message(
+        "scheduler.extender",
+        ("extender",),
+        r"extender\W.{0,120}(?:connection refused|deadline exceeded|no such host|i/o timeout|x509)"
+        r"|failed to run extender",
     ),
 )

@@ -221,6 +221,25 @@ PREPARE = Code(
     verify=_PREPARED,
     sources=_DRIVER,
 )
+ADMIN = Code(
+    name="ClaimAdminAccessRefused",
+    layer=Layer.L5,
+    cause_class="permission",
+    severity=Severity.Error,
+    effect=Effect.PodsNotMade,
+    title="a claim with admin access is refused in this namespace",
+    meaning="Admin access gives devices that others use, for monitoring; only namespaces with a label may ask for it.",
+    known_by="The API server or the driver says that admin access needs the label.",
+    disproved_by="The namespace carries resource.kubernetes.io/admin-access: true.",
+    counter_check="kubectl get ns NAMESPACE --show-labels: the label is there",
+    fix=Fix(
+        steps=("kubectl label ns NAMESPACE resource.kubernetes.io/admin-access=true, for monitoring only",),
+        risk="its pods reach devices of others",
+        rollback="remove the label",
+    ),
+    verify=_PREPARED,
+    sources=_DRA,
+)
 
 _SHARP = ("dra.driver_unregistered", "dra.domain_not_ready", "dra.mig_refused", "dra.api_absent", "dra.claim_missing")
 _KNOWN_ELSEWHERE = ("cdi", "empty device edits", "checkpoint")  # layers below name these
@@ -252,17 +271,21 @@ def find(facts: Facts) -> Iterator[Answer]:
             node=node,
             pod=pod,
         )
+    yield from heard(facts, UNALLOCATED, ("dra.no_slices",), "The driver publishes no devices.", POSSIBLE)
+    yield from heard(
+        facts, ADMIN, ("dra.admin_access",), "Admin access is not allowed in the claim's namespace.", LIKELY
+    )
     yield from heard(facts, SELECTOR, ("dra.selector_fails",), "A selector of the claim ends with an error.", LIKELY)
     for node, pod, found in by_place(facts.said("dra.api_absent")):
-        of_operator = any("clusterpolicy" in said.origin.text.lower() for said in found)  # its own objects are refused
-        yield API_SKEW.finding(
-            "A component asks for a version of the resource API that is not served.",
-            POSSIBLE,
-            found,
-            node=node,
-            pod=pod,
-            layer=Layer.L4 if of_operator else None,
-        )
+        # What the operator cannot apply is its own affair, one layer below.
+        if alone := [said for said in found if "clusterpolicy" not in said.origin.text.lower()]:
+            yield API_SKEW.finding(
+                "A component asks for a version of the resource API that is not served.",
+                POSSIBLE,
+                alone,
+                node=node,
+                pod=pod,
+            )
     yield from heard(
         facts,
         DOMAIN,
@@ -290,4 +313,4 @@ def find(facts: Facts) -> Iterator[Answer]:
             )
 
 
-RULE = Rule((UNALLOCATED, NO_CLASS, NO_CLAIM, UNREGISTERED, SELECTOR, API_SKEW, DOMAIN, MIG, PREPARE), find)
+RULE = Rule((UNALLOCATED, NO_CLASS, NO_CLAIM, UNREGISTERED, SELECTOR, API_SKEW, DOMAIN, MIG, PREPARE, ADMIN), find)

@@ -140,7 +140,7 @@ def find(facts: Facts) -> Iterator[Answer]:
             pod=pod,
         )
     if not queue:
-        for node, pod, found in by_place(facts.said("gang.not_ready", "gang.waits_for_members", "kai.no_room")):
+        for node, pod, found in by_place(facts.said("gang.not_ready", "gang.waits_for_members")):
             one = found[0]
             minimum, pending = value(one, "minimum"), value(one, "pending") or value(one, "found")
             numbers = (

@@ -101,6 +101,54 @@ BIND = Code(
     sources=("kubernetes, scheduling framework: PreBind and Bind",),
 )
 
+DISPLACED = Code(
+    name="PodDisplaced",
+    layer=Layer.L5,
+    cause_class="scheduling-policy",
+    severity=Severity.Warning,
+    effect=Effect.PodsWait,
+    title="the pod was displaced: by a higher priority, or by a taint of its node",
+    meaning="Preemption and NoExecute taints end running pods. Work since the last checkpoint is lost, and a job "
+    "whose other pods "
+    "go on hangs.",
+    known_by="An event says that the pod was preempted, or the taint manager deleted it.",
+    disproved_by="The pod ended for another reason before.",
+    counter_check="kubectl get events -A --field-selector involvedObject.name=POD: no Preempted, no "
+    "TaintManagerEviction",
+    fix=Fix(
+        steps=(
+            "preempted: give the job a priority class that fits, or preemptionPolicy Never to the other; checkpoint "
+            "on SIGTERM",
+            "taint: mend the node's condition; tolerationSeconds bounds how long the pod may stay",
+        ),
+        risk="a higher priority displaces others",
+        rollback="put the old class back",
+    ),
+    verify=("kubectl get pod POD -n NAMESPACE: Running for longer than before",),
+    sources=("Kubernetes documentation: pod priority and preemption, taint based evictions",),
+)
+EXTENDER = Code(
+    name="SchedulerExtenderFails",
+    layer=Layer.L5,
+    cause_class="scheduling-policy",
+    severity=Severity.Error,
+    effect=Effect.PodsWait,
+    title="an extender of the scheduler does not answer",
+    meaning="Where the extender is not ignorable, no pod with its resources is placed until it answers.",
+    known_by="The scheduler's event or log names the extender with a connection error.",
+    disproved_by="The extender's address answers from the scheduler's pod.",
+    counter_check="kubectl get pods -A | grep the extender: Running; its service has endpoints",
+    fix=Fix(
+        steps=(
+            "start the extender, mend its service or certificate; ignorable: true where placement may go on without it",
+        ),
+        risk="without the extender its resources are not counted",
+        rollback="set ignorable to false",
+    ),
+    verify=("kubectl get pod POD -n NAMESPACE -o wide: it has a node",),
+    sources=("Kubernetes documentation: scheduler extenders",),
+)
+
 
 def find(facts: Facts) -> Iterator[Answer]:
     yield from heard(
@@ -125,6 +173,14 @@ def find(facts: Facts) -> Iterator[Answer]:
         facts, NOBODY, ("scheduler.not_responsible",), "No scheduler of the name that the pod gives is there.", LIKELY
     )
     yield from heard(facts, BIND, ("scheduler.bind_failed",), "The last step of the placement fails.", POSSIBLE)
+    yield from heard(
+        facts,
+        DISPLACED,
+        ("scheduler.displaced",),
+        "The pod was ended in favour of another, or by a taint of its node.",
+        LIKELY,
+    )
+    yield from heard(facts, EXTENDER, ("scheduler.extender",), "The scheduler does not reach its extender.", LIKELY)
     yield from _unserved(facts)
 
 
@@ -142,4 +198,4 @@ def _unserved(facts: Facts) -> Iterator[Answer]:
             )
 
 
-RULE = Rule((TOPOLOGY, OUT_OF, NOBODY, BIND), find)
+RULE = Rule((TOPOLOGY, OUT_OF, NOBODY, BIND, DISPLACED, EXTENDER), find)

@@ -107,6 +107,26 @@ NOT_PERMITTED = Code(
     sources=("KubeVirt user guide: host devices", "GPU Operator documentation: KubeVirt"),
 )
 
+NO_KVM = Code(
+    name="VirtualisationOff",
+    layer=Layer.L5,
+    cause_class="passthrough",
+    severity=Severity.Error,
+    effect=Effect.PodsWait,
+    title="no node offers virtualisation for the virtual machine",
+    meaning="KubeVirt counts /dev/kvm as a device of the node. Without it virtual machines wait.",
+    known_by="devices.kubevirt.io/kvm is insufficient, or /dev/kvm is missing.",
+    disproved_by="Nodes offer devices.kubevirt.io/kvm above 0.",
+    counter_check="ls -l /dev/kvm on the node: present",
+    fix=Fix(
+        steps=("VT-x or AMD-V on in the BIOS, nested virtualisation on in a cloud; modprobe kvm_intel or kvm_amd",),
+        risk="a restart of the machine",
+        rollback="nothing to undo",
+    ),
+    verify=_STARTS,
+    sources=("KubeVirt user guide: requirements",),
+)
+
 
 def find(facts: Facts) -> Iterator[Answer]:
     for node, pod, found in by_place(facts.said("vfio.group_not_viable")):
@@ -130,9 +150,10 @@ def find(facts: Facts) -> Iterator[Answer]:
             node=node,
             pod=pod,
         )
+    yield from heard(facts, NO_KVM, ("vfio.no_kvm",), "No node has /dev/kvm for the virtual machine.", LIKELY)
     yield from heard(
         facts, NOT_PERMITTED, ("vfio.not_permitted",), "The resource is not in permittedHostDevices.", ESTABLISHED
     )
 
 
-RULE = Rule((NOT_VIABLE, NO_IOMMU, UNUSABLE, NOT_PERMITTED), find)
+RULE = Rule((NOT_VIABLE, NO_IOMMU, UNUSABLE, NOT_PERMITTED, NO_KVM), find)

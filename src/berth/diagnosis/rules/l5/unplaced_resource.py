@@ -7,14 +7,15 @@ import difflib
 from collections.abc import Iterable, Iterator, Mapping
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule, Unconfirmed
-from berth.diagnosis.heard import listed, value
+from berth.diagnosis.heard import by_place, listed, value
 from berth.diagnosis.words import LIKELY, POSSIBLE, Effect, Layer, Severity
 from berth.evidence.fact import Said
 from berth.evidence.facts import Facts
 from berth.evidence.formats.cluster_facts import UNSAID, Advertised, EventSeen, PodSeen
 from berth.evidence.formats.failed_scheduling import Unplaced, unplaced
 
-ORDINARY = ("cpu", "memory", "ephemeral-storage", "pods")
+ORDINARY = ("cpu", "memory", "ephemeral-storage", "pods", "hugepages-2Mi", "hugepages-1Gi")
+VIRTUAL = "devices.kubevirt.io/"  # of virtual machines: rules of passthrough name these
 # What people write for nvidia.com/gpu; the second has not existed since 1.11.
 NEVER_OFFERED = (
     "nvidia.com/gpus",
@@ -33,12 +34,12 @@ _SCHEDULER = (
 _LEDGER = "berth ledger: who holds them, what is free"
 
 EXHAUSTED = Code(
-    name="GpusAllTaken",
+    name="DevicesAllTaken",
     layer=Layer.L5,
     cause_class="capacity",
     severity=Severity.Error,
     effect=Effect.PodsWait,
-    title="no node has enough free GPUs for a pod",
+    title="no node has enough free devices for a pod",
     meaning="The pod waits until others end, are preempted, or nodes are added. GPUs are counted as whole numbers by "
     "the "
     "scheduler's account: an idle GPU that a pod holds is not free, and free ones on several nodes do not add up.",
@@ -136,7 +137,7 @@ def find(facts: Facts) -> Iterator[Answer]:
     offered = _offered(facts)
     for resource, sayings in _insufficient(facts).items():
         pod = _pod(facts, sayings)
-        if "/" not in resource and resource not in NEVER_OFFERED:
+        if ("/" not in resource and resource not in NEVER_OFFERED) or resource.startswith(VIRTUAL):
             continue
         asked = f"{sum(said.times for said, _ in sayings)} times" if len(sayings) > 1 else "once"
         evidence = [said for said, _ in sayings]
@@ -182,6 +183,16 @@ def find(facts: Facts) -> Iterator[Answer]:
                     EXHAUSTED.name, Layer.L5,
                 )  # fmt: skip
     yield from _ordinary(facts)
+    yield from _of_other_schedulers(facts)
+
+
+def _of_other_schedulers(facts: Facts) -> Iterator[Answer]:
+    """KAI and Volcano say it in words of their own; where they speak of a group, the rule of groups answers."""
+    if any(facts.said("gang.not_ready", "gang.waits_for_members", "kai.over_quota", "gang.queue_short")):
+        return
+    for node, pod, found in by_place(facts.said("kai.no_room", "scheduler.all_unfit")):
+        what = value(found[0], "what") or "what the pod asks for"
+        yield EXHAUSTED.finding(f"No node has enough {what} free.", POSSIBLE, found, node=node, pod=pod)
 
 
 def _ordinary(facts: Facts) -> Iterator[Answer]:

@@ -15,6 +15,7 @@ from berth.diagnosis.rules.l6 import (
     peer_access,
     rdma_errors,
     system_not_ready,
+    without_reason,
 )
 
 RULES: tuple[Rule, ...] = (
@@ -30,5 +31,6 @@ RULES: tuple[Rule, ...] = (
     fabric.RULE,
     peer_access.RULE,
     collective.RULE,
+    without_reason.RULE,
     harmless.RULE,
 )

@@ -239,9 +239,10 @@ def _networks(facts: Facts) -> Iterator[Answer]:
     fast = [one for one in chosen if not one.network.startswith("Socket")]
     absent = list(facts.said("nccl.no_ib"))
     has_rdma = (
-        bool(facts.of(NcclHcas))
-        and any(layer in ("IB", "RoCE") for one in facts.of(NcclHcas) for _, _, layer in one.devices)
-    ) or bool(facts.of(RdmaPort))
+        any(layer in ("IB", "RoCE") for one in facts.of(NcclHcas) for _, _, layer in one.devices)
+        or bool(facts.of(RdmaPort))
+        or any(facts.said("host.rdma_present"))
+    )
     slow = [one for one in facts.of(NcclChannel) if one.transport == "NET" and one.way.startswith("Socket")]
     quick = [one for one in facts.of(NcclChannel) if one.transport == "NET" and not one.way.startswith("Socket")]
     if (sockets and fast) or (slow and quick) or ((absent or sockets) and has_rdma):
@@ -254,8 +255,11 @@ def _networks(facts: Facts) -> Iterator[Answer]:
 
 
 def _settings(facts: Facts) -> Iterator[Answer]:
+    as_remedy = {said.origin.text for said in facts.said("nccl.works_without")}
     found = [
-        said for said in facts.said("nccl.setting") if _OFF.get(value(said, "name")) == value(said, "value").strip('"')
+        said
+        for said in facts.said("nccl.setting")
+        if _OFF.get(value(said, "name")) == value(said, "value").strip('"') and said.origin.text not in as_remedy
     ]
     if found:
         names = listed(f"{value(said, 'name')}={value(said, 'value')}" for said in found)

@@ -76,8 +76,10 @@ CHATTER = Code(
 
 def find(facts: Facts) -> Iterator[Answer]:
     absent = list(facts.said("nccl.no_ib"))
-    has_rdma = bool(facts.of(RdmaPort)) or any(
-        layer in _RDMA_LAYERS for one in facts.of(NcclHcas) for _, _, layer in one.devices
+    has_rdma = (
+        any(layer in _RDMA_LAYERS for one in facts.of(NcclHcas) for _, _, layer in one.devices)
+        or bool(facts.of(RdmaPort))
+        or any(facts.said("host.rdma_present"))
     )
     if absent and not has_rdma and not any(facts.said("nccl.device_not_opened", "nccl.privilege")):
         yield NO_RDMA.finding(

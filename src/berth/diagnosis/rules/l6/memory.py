@@ -9,6 +9,9 @@ from berth.diagnosis.heard import by_place, heard, value
 from berth.diagnosis.words import ESTABLISHED, LIKELY, POSSIBLE, Effect, Layer, Severity
 from berth.evidence.facts import Facts
 from berth.evidence.formats.cluster_facts import PodSeen
+from berth.evidence.formats.smi_facts import DeviceSeen
+
+LEAST = 2 * 2**30  # bytes: what a driver keeps for itself is far below
 
 _FREE = ("nvidia-smi --query-gpu=memory.used,memory.total --format=csv: near 0 before the program starts",)
 
@@ -168,7 +171,19 @@ def find(facts: Facts) -> Iterator[Answer]:
             node=node,
             pod=pod,
         )
+    yield from _printed(facts)
     yield from _host(facts)
+
+
+def _printed(facts: Facts) -> Iterator[Answer]:
+    """A printout with memory in use and an empty list of processes. In a container the list is always empty."""
+    for device in facts.of(DeviceSeen):
+        used = device.memory_used_bytes or 0
+        if device.processes == () and used >= LEAST and not device.gpu_percent and device.mig_mode != "Enabled":
+            yield ORPHANS.finding(
+                f"{used // 2**20} MiB of the device are in use, and no process is listed.", POSSIBLE, [device],
+                pci=device.pci,
+            )  # fmt: skip
 
 
 def _host(facts: Facts) -> Iterator[Answer]:

@@ -231,7 +231,7 @@ def _ports(facts: Facts) -> Iterator[Answer]:
 
 
 def _status(said: Said) -> int:
-    if said.get("text"):
+    if value(said, "text"):
         return RETRIES
     return _NAMES.get(said.get("name"), int(said.get("status") or 0))
 
