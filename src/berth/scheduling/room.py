@@ -38,7 +38,7 @@ class NodeRoom:
 
     name: str
     gpu_class: str
-    state: str  # "ready", "cordoned", "not ready", "unfit", "tainted"
+    state: str  # "ready", "suspect", "unfit", "cordoned", "not ready", "tainted"
     gpus: int
     healthy: int
     allocated_milli: int
@@ -50,6 +50,8 @@ class NodeRoom:
     memory_free_bytes: int
     domains: tuple[tuple[str, str], ...]
     counted: tuple[Counted, ...]
+    code: str  # what its agent found that is worst, "" for nothing
+    agent: str  # "heard", "silent", "" where none tells of the node
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,8 @@ class ClassRoom:
     free_milli: int
     held_back: int  # free GPUs on nodes that are cordoned, not ready or unfit
     gangs: tuple[Gangs, ...]
+    unfit: int  # GPUs that are given to nobody
+    suspect: int  # healthy GPUs on suspect nodes in service: they come last, and no gang starts there
 
 
 @dataclass(frozen=True)
@@ -96,12 +100,18 @@ class Room:
         self.columns: Columns = columns_of(snapshot, {id(c): c for c in _seen(snapshot)}.values())
         columns = self.columns
         self.state = blocks_of(PodClass(), columns)  # what keeps an ordinary pod off, by the node's own state
+        for n, node in enumerate(columns.nodes):  # and pods with GPUs, which are what is counted here
+            if node.unsafe and self.state[n] == Block.Nothing:
+                self.state[n] = Block.Unfit
         self.open: Mask = ~np.isin(self.state, np.array([int(b) for b in HELD_BACK], np.uint8))
         self.gpus: I64 = np.array([len(n.devices) for n in columns.nodes], np.int64).reshape(columns.size)
         # A GPU that is cut into partitions is healthy too, though none of it is given out whole.
         fit = (Health.Fit, Health.Suspect)
         self.healthy: I64 = np.array(
             [sum(d.health in fit for d in n.devices) for n in columns.nodes], np.int64
+        ).reshape(columns.size)
+        self.unfit: I64 = np.array(
+            [sum(d.health == Health.Unfit for d in n.devices) for n in columns.nodes], np.int64
         ).reshape(columns.size)
         self.whole_devices: I64 = (columns.device_free >= 0).sum(axis=1)
         self.free_milli: I64 = np.where(columns.device_free > 0, columns.device_free, 0).sum(axis=1)
@@ -196,7 +206,7 @@ class Room:
         return NodeRoom(
             name=node.name,
             gpu_class=node.gpu_class,
-            state=words.get(state, "ready"),
+            state=words.get(state, "suspect" if columns.suspect[n] else "ready"),
             gpus=int(self.gpus[n]),
             healthy=int(self.healthy[n]),
             allocated_milli=int(self.whole_devices[n]) * WHOLE - int(self.free_milli[n]),
@@ -211,6 +221,8 @@ class Room:
                 for i, level in enumerate(columns.topology.levels)
             ),
             counted=counted,
+            code=node.code,
+            agent=node.agent,
         )
 
     def _of_class(self, c: int) -> Mask:
@@ -232,7 +244,9 @@ class Room:
             allocated_milli=int((self.whole_devices[mask] * WHOLE - self.free_milli[mask]).sum()),
             free_milli=int(self.free_milli[in_service].sum()),
             held_back=int(self.free_milli[mask & ~self.open].sum()) // WHOLE,
-            gangs=tuple(self._gangs(in_service, level) for level in levels),
+            gangs=tuple(self._gangs(in_service & ~self.columns.suspect, level) for level in levels),
+            unfit=int(self.unfit[mask].sum()),
+            suspect=int(self.healthy[in_service & self.columns.suspect].sum()),
         )
 
     def _gangs(self, mask: Mask, level: int) -> Gangs:

@@ -96,6 +96,11 @@ NOT_READY = frozenset(["a10-017", "a10-052", "v100-040", "t4x1-023"])
 UNFIT = frozenset(["a100s-044", "a10-061"])
 # (node, device) that a health agent took out of service; the rest of the node works.
 LOST_DEVICES = frozenset([("h100-033", 5), ("a100-007", 0), ("l40s-021", 6), ("v100-009", 3)])
+# What it found there, by node.
+FOUND = {
+    "a100s-044": "FabricDown", "a10-061": "DriverAbsent", "h100-033": "Xid79", "a100-007": "RemapFailed",
+    "l40s-021": "Xid79", "v100-009": "Xid48",
+}  # fmt: skip
 DEDICATED_NODES = frozenset(f"h200-{i:03d}" for i in range(20, 40))
 
 # Guaranteed and largest GPUs by queue. The four parents have neither: their children's add up.
@@ -153,6 +158,7 @@ def _node(pool: Pool, i: int, gpu: tuple[Card, GpuClass] | None) -> Node:
         cordoned=name in CORDONED,
         ready=name not in NOT_READY,
         health=Health.Unfit if name in UNFIT else Health.Fit,
+        code=FOUND.get(name, ""),
         allocatable=_amounts(pool.cores * 1000 - RESERVED_CPU, pool.memory_gib * GIB - RESERVED_BYTES, fit),
         capacity=_amounts(pool.cores * 1000, pool.memory_gib * GIB, pool.gpus),
         gpu_class=pool.gpu_class,
@@ -174,6 +180,7 @@ def _devices(name: str, pool: Pool, gpu: GpuClass) -> tuple[Device, ...]:
             island=0 if gpu.link == "nvlink" else NO_ISLAND,
             numa=g * sockets // pool.gpus,
             health=Health.Unfit if (name, g) in LOST_DEVICES else Health.Fit,
+            code=FOUND.get(name, "") if (name, g) in LOST_DEVICES else "",
         )
         for g in range(pool.gpus)
     )

@@ -85,7 +85,8 @@ def stranded_pct(typical: Typical, now: Occupancy) -> float:
 
 def open_nodes(cluster: Snapshot) -> np.ndarray:
     """(N,) nodes that new pods may go to at all."""
-    return np.array([n.ready and not n.cordoned and n.health is not Health.Unfit for n in cluster.nodes], bool)
+    unfit = [n.health is Health.Unfit or bool(n.unsafe) for n in cluster.nodes]
+    return np.array([n.ready and not n.cordoned and not u for n, u in zip(cluster.nodes, unfit, strict=True)], bool)
 
 
 def room_by_shape(now: Occupancy, is_open: np.ndarray) -> np.ndarray:

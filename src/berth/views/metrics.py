@@ -16,7 +16,7 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from prometheus_client.process_collector import ProcessCollector
 
 from berth import __version__
-from berth.model.cluster import Health
+from berth.model.cluster import Health, Node
 from berth.model.queue import ANY_CLASS
 from berth.model.reasons import Verdict
 from berth.model.resources import get
@@ -146,6 +146,7 @@ def _of_moment(moment: Moment) -> Iterator[Metric]:
     yield from _waiting(moment.verdicts)
     if moment.snapshot is not None:
         yield from _gpus(moment.snapshot)
+        yield from _health(moment.snapshot.nodes)
         yield from _queues(lines_of(moment.snapshot)[0])
 
 
@@ -175,11 +176,16 @@ def _gpus(snapshot: Snapshot) -> Iterator[Metric]:
     them, partitions and replicas left out."""
     there: Counter[str] = Counter()
     fit: Counter[str] = Counter()
+    unfit: Counter[str] = Counter()
+    suspect: Counter[str] = Counter()
     allocated: Counter[str] = Counter()
     with_devices = {node.name: node for node in snapshot.nodes if node.devices}
     for node in with_devices.values():
         there[node.gpu_class] += len(node.devices)
-        fit[node.gpu_class] += sum(d.health in (Health.Fit, Health.Suspect) for d in node.devices)
+        may_be_given = sum(d.health in (Health.Fit, Health.Suspect) for d in node.devices)
+        fit[node.gpu_class] += may_be_given
+        unfit[node.gpu_class] += sum(d.health == Health.Unfit for d in node.devices)
+        suspect[node.gpu_class] += may_be_given if node.is_suspect else 0
         allocated[node.gpu_class] += 0
     for a in snapshot.allocations:
         on = with_devices.get(a.node)
@@ -189,12 +195,34 @@ def _gpus(snapshot: Snapshot) -> Iterator[Metric]:
     for name, words, numbers, unit in (
         ("berth_gpus", "GPUs by class", there, 1),
         ("berth_gpus_healthy", "GPUs that may be given out, by class", fit, 1),
+        ("berth_gpus_unfit", "GPUs that are given to nobody, by class", unfit, 1),
+        ("berth_gpus_suspect", "GPUs on suspect nodes, which come last, by class", suspect, 1),
         ("berth_gpus_allocated", "GPUs given out whole or in shares, by class", allocated, 1000),
     ):
         family = GaugeMetricFamily(name, words, labels=["gpu_class"])
         for gpu_class, number in sorted(numbers.items()):
             family.add_metric([gpu_class], number / unit)
         yield family
+
+
+def _health(nodes: Iterable[Node]) -> Iterator[Metric]:
+    """Nodes whose agents found something, by what it makes of them; and who of the agents is heard."""
+    found: Counter[tuple[str, str]] = Counter()
+    agents: Counter[str] = Counter({"heard": 0, "silent": 0, "absent": 0})
+    for node in nodes:
+        agents[node.agent or "absent"] += 1
+        if node.code:
+            is_unfit = node.health == Health.Unfit or node.unsafe
+            found["unfit" if is_unfit else "suspect" if node.is_suspect else "usable", node.code] += 1
+    findings = GaugeMetricFamily(
+        "berth_node_findings", "Nodes whose agents found something, by state and code", labels=["state", "code"]
+    )
+    for labels, number in sorted(found.items()):
+        findings.add_metric(labels, number)
+    heard = GaugeMetricFamily("berth_node_agents", "Nodes by whether their agent is heard", labels=["state"])
+    for state, number in agents.items():
+        heard.add_metric([state], number)
+    yield from (findings, heard)
 
 
 def _queues(queues: Iterable[QueueLine]) -> Iterator[Metric]:

@@ -14,7 +14,10 @@ from berth.scheduling.room import POD_SIZES, ClassRoom, Counted, Fragmentation, 
 from berth.views.records import to_csv
 from berth.views.tables import QUIET_STYLE, Column, pct, show_whole, table
 
-STATE_STYLE = {"ready": "", "cordoned": "yellow", "not ready": "red", "unfit": "red", "tainted": "dim"}
+STATE_STYLE = {
+    "ready": "", "suspect": "yellow", "cordoned": "yellow", "not ready": "red", "unfit": "red", "tainted": "dim",
+}  # fmt: skip
+_IN_SERVICE = ("ready", "suspect", "tainted")
 
 
 def show_nodes(
@@ -30,6 +33,11 @@ def show_nodes(
         Column("ALLOCATED", True), Column("FREE", True),
     ]  # fmt: skip
     levels = [name for name, _ in rows[0].domains]
+    has_codes, has_agents = any(n.code for n in rows), wide and any(n.agent for n in rows)
+    if has_codes:
+        columns.insert(3, Column("CODE"))
+    if has_agents:
+        columns.append(Column("AGENT"))
     if wide:
         columns += [Column("CPU FREE", True), Column("MEMORY FREE", True), Column("COUNTED")]
     levels = levels if wide else levels[-1:]
@@ -40,6 +48,10 @@ def show_nodes(
             n.name, n.gpu_class or "-", Text(n.state, style=STATE_STYLE[n.state]), str(n.gpus), str(n.healthy),
             from_milli(n.allocated_milli), from_milli(n.free_milli),
         ]  # fmt: skip
+        if has_codes:
+            cells.insert(3, n.code or "-")
+        if has_agents:
+            cells.append(n.agent or "-")
         if wide:
             cells += [
                 f"{from_milli(n.cpu_free_milli)}/{from_milli(n.cpu_milli)}",
@@ -48,9 +60,11 @@ def show_nodes(
             ]
         lines.append(cells + [name.rpartition("/")[2] or "-" for level, name in n.domains if level in levels])
     show_whole(screen, table(columns, lines))
-    total, free = sum(n.gpus for n in rows), sum(n.free_milli for n in rows if n.state in ("ready", "tainted"))
-    away = sum(n.gpus for n in rows if n.state not in ("ready", "tainted"))
+    total, free = sum(n.gpus for n in rows), sum(n.free_milli for n in rows if n.state in _IN_SERVICE)
+    away = sum(n.gpus for n in rows if n.state not in _IN_SERVICE)
     held = f", {counted(away, 'GPU')} on nodes held back" if away else ""
+    doubtful = sum(n.gpus for n in rows if n.state == "suspect")
+    held += f", {counted(doubtful, 'GPU')} on suspect nodes" if doubtful else ""
     total_line = f"{counted(len(rows), 'node')}, {counted(total, 'GPU')}: {from_milli(free)} free{held}"
     screen.print(Text(total_line, style=QUIET_STYLE), soft_wrap=True)
 
@@ -77,6 +91,9 @@ def show_free(
         columns = head + [
             Column(t, True) for t in ("NODES", "GPUS", "HEALTHY", "ALLOCATED", "FREE", "HELD BACK")
         ]  # fmt: skip
+        has_unfit, has_suspect = any(r.unfit for r in rows), any(r.suspect for r in rows)
+        columns += [Column("UNFIT", True)] if has_unfit else []
+        columns += [Column("SUSPECT", True)] if has_suspect else []
         show_whole(
             screen,
             table(
@@ -91,6 +108,8 @@ def show_free(
                         from_milli(r.allocated_milli),
                         from_milli(r.free_milli),
                         str(r.held_back),
+                        *([str(r.unfit)] if has_unfit else []),
+                        *([str(r.suspect)] if has_suspect else []),
                     ]
                     for r in rows
                 ],
@@ -169,11 +188,16 @@ def free_record(
 
 def nodes_csv(rows: Sequence[NodeRoom]) -> str:
     """A line a node; GPU amounts in milli."""
-    heads = ("node", "gpu_class", "state", "gpus", "healthy", "allocated_milli", "free_milli", "whole_free")
+    heads = (
+        "node", "gpu_class", "state", "gpus", "healthy", "allocated_milli", "free_milli", "whole_free", "code", "agent",
+    )  # fmt: skip
     return to_csv(heads, [[getattr(n, h if h != "node" else "name") for h in heads] for n in rows])
 
 
 def free_csv(rows: Sequence[ClassRoom]) -> str:
     """A line a class and domain; GPU amounts in milli."""
-    heads = ("gpu_class", "domain", "nodes", "gpus", "healthy", "allocated_milli", "free_milli", "held_back")
+    heads = (
+        "gpu_class", "domain", "nodes", "gpus", "healthy", "allocated_milli", "free_milli", "held_back", "unfit",
+        "suspect",
+    )  # fmt: skip
     return to_csv(heads, [[getattr(r, h) for h in heads] for r in rows])
