@@ -16,7 +16,7 @@ from berth.evidence.formats import Format
 from berth.evidence.formats.cluster_facts import NodeSeen
 from berth.evidence.piece import Piece
 
-_EXPECTED = re.compile(r"^(?P<key>nvidia\\\.com\\/\S+?)=(?P<pattern>.*)$")
+_EXPECTED = re.compile(r"^(?P<key>nvidia\\\.com\\/[^\s=]+)(?:=(?P<pattern>.*))?$")
 _EXPECTED_HEAD = re.compile(rb"(?m)^nvidia\\\.com\\/")
 _MAP_HEAD = re.compile(
     rb"^\s*\{\s*(?:\"[\w./-]+\"\s*:\s*\"[^\"]*\"\s*,\s*)*?\"(?:nvidia\.com|feature\.node\.kubernetes\.io)/[\w.-]+\"\s*:\s*\""
@@ -50,7 +50,7 @@ def read_expected(piece: Piece) -> Iterator[Fact]:
     for number, line in enumerate(piece.text.splitlines(), 1):
         if found := _EXPECTED.match(line.strip()):
             key = found["key"].replace("\\/", "/")
-            pattern = found["pattern"].replace("\\/", "/")
+            pattern = (found["pattern"] or ".*").replace("\\/", "/")
             # "[a|b]" of those files means a choice, not a set of characters.
             pattern = re.sub(r"\[((?:[\w-]+\|)+[\w-]+)\]", r"(?:\1)", pattern)
             pattern = re.sub(r"\[([a-z]{4,})\]", r"(?:\1)", pattern)

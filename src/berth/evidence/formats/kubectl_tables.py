@@ -87,9 +87,11 @@ def _cells(line: str, header: list[str]) -> list[str] | None:
 
 
 def read(piece: Piece) -> Iterator[Fact]:
+    command = _IN_NAMESPACE.search(piece.source)  # a part of a document is named after the command that printed it
+    asked = command[1] if command else ""
     for row, line, number, namespace in rows(piece.text):
         origin = Origin(piece.source, piece.kind or "kubectl", line[:LONGEST_TEXT], line=number, node=piece.node)
-        namespace = row.get("NAMESPACE", namespace)
+        namespace = row.get("NAMESPACE", namespace or asked)
         if "MESSAGE" in row and "REASON" in row:
             yield _event(row, origin, namespace)
         elif "STATUS" in row and "RESTARTS" in row:

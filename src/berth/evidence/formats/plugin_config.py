@@ -1,4 +1,4 @@
-"""Configuration of the NVIDIA device plugin: a file, a ConfigMap with several, what the plugin prints that it runs with.
+"""Configuration of the NVIDIA device plugin: a file, a ConfigMap with several, what the plugin says that it runs with.
 
 Versions known: config v1 of plugin 0.12 to 0.20. The reader goes by lines and indents and not by a YAML parser, since
 what people show is mostly a part of it, and a file that the plugin itself refuses must still be read.

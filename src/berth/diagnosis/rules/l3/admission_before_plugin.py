@@ -100,9 +100,9 @@ def find(facts: Facts) -> Iterator[Answer]:
             said,
             resource=resource,
         )
-    rejected = [pod for pod in facts.of(PodSeen) if pod.reason == "UnexpectedAdmissionError"]
+    rejected = {pod.key: pod for pod in facts.of(PodSeen) if pod.reason == "UnexpectedAdmissionError"}
     if len(rejected) >= MANY:
-        yield PILE_UP.finding(f"{len(rejected)} pods were rejected and are still there.", LIKELY, rejected)
+        yield PILE_UP.finding(f"{len(rejected)} pods were rejected and are still there.", LIKELY, rejected.values())
 
 
 RULE = Rule((BEFORE_PLUGIN, PILE_UP, NO_LONGER_HEALTHY), find)

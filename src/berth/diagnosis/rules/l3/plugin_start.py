@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
 from berth.diagnosis.rules.l3.places import by_node
-from berth.diagnosis.words import LIKELY, POSSIBLE, Effect, Layer, Severity
+from berth.diagnosis.words import LIKELY, POSSIBLE, WEAK, Effect, Layer, Severity
 from berth.evidence.fact import Said
 from berth.evidence.facts import Facts
 from berth.evidence.formats.cluster_facts import PodSeen
@@ -185,7 +185,7 @@ def _crashes(facts: Facts, told: set[str]) -> Iterator[Answer]:
             if reasons:
                 yield PLUGIN_CRASHES.finding(
                     f"The plugin's pod {pod.name} is in {reasons[0]}; why is not among what was given.",
-                    POSSIBLE,
+                    WEAK,
                     [pod],
                     node=pod.on,
                     pod=pod.key,

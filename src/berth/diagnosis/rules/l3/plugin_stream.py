@@ -77,7 +77,10 @@ def find(facts: Facts) -> Iterator[Answer]:
 def _ended(facts: Facts) -> Iterator[Answer]:
     """An end that a registration of the same source follows was a restart."""
     again = list(facts.said("kubelet.registration_request"))
+    starts = sum(one.times for one in again)
     for node, ends in by_node(facts.said("kubelet.stream_eof")).items():
+        if starts > sum(end.times for end in ends):  # each end stands between two registrations
+            continue
         last = [end for end in ends if not _came_back(end, again)]
         if last:
             killed = [one for one in facts.said("plugin.terminated") if not node or one.node in ("", node)]
