@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -13,6 +14,8 @@ from conftest import HERE, codes, of_text
 from berth.diagnosis.diagnose import Diagnosis, diagnose
 from berth.diagnosis.rules import l2
 from berth.diagnosis.words import Layer
+from berth.evidence.message import Message
+from berth.evidence.messages import cdi, cgroup, runtime, toolkit
 from berth.evidence.piece import piece
 from berth.evidence.read import read
 
@@ -25,6 +28,21 @@ def of(*pieces: tuple[str, str]) -> Diagnosis:
 
 def of_layer_2(diagnosis: Diagnosis) -> list[str]:
     return [one.code for one in diagnosis.findings if one.layer == Layer.L2]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [*runtime.MESSAGES, *cgroup.MESSAGES, *cdi.MESSAGES, *toolkit.MESSAGES],
+    ids=lambda one: one.name,
+)
+def test_a_long_line_is_looked_at_in_no_time(message: Message) -> None:
+    """No pattern goes over the line again and again: a minified file is one line of what the scanner takes."""
+    began = time.monotonic()
+    for filler in ("a ", "/x", "nvidia ", "/etc/cdi spec "):
+        half = filler * (8_000 // len(filler))
+        for anchor in message.anchors:
+            message.compiled.search(f"{half}{anchor}{half}")
+    assert time.monotonic() - began < 5.0
 
 
 def test_each_code_has_two_wordings() -> None:

@@ -40,7 +40,7 @@ MESSAGES: tuple[Message, ...] = (
             "invalid cdi version", "spec version must be at least", "unsupported cdi", "invalid cdi device",
             "failed to validate cdi",
         ),
-        r"(?!.*empty (?:device |container )?edits)(?:.*?(?:invalid CDI (?:Spec|version|device)"
+        r"^(?!.*empty (?:device |container )?edits)(?:.*?(?:invalid CDI (?:Spec|version|device)"
         r"|failed to (?:load|parse|read|validate) CDI spec|spec version must be at least v?(?P<version>[\d.]+)"
         r"|unsupported CDI (?:spec )?version)(?:[:\s]+(?P<why>[^\n]{0,200}))?)",
     ),
@@ -59,9 +59,9 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "cdi.dir_not_searched",
         ("cdi_spec_dirs", "cdi-spec-dirs", "spec-dirs", "cdi spec dir"),
-        r"(?:cdi[_-]spec[_-]dirs|spec-dirs|CDI spec dir\w*)\b(?!\W*[=:]\W*\[)[^\n]*\b(?:without|lacks?"
+        r"(?:cdi[_-]spec[_-]dirs|spec-dirs|CDI spec dir\w*)\b(?!\W*[=:]\W*\[)[^\n]{0,200}\b(?:without|lacks?"
         r"|not (?:in|include|contain)\w*|does not|missing)\b"
-        r"|\b(?:not in|outside(?: of)?|missing from|absent from)\b[^\n]*\b(?:cdi[_-]spec[_-]dirs|spec-dirs"
+        r"|\b(?:not in|outside(?: of)?|missing from|absent from)\b[^\n]{0,200}\b(?:cdi[_-]spec[_-]dirs|spec-dirs"
         r"|CDI spec dir)",
     ),
     Message(
@@ -73,13 +73,13 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "cdi.nodes_absent",
         "/dev/nvidia",
-        r"(?:cannot access|ls)\s+'?/dev/nvidia\S*(?:[^\n]*(?:No such file|missing|not there))",
+        r"(?:cannot access|ls)\s+'?/dev/nvidia[\w*-]*(?:[^\n]{0,200}(?:No such file|missing|not there))",
     ),
     # What people state of their specifications.
     Message(
         "cdi.said_stale",
         ("cdi spec", "cdi file", "/etc/cdi/", "/run/cdi/", "cdi cache"),
-        r"(?:CDI (?:spec|file|cache)\w*|/(?:etc|run)/cdi/\S+)[^\n]*\b(?:stale|outdated|not regenerated|"
+        r"(?:CDI (?:spec|file|cache)\w*|/(?:etc|run)/cdi/\S{1,120})[^\n]{0,200}\b(?:stale|outdated|not regenerated|"
         r"never regenerated"
         r"|from before|(?:old|previous|former) (?:driver|version|device|GPU|card)s?)\b"
         r"|\b(?:stale|outdated)\b[^\n]{0,40}\bCDI (?:spec|file|cache)",

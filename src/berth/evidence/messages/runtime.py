@@ -4,7 +4,7 @@ from berth.evidence.message import Message
 
 _CLI = r"nvidia-container-cli(?:\.real)?:?"
 _BINARY = (
-    r"(?P<binary>[\w./-]*nvidia-(?:container-(?:runtime(?:[.-][a-z][\w-]*)*|toolkit|cli(?:\.real)?)|ctk|cdi-hook))"
+    r"(?P<binary>(?:/[\w./-]{1,200}/)?nvidia-(?:container-(?:runtime(?:[.-][a-z][\w-]*)*|toolkit|cli(?:\.real)?)|ctk|cdi-hook))"
 )
 _ALL_GPUS = r"\b(?:sees?|saw|access(?:es|ed)?|expose[sd]?|visible)\b[^\n]{0,30}\b(?:all|every) (?:the )?GPUs?\b"
 _UNASKED = (
@@ -70,9 +70,9 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "runtime.config_lost",
         ("removed", "is gone", "are gone", "disappear", "is lost", "reverted"),
-        r"\b(?:reboot|restart)\w*\b[^\n]*\bnvidia\b[^\n]*\b(?:removed|gone|lost|disappears?|disappeared|reverted)\b"
-        r"|\bnvidia\b[^\n]*\b(?:removed|gone|lost|disappears?|disappeared|reverted)\b[^\n]*\b(?:after|when|on|"
-        r"at)\b[^\n]*"
+        r"\b(?:reboot|restart)\w*\b[^\n]{0,120}\bnvidia\b[^\n]{0,120}\b(?:removed|gone|lost|disappears?|disappeared|reverted)\b"
+        r"|\bnvidia\b[^\n]{0,120}\b(?:removed|gone|lost|disappears?|disappeared|reverted)\b[^\n]{0,120}\b(?:after|when|on|"
+        r"at)\b[^\n]{0,120}"
         r"\b(?:reboot|restart)",
     ),
     # Programs that are not there.
@@ -82,7 +82,8 @@ MESSAGES: tuple[Message, ...] = (
             "nvidia-container-runtime", "nvidia-container-toolkit", "nvidia-container-cli", "nvidia-ctk",
             "nvidia-cdi-hook",
         ),
-        rf"(?:\bexec|stat|find|path)\b[^\n]*?{_BINARY}[\W]*(?:executable file not found|no such file or directory)"
+        rf"(?:\bexec|stat|find|path)\b[^\n]{{0,200}}?{_BINARY}\W*"
+        r"(?:executable file not found|no such file or directory)"
         rf"|fork/exec {_BINARY.replace('binary', 'binary2')}: (?:permission denied|exec format error)"
         rf"|{_BINARY.replace('binary', 'binary3')} did not terminate successfully: exit status (?:1|2|126|127)\b"
         r"|couldn't find binary nvidia-container-cli|nvidia-(?:container-\w+|ctk): (?:command )?not found",
@@ -149,8 +150,8 @@ MESSAGES: tuple[Message, ...] = (
         "runtime.ldcache_unusable",
         ("ldcache", "error: init 2", "ldconfig -p", "ld.so.cache"),
         r"error loading ldcache|(?:failed|unable) to (?:open|load|create|read) (?:the )?ld ?cache"
-        r"|open \S*/ld\.so\.cache: no such file|ERROR: init \d+ result=11\b"
-        r"|ldconfig -p[^\n]*nvidia\S*\W+(?:empty|nothing|no output)",
+        r"|open \S{0,80}/ld\.so\.cache: no such file|ERROR: init \d+ result=11\b"
+        r"|ldconfig -p[^\n]{0,80}nvidia\S*\W+(?:empty|nothing|no output)",
     ),
     Message(
         "runtime.cli_library",
@@ -279,9 +280,9 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "runtime.gvisor",
         ("nvproxy", "runsc"),
-        r"nvproxy[^\n]*(?:unknown (?:control command|ioctl|allocation class|uvm)|unsupported|not supported"
+        r"nvproxy[^\n]{0,200}(?:unknown (?:control command|ioctl|allocation class|uvm)|unsupported|not supported"
         r"|incompatible)"
-        r"|runsc[^\n]*(?:driver version|nvidia)[^\n]*not supported",
+        r"|runsc[^\n]{0,200}(?:driver version|nvidia)[^\n]{0,200}not supported",
     ),
     # Versions and abilities.
     Message(
