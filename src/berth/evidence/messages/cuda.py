@@ -328,7 +328,7 @@ MESSAGES: tuple[Message, ...] = (
             "torch_shm_manager",
         ),
         r"dataloader.s workers are out of shared memory|insufficient shared memory|(?:is )?killed by signal: Bus error"
-        r"|\bBus error\b(?: \(core dumped\))?"
+        r"|(?<!PCIe )\bBus error\b(?: \(core dumped\))?"
         r"|unable to (?:open|allocate|write to|resize)\S* shared memory(?: object)?.*(?:No space|\(28\)"
         r"|Cannot allocate)|unable to mmap \d+ bytes from file.*Cannot allocate"
         r"|/dev/shm.*(?:No space left|100%|is full|too small|only has|less than)|raise your shared memory limit"
@@ -342,7 +342,7 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "app.too_many_files",
         ("inotify", "too many open files", "received 0 items of ancdata"),
-        r"(?:OSError|RuntimeError|NCCL|Errno 24|error)\W.*(?:Too many open files|received 0 items of ancdata)"
+        r"(?:OSError|RuntimeError|NCCL|Errno 24|error)\W.{0,300}(?:Too many open files|received 0 items of ancdata)"
         r"|\[Errno 24\] Too many open files"
         r"|inotify\S*.*(?:Too many open files|No space left)",
     ),

@@ -15,7 +15,11 @@ _MEMORY = (
     Message(
         "host.remap_failed",
         (
-            "remapping failure occurred", "remapped_row_failure", "row_remap_failure", "row remap", "row-remap",
+            "remapping failure occurred",
+            "remapped_row_failure",
+            "row_remap_failure",
+            "row remap",
+            "row-remap",
             "nvidiarowremapfailure",
         ),
         r"Remapping Failure Occurred\s*:\s*Yes|<remapped_row_failure>\s*Yes|"
@@ -36,7 +40,12 @@ _MEMORY = (
     Message(
         "host.ecc_uncorrected",
         (
-            "double bit", "double-bit", "uncorrectable ecc", "uncorrectable error", "ecc_dbe", "ecc_uncorrectable",
+            "double bit",
+            "double-bit",
+            "uncorrectable ecc",
+            "uncorrectable error",
+            "ecc_dbe",
+            "ecc_uncorrectable",
             "nvidiadoublebiterror",
         ),
         r"(?<!no )(?:double[ -]bit (?:ECC )?errors?|uncorrectable (?:ECC|memory|DRAM|SRAM|HBM) errors?)(?: \([^)]*\))?"
@@ -47,6 +56,7 @@ _MEMORY = (
     ),
 )
 
+_DEGREES = tuple(f"{degrees}{unit}" for degrees in range(90, 120) for unit in (" c", "c", "°c", " °c", " degrees"))
 _HEAT_AND_POWER = (
     Message(
         "host.hw_slowdown",
@@ -57,9 +67,12 @@ _HEAT_AND_POWER = (
     ),
     Message(
         "host.gpu_hot",
-        ("overheat", "°c", "degrees", "thermal shutdown", "too hot"),
+        ("overheat", "thermal shutdown", "too hot", *_DEGREES),
+        # nvidia-smi prints its thresholds as temperatures, too.
+        r"^(?!.*(?:Shutdown|Slowdown|Operating|Target|T\.Limit|Max\b).*:)(?:.*(?:"
         r"GPU[^\n]{0,40}(?:overheat\w*|too hot|thermal shutdown)|overheat\w*[^\n]{0,30}GPU|"
-        r"GPU[^\n]{0,40}\b(?:9[0-9]|1[01]\d) ?(?:°C|C\b|degrees)",
+        r"(?:GPU|card|temp\w*)[^\n]{0,50}\b(?:9\d|1[01]\d) ?(?:°C|C\b|degrees)|"
+        r"\b(?:9\d|1[01]\d) ?(?:°C|C\b|degrees)[^\n]{0,50}(?:GPU|card|throttl|shut ?down|los[st]|under load)))",
     ),
 )
 
@@ -67,7 +80,12 @@ _HANGS = (
     Message(
         "host.stuck_in_driver",
         (
-            "nvidia-smi", "nvidia-container-cli", "nvidia-persistenced", "nvidia-bug-report", "nv-hostengine", "nvc:",
+            "nvidia-smi",
+            "nvidia-container-cli",
+            "nvidia-persistenced",
+            "nvidia-bug-report",
+            "nv-hostengine",
+            "nvc:",
             "dcgm",
         ),
         rf"(?P<process>{_GPU_TOOL})[^\n]*?(?:state D\b|D[ -]state|uninterruptible)|"
@@ -87,8 +105,16 @@ _COUNTS = (
     Message(
         "host.gpus_missing",
         (
-            "nvidia-smi", "nvml", "nvidiadevicecountmismatch", "gpu missing", "gpus missing", "gpu is missing",
-            "gpus are missing", "gpu disappear", "gpus disappear", "missing gpu",
+            "nvidia-smi",
+            "nvml",
+            "nvidiadevicecountmismatch",
+            "gpu missing",
+            "gpus missing",
+            "gpu is missing",
+            "gpus are missing",
+            "gpu disappear",
+            "gpus disappear",
+            "missing gpu",
         ),
         r"nvidia-smi[^\n\d]{0,40}?only (?:shows?|reports?|reporting|lists?|sees?|finds?) (?P<seen3>\d+) ?"
         r"(?:GPU|card|device)"
@@ -105,8 +131,9 @@ _LINK = (
     Message(
         "host.link_idle",
         ("gen1", "gen 1", "2.5 gt/s", "2.5gt/s", "link gen", "pcie.link.gen", "generation"),
-        r"(?:PCI ?e|PCI Express|link)[^\n]{0,80}(?:Gen(?:eration)? ?1\b|2\.5 ?GT/s|gen\.current\W+1\b)[^\n]{0,80}"
-        r"\b(?:idle|P8|power[ -]sav\w*)|\b(?:idle|P8)\b[^\n]{0,80}(?:PCI ?e|link)[^\n]{0,60}(?:Gen ?1\b|2\.5 ?GT/s)",
+        r"(?:PCI ?e|PCI Express|link)[^\n]{0,80}(?:Gen(?:eration)? ?(?:current\W+)?1\b|2\.5 ?GT/s|"
+        r"gen\.current\W+1\b)[^\n]{0,80}\b(?:idle|P8|power[ -]sav\w*|no load|without load)|"
+        r"\b(?:idle|P8)\b[^\n]{0,80}(?:PCI ?e|link)[^\n]{0,60}(?:Gen ?1\b|2\.5 ?GT/s)",
     ),
     Message(
         "host.link_reduced",

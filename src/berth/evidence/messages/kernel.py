@@ -6,7 +6,6 @@ _PCI = r"(?:PCI:)?(?P<pci>[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}(?:\.[0-9a-f])?)"
 _OF_GPU = r"NVRM: (?:GPU )?(?:at )?(?:PCI:)?(?:(?P<pci>[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}(?:\.[0-9a-f])?):? )?"
 
 
-
 def _xid(name: str, codes: str) -> Message:
     """`Xid (PCI:0000:b3:00): 79, …`; without "PCI:" in old drivers; with `GPU-I:05 GPU-CI:00` under MIG.
 
@@ -123,8 +122,12 @@ _PROBE = (
     Message(
         "kernel.gsp_boot",
         (
-            "cannot initialize gsp firmware", "kgspbootstrap", "kgspinitrm", "cannot attach gpu",
-            "failed to enable msi", "failed to initialize gsp",
+            "cannot initialize gsp firmware",
+            "kgspbootstrap",
+            "kgspinitrm",
+            "cannot attach gpu",
+            "failed to enable msi",
+            "failed to initialize gsp",
         ),
         r"(?:Cannot|Failed to) initialize GSP|Cannot attach gpu|NVRM: [^\n]*Failed to enable MSI|"
         r"kgsp(?:Bootstrap|InitRm)\w*:?.*(?:fail|cannot|timeout|halted|error)",

@@ -36,12 +36,62 @@ DOWN = Code(
     verify=("nvidia-smi nvlink -s: every link at its speed on every GPU", "all_reduce_perf: usual bandwidth"),
     sources=("nvidia-smi documentation, nvlink",),
 )
+ERRING = Code(
+    name="NvLinkErrorsGrow",
+    layer=Layer.L0,
+    cause_class="fabric",
+    severity=Severity.Warning,
+    effect=Effect.CollectiveSlow,
+    title="an NVLink counts many errors",
+    meaning="The link works and sends again what was damaged, or was trained anew while in use. It is slower, and may "
+    "go down.",
+    known_by="Recoveries, or many replays or checksum errors, on a link in nvidia-smi nvlink -e.",
+    disproved_by="The counters are still while a collective runs.",
+    counter_check="nvidia-smi nvlink -e, twice while all_reduce_perf runs: the same numbers",
+    fix=Fix(
+        steps=(
+            "nvidia-smi nvlink -re resets the counters; see whether they grow again, and at which end",
+            "kubectl cordon NODE, drain it; reset all GPUs together or restart the machine",
+            "again: reseat, cables and cooling of the switch, field diagnostics; replace",
+        ),
+        risk="ends the jobs of all GPUs that share the fabric",
+        rollback="kubectl uncordon NODE",
+    ),
+    verify=("nvidia-smi nvlink -e: counters do not grow under load",),
+    sources=("nvidia-smi documentation, nvlink",),
+)
+
+MANY = 1_000  # replays, checksum errors
+_MANY = {"recovery_errors": 1, "fec_errors_0": 10**18}
 
 
 def find(facts: Facts) -> Iterator[Answer]:
     """Where the kernel log tells of the event, that is the finding."""
-    if story_of(facts).roots(Family.NvLink):
-        return
+    if not story_of(facts).roots(Family.NvLink):
+        yield from _down(facts)
+        yield from _erring(facts)
+
+
+def _erring(facts: Facts) -> Iterator[Answer]:
+    for one in facts.of(NvlinkSeen):
+        bad = []
+        for link in one.links:
+            counts = {name: int(count) for name, count in link.errors.items() if count >= _MANY.get(name, MANY)}
+            bad += [f"link {link.number}: {count} {name.replace('_', ' ')}" for name, count in counts.items()]
+        if bad:
+            yield ERRING.finding(
+                f"GPU {one.index}: {'; '.join(bad[:4])}{'; and more' if len(bad) > 4 else ''}.",
+                POSSIBLE,
+                [one],
+                subject=_subject(one),
+            )
+
+
+def _subject(one: NvlinkSeen) -> str:
+    return f"NVLink of GPU {one.index}" + (f" of node {one.node}" if one.node else "")
+
+
+def _down(facts: Facts) -> Iterator[Answer]:
     seen = [one for one in facts.of(NvlinkSeen) if one.links or one.are_all_inactive]
     active = {id(one): sum(1 for link in one.links if link.is_active) for one in seen}
     best = max(active.values(), default=0)
@@ -55,7 +105,7 @@ def find(facts: Facts) -> Iterator[Answer]:
                 f"GPU {one.index}: {which} {'are' if len(down) != 1 else 'is'} down; others have {best} active links.",
                 LIKELY,
                 [one],
-                subject=f"NVLink of GPU {one.index}" + (f" of node {one.node}" if one.node else ""),
+                subject=_subject(one),
             )
         elif down and active[id(one)]:
             told = True
@@ -63,7 +113,7 @@ def find(facts: Facts) -> Iterator[Answer]:
                 f"GPU {one.index}: of {len(one.links)} links {len(down)} are down ({', '.join(map(str, down))}).",
                 POSSIBLE,
                 [one],
-                subject=f"NVLink of GPU {one.index}" + (f" of node {one.node}" if one.node else ""),
+                subject=_subject(one),
             )
     boards = [one for one in seen if one.are_all_inactive and "SXM" in one.name]  # these have links by design
     if len(seen) == len(boards) == 1:
@@ -72,7 +122,7 @@ def find(facts: Facts) -> Iterator[Answer]:
             f"GPU {boards[0].index}: all links are down, on a board that is built for NVLink.",
             POSSIBLE,
             boards,
-            subject=f"NVLink of GPU {boards[0].index}" + (f" of node {boards[0].node}" if boards[0].node else ""),
+            subject=_subject(boards[0]),
         )
     if not told and not seen:
         said = list(facts.said("host.nvlink_inactive"))
@@ -80,4 +130,4 @@ def find(facts: Facts) -> Iterator[Answer]:
             yield DOWN.finding("NVLinks are said to be inactive.", POSSIBLE, said)
 
 
-RULE = Rule((DOWN,), find)
+RULE = Rule((DOWN, ERRING), find)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
-from berth.diagnosis.words import ESTABLISHED, LIKELY, POSSIBLE, WEAK, Effect, Layer, Severity
+from berth.diagnosis.words import ESTABLISHED, LIKELY, POSSIBLE, Effect, Layer, Severity
 from berth.diagnosis.xid.seen import Family
 from berth.diagnosis.xid.story import story_of
 from berth.evidence.fact import NO_PCI, Pci, Said, pci_of, pci_words
 from berth.evidence.facts import Facts
+from berth.evidence.formats.dcgm_metrics import Sample
 from berth.evidence.formats.machine_facts import PciSeen
 from berth.evidence.formats.smi_facts import DeviceSeen
 
@@ -83,6 +84,8 @@ ASLEEP = Code(
 )
 
 MANY = 10  # corrected errors
+MANY_REPLAYS = 1_000
+_REPLAYS = ("DCGM_FI_DEV_PCIE_REPLAY_COUNTER", "DCGM_FI_DEV_PCIE_REPLAY_TOTAL")
 _GPU_DRIVERS = frozenset(("nvidia", "nouveau", "vfio-pci", "nvidia-gpu"))
 _PORTS = frozenset(("pcieport", "pci", ""))
 
@@ -118,6 +121,7 @@ def find(facts: Facts) -> Iterator[Answer]:
 
 
 def _corrected(facts: Facts, gpus: set[Pci]) -> Iterator[Answer]:
+    yield from _replays(facts)
     by_device: dict[Pci, list[Said]] = {}
     for said in _concerning(facts, gpus, "kernel.aer_corrected"):
         by_device.setdefault(pci_of(said.get("pci")), []).append(said)
@@ -127,10 +131,20 @@ def _corrected(facts: Facts, gpus: set[Pci]) -> Iterator[Answer]:
         if count >= MANY or is_gpu:
             yield CORRECTED.finding(
                 f"{'GPU' if is_gpu else 'Port'} {pci_words(pci)} corrected PCI Express errors, {count} lines of it.",
-                LIKELY if is_gpu and count >= MANY else POSSIBLE if is_gpu else WEAK,
+                LIKELY if is_gpu and count >= MANY else POSSIBLE,
                 lines,
                 pci=pci if is_gpu else NO_PCI,
             )
+
+
+def _replays(facts: Facts) -> Iterator[Answer]:
+    """Counters since the driver was loaded: a few are nothing."""
+    counted = [(one.pci, int(one.value), one.origin) for one in facts.of(Sample) if one.field in _REPLAYS]
+    counted += [(one.pci, one.pcie_replays or 0, one.quote("pcie_replays")) for one in facts.of(DeviceSeen)]
+    for pci, replays, origin in counted:
+        if replays >= MANY_REPLAYS:
+            where = f"GPU {pci_words(pci)}" if pci != NO_PCI else "A GPU"
+            yield CORRECTED.finding(f"{where} sent {replays} PCI Express packets again.", POSSIBLE, [origin], pci=pci)
 
 
 def _concerning(facts: Facts, gpus: set[Pci], *messages: str) -> Iterator[Said]:
