@@ -49,10 +49,13 @@ def rendered(program: str, *values: str, kubernetes: str = "") -> str:
 
 def for_kustomize(program: str) -> dict[Path, str]:
     """The chart with its default values, without the CRDs, which kustomize takes from their own folder; and what of it
-    says what people may do."""
+    says what people may do; and the node agent, which is off by default."""
     text = OF_HELM.sub("", rendered(program, "crds.install=false"))
     people = [part for part in text.split("\n---\n") if "# Source: berth/templates/people.yaml" in part]
+    with_agent = OF_HELM.sub("", rendered(program, "crds.install=false", "agent.enabled=true"))
+    agent = [part for part in with_agent.split("\n---\n") if "# Source: berth/templates/agent.yaml" in part]
     return {
+        DEPLOY / "agent" / "agent.yaml": HEAD + "".join(f"---\n{part.strip()}\n" for part in agent),
         DEPLOY / "kustomize" / "berth.yaml": HEAD + LEASE_NAMESPACE.sub(r"\1", text),
         # Also for a cluster that has the kinds and not the rest: where Berth runs outside of it, or in shadow.
         DEPLOY / "people" / "roles.yaml": HEAD + "".join(f"---\n{part.strip()}\n" for part in people),

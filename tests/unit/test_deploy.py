@@ -32,7 +32,7 @@ DEPLOY = ROOT / "deploy"
 CRDS = sorted((DEPLOY / "crds").glob("berth.dev_*.yaml"))
 KUSTOMIZED = DEPLOY / "kustomize" / "berth.yaml"
 READS = ("get", "list", "watch")
-OURS = {"GPUQueue", "GPUTopology", "GPUClass", "Verdict"}
+OURS = {"GPUQueue", "GPUTopology", "GPUClass", "NodeLedger", "Verdict"}
 
 
 def script(path: str) -> ModuleType:
@@ -159,7 +159,9 @@ def test_a_verdict_takes_one_write() -> None:
         crd = yaml.safe_load(path.read_text())["spec"]
         (version,) = crd["versions"]
         has_subresource = "status" in version.get("subresources", {})
-        assert has_subresource == (crd["names"]["kind"] == "GPUQueue"), "of the others Berth writes none"
+        # A NodeLedger is made once and written for ever: its agent may write the status and nothing else of it.
+        of_status = ("GPUQueue", "NodeLedger")
+        assert has_subresource == (crd["names"]["kind"] in of_status), "of the others Berth writes none"
         assert ("status" in version["schema"]["openAPIV3Schema"]["properties"]) == has_subresource
 
 
@@ -342,13 +344,16 @@ def values_of(tree: dict[str, Any], path: str = "") -> set[str]:
 def test_every_value_is_in_the_schema_and_every_other_is_refused() -> None:
     schema = json.loads((DEPLOY / "chart" / "values.schema.json").read_text())
     values = yaml.safe_load((DEPLOY / "chart" / "values.yaml").read_text())
-    free = ("resources.requests.", "resources.limits.")
+    free = tuple(f"{of}resources.{what}." for of in ("", "agent.") for what in ("requests", "limits"))
     written = {path for path in values_of(values) if not path.startswith(free)}
     known = keys_of(schema)
     assert not written - known
     # Those that are left empty stand in a comment only.
     assert known - written == {
-        "global", "config.leaderElection.namespace", "config.leaderElection.name", "resources.claims"
+        "global", "config.leaderElection.namespace", "config.leaderElection.name", "resources.claims",
+        "agent.resources.claims", "agent.config.node", "agent.config.operandNamespaces",
+        "agent.config.looks.logWindowSeconds",
+        *(f"agent.config.paths.{path}" for path in ("kubelet", "devicePlugins", "logs", "run", "proc")),
     }  # fmt: skip
 
     def closed(part: dict[str, Any], path: str) -> None:

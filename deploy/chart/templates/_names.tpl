@@ -65,3 +65,22 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- if has . (list "default-scheduler" "volcano" "kai-scheduler" "scheduler-plugins-scheduler" "koord-scheduler" "yunikorn") -}}yes{{- end -}}
 {{- end -}}
 {{- end -}}
+
+{{/* The node agent beside the scheduler: names and labels of its own. */}}
+{{- define "berth.agent.name" -}}
+{{- printf "%s-agent" (include "berth.name" .) -}}
+{{- end -}}
+
+{{- define "berth.agent.selector" -}}
+app.kubernetes.io/name: berth
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/component: agent
+{{- end -}}
+
+{{- define "berth.agent.labels" -}}
+{{ include "berth.agent.selector" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/part-of: berth
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- end -}}
