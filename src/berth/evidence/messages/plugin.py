@@ -55,9 +55,10 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "plugin.watcher_no_directory",
-        ("failed to created fs watcher", "failed to create fs watcher", "fs watcher"),
+        ("failed to created fs watcher", "failed to create fs watcher", "fs watcher", "hostpath type check failed"),
         r"Failed to created? FS ?watcher\b(?!.*(?:too many open|no space|permission denied))|"
-        r"FS ?watcher.*?no such file or directory",
+        r"FS ?watcher.*?no such file or directory|"
+        r"hostPath type check failed: \S*/(?:device-plugins|plugins_registry|plugins|pod-resources)\b",
     ),
     Message(
         "plugin.socket_denied",
@@ -250,14 +251,25 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "gfd.no_labels",
         ("no valid resources detected", "no labels generated", "no labels will be created", "creating empty labels"),
-        r"[Nn]o valid resources detected|no labels (?:generated|will be created)",
+        # The plugin says "creating a null CDI handler" after the same words; that is not about labels.
+        r"[Nn]o valid resources detected(?!,? creating a null)|no labels (?:generated|will be created)",
     ),
     Message(
         "gfd.cannot_write",
-        ("nodefeatures", "features.d", "error outputting labels", "failed to output labels"),
+        (
+            "nodefeature",
+            "features.d",
+            "error outputting labels",
+            "failed to output labels",
+            "a valid label must",
+            "ignoring label",
+            "invalid label",
+        ),
         r"nodefeatures(?:\.nfd[\w.-]*)? .*?(?:forbidden|not found|could not find)|(?:error|"
         r"failed).*?(?:features\.d/gfd|output(?:ting)? labels)"
-        r"|features\.d.*?(?:permission denied|no such file|read-only)",
+        r"|features\.d.*?(?:permission denied|no such file|read-only)|failed to create NodeFeature object"
+        r"|(?:nvidia\.com|label).*?(?:a valid label must|invalid label value)"
+        r"|[Ii]gnoring label .*?nvidia\.com\S*.*?invalid",
     ),
     Message(
         "gfd.models_differ",
