@@ -2,7 +2,7 @@
 
 from berth.evidence.message import Message
 
-_DEVICE = r"[\w.-]+\.[a-z]{2,}/[\w.-]+"
+_DEVICE = r"\b[\w.-]{1,80}\.[a-z]{2,20}/[\w.-]+"
 
 MESSAGES: tuple[Message, ...] = (
     Message(

@@ -31,7 +31,7 @@ MESSAGES: tuple[Message, ...] = (
             "gid table changed",
             "port error",
         ),
-        r"(?P<hca>mlx5_\w+|\w+_\d+)?:?\d*\W*(?:Got )?async(?: fatal)? (?:error )?event\W*(?P<event>[^\n]+)"
+        r"(?:\b(?P<hca>[a-z]\w{1,14}_\w{1,12}):?\d{0,3}\W{1,4})?(?:Got )?async(?: fatal)? (?:error )?event\W*(?P<event>[^\n]+)"
         r"|NET/IB\W.*(?P<event2>GID table changed|port error)",
     ),
     Message(
@@ -190,7 +190,10 @@ MESSAGES: tuple[Message, ...] = (
         (
             "exceeded retr",
             "exceeded error retr",
-            "nccl warn ",
+            "connection refused",
+            "no route to host",
+            "network is unreachable",
+            "connection timed out",
             "connect to ",
             "connect returned",
             "connect failed",
@@ -357,7 +360,7 @@ MESSAGES: tuple[Message, ...] = (
             "p2p test failed",
         ),
         r"peer access is not supported between|PEER_ACCESS_UNSUPPORTED|cudaErrorPeerAccessUnsupported"
-        r"|ACSCtl:\s+SrcValid\+(?!.*ReqRedir-)|(?:nvidia|AMD-Vi|device).*IO_PAGE_FAULT|IO_PAGE_FAULT.*(?:nvidia|device)"
+        r"|ACSCtl:\s+SrcValid\+(?!.*ReqRedir-)|(?:nvidia|AMD-Vi|device).{0,200}IO_PAGE_FAULT|IO_PAGE_FAULT.{0,200}(?:nvidia|device)"
         r"|\bACS (?:is enabled|enabled|was enabled|is still enabled|still enabled|on (?:the|all|PCI|root|a)\b|redirect)"
         r"|Verification error @ element|DMAR:.*fault.*(?:addr|reason)|P2P (?:is not working|test failed)"
         r"|Missing .{0,2}iommu=pt|P2P is disabled between (?:NVLINK )?connected GPUs|Could not enable P2P between",
