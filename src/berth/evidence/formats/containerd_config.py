@@ -13,12 +13,15 @@ from berth.evidence.formats.toml_tables import Tree, at, table, truth, word, wor
 from berth.evidence.piece import Piece
 
 _LOOKS = re.compile(
-    rb"""^[ \t>+|-]*\[+[ ]*plugins[. \]]|^[ \t>+|-]*disabled_plugins[ \t]*=|\[[^\]\n]*\.containerd\.runtimes""",
+    rb"""^[ \t>+|-]*\[+[ ]*plugins[. \]]|^[ \t>+|-]*disabled_plugins[ \t]*=|\[[^\]\n]*\.containerd\.runtimes"""
+    # or lines out of one of its tables, without the table
+    rb"""|^[ \t>+|-]*(?:default_runtime_name|BinaryName|SystemdCgroup|enable_cdi|cdi_spec_dirs)[ \t]*=[ \t]*\S""",
     re.MULTILINE,
 )
 _VERSION = re.compile(r"(?:^|[^\w-])version\s*[=:]?\s*(\d)\b(?![.\d])")  # a person may have written `a version 1 file`
 _EXCERPT = re.compile(r"^.*(?:containerd|disabled_plugins|default_runtime|BinaryName|runtime_type).*$", re.MULTILINE)
 _OURS = ("containerd", "enable_cdi", "cdi_spec_dirs")  # what the table of each version is read for
+_LOOSE = ("default_runtime_name", "BinaryName", "SystemdCgroup", "enable_cdi", "cdi_spec_dirs")
 _DROP_IN = ("conf.d/", "config.d/")
 
 
@@ -36,7 +39,8 @@ def read(piece: Piece) -> Iterator[Fact]:
     tables = tuple(
         name for name in dict.fromkeys(TABLE_OF_VERSION.values()) if any(key in table(plugins, name) for key in _OURS)
     )
-    if not tables and not disabled and "imports" not in tree:
+    loose = not tables and any(key in tree for key in _LOOSE)
+    if not (tables or disabled or loose or "imports" in tree):
         return
     handlers: dict[str, Handler] = {}
     default, enable_cdi, cdi_dirs = "", None, None
@@ -51,6 +55,13 @@ def read(piece: Piece) -> Iterator[Fact]:
         default = word(containerd.get("default_runtime_name")) or default
         enable_cdi = truth(cri.get("enable_cdi")) if "enable_cdi" in cri else enable_cdi
         cdi_dirs = words(cri.get("cdi_spec_dirs")) if "cdi_spec_dirs" in cri else cdi_dirs
+    if loose:
+        default, enable_cdi = word(tree.get("default_runtime_name")), truth(tree.get("enable_cdi"))
+        cdi_dirs = words(tree.get("cdi_spec_dirs")) if "cdi_spec_dirs" in tree else None
+        one = _handler("", {"options": tree})
+        if one.binary:
+            name = "nvidia" if "nvidia" in one.binary + one.shadow else "runc"
+            handlers[name] = _handler(name, {"options": tree})
     imports = words(tree.get("imports"))
     yield RuntimeConfig(
         engine="containerd",

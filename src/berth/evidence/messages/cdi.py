@@ -21,8 +21,12 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "cdi.stale",
         (
-            "failed to stat cdi host device", "error mounting", "cannot stat", "failed to fulfil mount request",
-            "failed to inject devices", "bind source path does not exist",
+            "failed to stat cdi host device",
+            "error mounting",
+            "cannot stat",
+            "failed to fulfil mount request",
+            "failed to inject devices",
+            "bind source path does not exist",
         ),
         r"failed to stat CDI host device \W*(?P<path>/[^\s\"'\\]+)"
         rf"|(?:error mounting|cannot stat|failed to fulfil mount request: open|bind source path does not exist:?)"
@@ -36,8 +40,14 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "cdi.invalid",
         (
-            "invalid cdi spec", "failed to load cdi spec", "failed to parse cdi spec", "failed to read cdi spec",
-            "invalid cdi version", "spec version must be at least", "unsupported cdi", "invalid cdi device",
+            "invalid cdi spec",
+            "failed to load cdi spec",
+            "failed to parse cdi spec",
+            "failed to read cdi spec",
+            "invalid cdi version",
+            "spec version must be at least",
+            "unsupported cdi",
+            "invalid cdi device",
             "failed to validate cdi",
         ),
         r"^(?!.*empty (?:device |container )?edits)(?:.*?(?:invalid CDI (?:Spec|version|device)"
@@ -47,7 +57,10 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "cdi.not_generated",
         (
-            "generate cdi spec", "generating cdi spec", "device cdi specs", "cdi spec generation failed",
+            "generate cdi spec",
+            "generating cdi spec",
+            "device cdi specs",
+            "cdi spec generation failed",
             "failed to get cdi",
         ),
         r"(?:failed to generate|error generating|unable to generate"

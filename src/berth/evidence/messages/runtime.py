@@ -4,7 +4,8 @@ from berth.evidence.message import Message
 
 _CLI = r"nvidia-container-cli(?:\.real)?:?"
 _BINARY = (
-    r"(?P<binary>(?:/[\w./-]{1,200}/)?nvidia-(?:container-(?:runtime(?:[.-][a-z][\w-]*)*|toolkit|cli(?:\.real)?)|ctk|cdi-hook))"
+    r"(?P<binary>(?:/[\w./-]{1,200}/)?nvidia-"
+    r"(?:container-(?:runtime(?:[.-][a-z][\w-]*)*|toolkit|cli(?:\.real)?)|ctk|cdi-hook))"
 )
 _ALL_GPUS = r"\b(?:sees?|saw|access(?:es|ed)?|expose[sd]?|visible)\b[^\n]{0,30}\b(?:all|every) (?:the )?GPUs?\b"
 _UNASKED = (
@@ -16,8 +17,13 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "runtime.no_handler",
         (
-            "no runtime for", "find runtime handler", "runtimehandler", "runtime handler", "unknown runtime specified",
-            "invalid runtime name", "unknown runtime type",
+            "no runtime for",
+            "find runtime handler",
+            "runtimehandler",
+            "runtime handler",
+            "unknown runtime specified",
+            "invalid runtime name",
+            "unknown runtime type",
         ),
         r"no runtime for \W*(?P<handler>[\w.-]+)\W* is configured"
         r"|(?:failed|unable) to find runtime handler \W*(?P<handler2>[\w.-]+)"
@@ -42,7 +48,7 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "runtime.key_ignored",
         "unknown key in toml",
-        r"Ignoring unknown key in TOML(?:.*\bkey=\W*(?P<key>[\w.-]+))?",
+        r"Ignoring unknown key in TOML(?:.*\bkey=\W*(?P<key>[\w. -]+?)\W*(?:\w+=|$))?",
     ),
     Message(
         "runtime.cri_off",
@@ -54,8 +60,16 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "runtime.embedded",
         (
-            "/var/lib/rancher/", "/run/k3s/", "-k3s", "+k3s", "+rke2", " k3s[", "/var/snap/microk8s", "/run/k0s",
-            "/etc/k0s", "+k0s",
+            "/var/lib/rancher/",
+            "/run/k3s/",
+            "-k3s",
+            "+k3s",
+            "+rke2",
+            " k3s[",
+            "/var/snap/microk8s",
+            "/run/k0s",
+            "/etc/k0s",
+            "+k0s",
         ),
         r"/var/lib/rancher/(?P<distribution>k3s|rke2)|/run/(?P<distribution2>k3s|k0s)/"
         r"|[-+](?P<distribution3>k3s|rke2|k0s)"
@@ -64,14 +78,17 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "runtime.config_regenerated",
         ("config.toml", "config-v3.toml", "containerd.toml", "containerd-template"),
-        r"^(?=.*\b(?:re-?generate[sd]|over-?wr(?:itten|ites?|ote)|re-?rendered|renders|revert(?:ed|s)|stomped|replaced)\b)"
+        r"^(?=.*\b(?:re-?generate[sd]|over-?wr(?:itten|ites?|ote)|re-?rendered|renders|revert(?:ed|s)|stomped|"
+        r"replaced)\b)"
         r".*?(?P<path>(?:/[\w.-]+)*/?\b(?:config(?:-v3)?|containerd(?:-template)?)\.toml(?:\.tmpl)?)",
     ),
     Message(
         "runtime.config_lost",
         ("removed", "is gone", "are gone", "disappear", "is lost", "reverted"),
-        r"\b(?:reboot|restart)\w*\b[^\n]{0,120}\bnvidia\b[^\n]{0,120}\b(?:removed|gone|lost|disappears?|disappeared|reverted)\b"
-        r"|\bnvidia\b[^\n]{0,120}\b(?:removed|gone|lost|disappears?|disappeared|reverted)\b[^\n]{0,120}\b(?:after|when|on|"
+        r"\b(?:reboot|restart)\w*\b[^\n]{0,120}\bnvidia\b[^\n]{0,120}\b(?:removed|gone|lost|disappears?|disappeared|"
+        r"reverted)\b"
+        r"|\bnvidia\b[^\n]{0,120}\b(?:removed|gone|lost|disappears?|disappeared|reverted)\b[^\n]{0,120}\b(?:after|"
+        r"when|on|"
         r"at)\b[^\n]{0,120}"
         r"\b(?:reboot|restart)",
     ),
@@ -79,7 +96,10 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "runtime.binary_missing",
         (
-            "nvidia-container-runtime", "nvidia-container-toolkit", "nvidia-container-cli", "nvidia-ctk",
+            "nvidia-container-runtime",
+            "nvidia-container-toolkit",
+            "nvidia-container-cli",
+            "nvidia-ctk",
             "nvidia-cdi-hook",
         ),
         rf"(?:\bexec|stat|find|path)\b[^\n]{{0,200}}?{_BINARY}\W*"
@@ -287,9 +307,13 @@ MESSAGES: tuple[Message, ...] = (
     # Versions and abilities.
     Message(
         "runtime.containerd_version",
-        ("containerd://", "containerd/containerd"),
+        (
+            "containerd://", "containerd/containerd", "containerd 1.", "containerd v1.", "containerd 2.",
+            "containerd v2.",
+        ),
         r"containerd://v?(?P<version>\d+\.\d+[\w.+-]*)"
-        r"|github\.com/containerd/containerd(?:/v2)? v?(?P<version2>\d+\.\d+[\w.+-]*)",
+        r"|github\.com/containerd/containerd(?:/v2)? v?(?P<version2>\d+\.\d+[\w.+-]*)"
+        r"|\bcontainerd v?(?P<version3>\d+\.\d+)\b",
     ),
     Message("runtime.cdi_strategy", ("cdi-cri", "cdi-annotations"), r"\b(?P<strategy>cdi-cri|cdi-annotations)\b"),
     Message(
@@ -330,7 +354,7 @@ MESSAGES: tuple[Message, ...] = (
         "runtime.class_unset",
         "runtimeclass",
         r"\bruntimeClass(?:Name)?\b\W{0,4}(?:was |is )?(?:missing|not set|absent|unset)\b"
-        r"|\b(?:without|missing|lacks?|forgot)\b(?: a| the)? runtimeClass(?:Name)?\b",
+        r"|\b(?:without|missing|lacks?|forgot|has no|have no)\b(?: a| the)? runtimeClass(?:Name)?\b",
     ),
     Message("runtime.no_cgroups", "no-cgroups", r"(?<![#\w])\s*no-cgroups\s*=\s*true"),
 )

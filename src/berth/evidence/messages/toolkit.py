@@ -14,8 +14,11 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "toolkit.cannot_read",
         (
-            "unable to load config", "unable to load containerd config", "unsupported config version",
-            "determine runtime options", "unable to parse config",
+            "unable to load config",
+            "unable to load containerd config",
+            "unsupported config version",
+            "determine runtime options",
+            "unable to parse config",
         ),
         # Device plugins say that they cannot load their configuration in nearly the same words.
         r"^(?!.*(?:starting plugins|finalize config|validate flags|unmarshal|parse config file)).*"
@@ -25,7 +28,9 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "toolkit.cannot_install",
         (
-            "error running nvidia-toolkit", "error running nvidia-ctk-installer", "unable to install toolkit",
+            "error running nvidia-toolkit",
+            "error running nvidia-ctk-installer",
+            "unable to install toolkit",
             "unable to setup runtime",
         ),
         rf"{_INSTALLER}(?P<why>[^\n]{{0,300}})|unable to (?:install toolkit|setup runtime): (?P<why2>[^\n]{{0,300}})",
@@ -44,6 +49,11 @@ MESSAGES: tuple[Message, ...] = (
         r"^(?!.*(?:Skipping library candidate|level=(?:info|debug)|\[DEBUG\]|\bstatx?\b.*retrying))"
         r".*?(?:lstat|stat|statx|open|access|chroot|chdir|readlink)\w*:? \W*(?P<path>/run/nvidia/driver[^\s:'\"]*)\W*"
         r"(?:no such file|not a directory)",
+    ),
+    Message(
+        "toolkit.root_unfit",
+        "/run/nvidia/driver",
+        r"\broot\W{1,6}/run/nvidia/driver\b[^\n]{0,120}\b(?:host|pre-?installed|empty|not mounted|does not exist)\b",
     ),
     Message("toolkit.wrote", "flushing config", r"Flushing config to \W*(?P<path>/[^\s\"']+)"),
     Message(

@@ -108,7 +108,7 @@ def find(facts: Facts) -> Iterator[Answer]:
 
 def _containerd(facts: Facts) -> Iterator[tuple[tuple[int, int], Fact]]:
     said: list[tuple[str, Fact]] = [(one.runtime, one) for one in facts.of(NodeSeen) if "containerd" in one.runtime]
-    said += [(first([one], "version", "version2"), one) for one in facts.said("runtime.containerd_version")]
+    said += [(first([one], "version", "version2", "version3"), one) for one in facts.said("runtime.containerd_version")]
     for words, fact in said:
         if found := re.search(r"(\d+)\.(\d+)", words):
             yield (int(found[1]), int(found[2])), fact

@@ -80,6 +80,8 @@ def find(facts: Facts) -> Iterator[Answer]:
     for node, said in by_node((*empty, *facts.said("runtime.cli_root"))).items():
         path = first(said, "path") or CONTAINER_ROOT
         yield ROOT_EMPTY.finding(f"{path} is not there.", ESTABLISHED, [*said, *roots], node=node)
+    for node, said in by_node(facts.said("toolkit.root_unfit")).items():
+        yield ROOT_EMPTY.finding(f"The root is {CONTAINER_ROOT}, and the driver is elsewhere.", LIKELY, said, node=node)
     for node, said in by_node(facts.said("runtime.cli_library")).items():
         library = first(said, "library")
         in_container = any(".real" in one.origin.text or "/usr/local/nvidia/toolkit" in one.origin.text for one in said)

@@ -71,10 +71,10 @@ def find(facts: Facts) -> Iterator[Answer]:
             "containerd starts a container of a handler that has no runtime_type.", ESTABLISHED, of_node, node=node
         )
     for config in facts.of(RuntimeConfig):
-        if config.engine != "containerd" or V1_TABLE in config.tables or config.is_template:
+        if config.engine != "containerd" or config.is_template:
             continue
         for handler in config.nvidia_handlers:
-            if handler.runtime_type or not handler.binary:
+            if handler.runtime_type or not handler.binary or not config.tables or V1_TABLE in config.tables:
                 continue
             sure = LIKELY if said or config.is_in_effect or config.is_whole else POSSIBLE
             yield TYPE_MISSING.finding(

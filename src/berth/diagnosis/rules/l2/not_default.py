@@ -18,6 +18,7 @@ SIGNS = (
     "runtime.no_smi",
     "plugin.not_nvml_platform",
     "plugin.asks_for_runtime",
+    "plugin.no_devices",
 )
 
 NOT_DEFAULT = Code(

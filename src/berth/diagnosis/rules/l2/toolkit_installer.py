@@ -166,7 +166,14 @@ def find(facts: Facts) -> Iterator[Answer]:
     for node, said in by_node(facts.said("toolkit.cannot_install")).items():
         why = first(said, "why", "why2")
         if not any(mark in why.lower() for mark in _ELSEWHERE):
-            yield NOT_INSTALLED.finding(f"The installer ends with: {why}", LIKELY, said, node=node)
+            by_setup = "setup runtime" in " ".join(one.origin.text for one in said)
+            yield NOT_INSTALLED.finding(
+                f"The installer ends with: {why}",
+                LIKELY,
+                said,
+                node=node,
+                cause_class="runtime-config" if by_setup else None,
+            )
 
 
 RULE = Rule((CANNOT_DIAL, CANNOT_READ, READ_ONLY, RUNS_TWICE, NOT_INSTALLED), find)
