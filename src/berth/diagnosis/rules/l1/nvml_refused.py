@@ -57,7 +57,14 @@ def find(facts: Facts) -> Iterator[Answer]:
             layer=Layer.L1 if is_node else Layer.L2,
         )
     elif refused:
-        yield RIGHTS.finding("NVML does not let this process do what it asks for.", POSSIBLE, refused)
+        # Who cannot even begin is mostly a container from which the device files are kept.
+        begins = all("initialize NVML" in said.origin.text and said.origin.kind != "host" for said in refused)
+        yield RIGHTS.finding(
+            "NVML does not let this process do what it asks for.",
+            POSSIBLE,
+            refused,
+            layer=Layer.L2 if begins else None,
+        )
 
 
 RULE = Rule((RIGHTS,), find)
