@@ -95,4 +95,18 @@ MESSAGES: tuple[Message, ...] = (
         "error looking up service account",
         r"error looking up service account (?P<account>[\w./-]+)",
     ),
+    Message(
+        "admission.quota_idle_key",
+        (
+            "limits.nvidia.com/",
+            "limits.amd.com/",
+            "limits.gpu.intel.com/",
+        ),
+        r"\blimits\.(?:nvidia|amd|gpu\.intel)\.com/[\w.-]+",
+    ),
+    Message(
+        "admission.default_device",
+        ("limitrange",),
+        r"LimitRange\b.{0,80}\bdefault\w*\b.{0,40}(?:nvidia|amd)\.com/\w+",
+    ),
 )

@@ -240,6 +240,11 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "cuda.out_of_memory",
         (
+            "gpu memory",
+            "cuda memory",
+            "device memory",
+            "memory_allocated",
+            "memory_reserved",
             "cudaerroroutofmemory",
             "cublas_status_not_initialized",
             "out of memory",
@@ -249,7 +254,6 @@ MESSAGES: tuple[Message, ...] = (
             "resource_exhausted",
             "resourceexhaustederror",
             "cublas_status_alloc_failed",
-            "failed to allocate device memory",
         ),
         r"CUDA out of memory(?:.*?Tried to allocate (?P<tried>[\d.]+ [KMGT]iB))?(?:.*?total capacity of "
         r"(?P<total>[\d.]+ [KMGT]iB))?(?:.*?of which (?P<free>[\d.]+ [KMGT]iB) is free)?"
@@ -258,7 +262,9 @@ MESSAGES: tuple[Message, ...] = (
         r"|ResourceExhaustedError|cudaMalloc failed: out of memory|CUBLAS_STATUS_ALLOC_FAILED"
         r"|ran out of memory trying to allocate"
         r"|error code out of memory|Cuda failure (?:2 )?'out of memory'|cudaErrorOutOfMemory"
-        r"|CUBLAS_STATUS_NOT_INITIALIZED|(?:cuda|hip)\w* .{0,40}\bout of memory\b",
+        r"|CUBLAS_STATUS_NOT_INITIALIZED|(?:cuda|hip)\w* .{0,40}\bout of memory\b"
+        r"|(?:GPU|CUDA|device) memory (?:keeps? |is |usage )*(?:grow|increas|leak)\w*|memory_(?:allocated"
+        r"|reserved)\S* (?:keeps? )?(?:grow|increas)\w*",
     ),
     Message(
         "cuda.other_process",
@@ -439,10 +445,28 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "app.capability_too_low",
-        ("compute capability", "bfloat16 is only supported"),
+        (
+            "flashattention only supports",
+            "gpus or newer",
+            "gpu or newer",
+            "requires ampere",
+            "require ampere",
+            "requires hopper",
+            "require hopper",
+            "requires blackwell",
+            "require blackwell",
+            "requires a ",
+            "requires an ",
+            "require a ",
+            "require an ",
+            "compute capability",
+            "bfloat16 is only supported",
+        ),
         r"Bfloat16 is only supported on GPUs with compute capability|minimum (?:required )?CUDA compute capability"
         r"|requires compute capability|compute capability \S+ (?:or higher|is not supported)"
-        r"|less than (?:the )?minimum compute capability",
+        r"|less than (?:the )?minimum compute capability"
+        r"|FlashAttention only supports|only supports? (?:Ampere|Hopper|Turing|Volta|Blackwell) GPUs? or newer"
+        r"|requires? (?:an? )?(?:Ampere|Hopper|Blackwell) (?:GPU|or newer)",
     ),
     Message(
         "cuda.not_supported",
@@ -461,5 +485,15 @@ MESSAGES: tuple[Message, ...] = (
         "cuda.after_fork",
         ("re-initialize cuda in forked subprocess",),
         r"Cannot re-initialize CUDA in forked subprocess",
+    ),
+    Message(
+        "app.segfault",
+        (
+            "exit code",
+            "exitcode",
+            "segmentation fault",
+            "sigsegv",
+        ),
+        r"exit ?code\W{1,3}(?:139|-11)\b|Segmentation fault \(core dumped\)|signal 11 \(SIGSEGV\)|\bSIGSEGV\b",
     ),
 )

@@ -45,4 +45,12 @@ MESSAGES: tuple[Message, ...] = (
         r"unbound immediate PersistentVolumeClaims|persistentvolumeclaim \W*(?P<claim>[\w.-]+)\W* not found"
         r"|volume node affinity conflict|no available volume zone|didn.t find available persistent volumes to bind",
     ),
+    Message(
+        "pod.probe_kills",
+        (
+            "failed liveness probe",
+            "failed startup probe",
+        ),
+        r"failed (?P<probe>liveness|startup) probe, (?:will be|it will be) (?:restarted|killed)",
+    ),
 )

@@ -31,7 +31,8 @@ MESSAGES: tuple[Message, ...] = (
             "gid table changed",
             "port error",
         ),
-        r"(?:\b(?P<hca>[a-z]\w{1,14}_\w{1,12}):?\d{0,3}\W{1,4})?(?:Got )?async(?: fatal)? (?:error )?event\W*(?P<event>[^\n]+)"
+        r"(?:\b(?P<hca>[a-z]\w{1,14}_\w{1,12}):?\d{0,3}\W{1,4})?(?:Got )?async(?: fatal)? (?:error "
+        r")?event\W*(?P<event>[^\n]+)"
         r"|NET/IB\W.*(?P<event2>GID table changed|port error)",
     ),
     Message(
@@ -360,7 +361,8 @@ MESSAGES: tuple[Message, ...] = (
             "p2p test failed",
         ),
         r"peer access is not supported between|PEER_ACCESS_UNSUPPORTED|cudaErrorPeerAccessUnsupported"
-        r"|ACSCtl:\s+SrcValid\+(?!.*ReqRedir-)|(?:nvidia|AMD-Vi|device).{0,200}IO_PAGE_FAULT|IO_PAGE_FAULT.{0,200}(?:nvidia|device)"
+        r"|ACSCtl:\s+SrcValid\+(?!.*ReqRedir-)|(?:nvidia|AMD-Vi|device).{0,200}IO_PAGE_FAULT"
+        r"|IO_PAGE_FAULT.{0,200}(?:nvidia|device)"
         r"|\bACS (?:is enabled|enabled|was enabled|is still enabled|still enabled|on (?:the|all|PCI|root|a)\b|redirect)"
         r"|Verification error @ element|DMAR:.*fault.*(?:addr|reason)|P2P (?:is not working|test failed)"
         r"|Missing .{0,2}iommu=pt|P2P is disabled between (?:NVLINK )?connected GPUs|Could not enable P2P between",
@@ -478,5 +480,26 @@ MESSAGES: tuple[Message, ...] = (
         ),
         r"/dev/infiniband\S*.{0,40}\b(?:exists?|(?:is|are) (?:there|present)|present)\b|(?:ibstat"
         r"|ibv_devinfo)\W.{0,60}\b(?:Active|PORT_ACTIVE)",
+    ),
+    Message(
+        "nvshmem.failed",
+        ("nvshmem",),
+        r"nvshmem\S*.{0,120}(?:non-zero status|failed|\berror\b|unable)",
+    ),
+    Message(
+        "gdrcopy.absent",
+        (
+            "gdr_open",
+            "gdrdrv",
+            "libgdrapi",
+        ),
+        r"gdr_open\W.{0,80}(?:fail|error)|gdrdrv\W.{0,60}(?:not loaded|No such|missing|not found|not present)"
+        r"|libgdrapi\S*: cannot open",
+    ),
+    Message(
+        "gds.absent",
+        ("nvidia-fs", "nvidia_fs", "nvfs driver", "cufile"),
+        r"nvidia[-_]fs\W.{0,60}(?:not loaded|missing|not found|not present|No such)|cuFileDriverOpen\W.{0,80}(?:fail"
+        r"|error)|nvfs driver\W.{0,40}(?:not|fail)|cuFile\W.{0,60}driver (?:not initialized|initialization error)",
     ),
 )

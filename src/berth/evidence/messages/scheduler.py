@@ -180,6 +180,7 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "scheduler.displaced",
         (
+            "descheduler",
             "preempted by",
             "preempted in order",
             "taintmanagereviction",
@@ -188,7 +189,8 @@ MESSAGES: tuple[Message, ...] = (
             "preempting pod",
             "preemptionbyscheduler",
         ),
-        r"Preempted (?:by|in order)|TaintManagerEviction|DeletionByTaintManager|PreemptionByScheduler",
+        r"Preempted (?:by|in order)|TaintManagerEviction|DeletionByTaintManager|PreemptionByScheduler"
+        r"|descheduler\b.{0,80}evict|evict\w* .{0,40}\bdescheduler",
     ),
     Message(
         "scheduler.extender",

@@ -222,6 +222,19 @@ def find(facts: Facts) -> Iterator[Answer]:
             [said],
             resource=resource,
         )
+    objects = {one.kind for one in facts.of(ObjectSeen)}
+    if "ResourceQuota" not in objects:  # a table, or a piece of a manifest
+        yield from heard(
+            facts,
+            WITHOUT_EFFECT,
+            ("admission.quota_idle_key",),
+            "A quota key for limits of a device counts nothing.",
+            LIKELY,
+        )
+    if "LimitRange" not in objects:
+        yield from heard(
+            facts, GIVES_GPU, ("admission.default_device",), "A LimitRange has a default for a device.", LIKELY
+        )
     for found_object in facts.of(ObjectSeen):
         yield from _of_object(found_object)
 

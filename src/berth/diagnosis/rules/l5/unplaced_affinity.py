@@ -13,6 +13,7 @@ from berth.evidence.formats.cluster_facts import NodeSeen, PodSeen
 from berth.evidence.formats.failed_scheduling import unplaced
 
 NEAR = 0.6
+GUESS = 0.5
 _VERIFY = ("kubectl get pod POD -n NAMESPACE -o wide: it has a node",)
 _LOOSEN = "the pod may then land where its author did not want it"
 
@@ -106,6 +107,25 @@ VOLUME = Code(
     verify=_VERIFY,
     sources=("kubernetes, plugins volumebinding, volumezone, nodevolumelimits",),
 )
+OTHER = Code(
+    name="PodUnplaced",
+    layer=Layer.L5,
+    cause_class="scheduling-policy",
+    severity=Severity.Error,
+    effect=Effect.PodsWait,
+    title="the scheduler finds no node, for reasons of a plugin or none at all",
+    meaning="The pod waits. A plugin out of tree, or one that this program does not know, rejects the nodes.",
+    known_by="FailedScheduling with no reason that is known.",
+    disproved_by="A later event names another reason.",
+    counter_check="kubectl describe pod POD -n NAMESPACE: the newest event; the scheduler's log with -v=5",
+    fix=Fix(
+        steps=("read the scheduler's log for the pod; the plugin that is named documents its reasons",),
+        risk="none",
+        rollback="nothing to undo",
+    ),
+    verify=_VERIFY,
+    sources=("kubernetes, scheduling framework",),
+)
 _OF_KIND = {"spread": SPREAD, "neighbours": SPREAD, "ports": PORTS, "volume": VOLUME}
 
 
@@ -120,6 +140,15 @@ def find(facts: Facts) -> Iterator[Answer]:
             near = _near_labels(facts)
             cause = f"{reason.nodes} of {why.total} nodes do not match the pod's selector or affinity."
             yield SELECTOR.finding(f"{cause} {near}".rstrip(), LIKELY if near else share, [said])
+        if not any(reason.kind for reason in why.reasons) and not any(
+            facts.said("pod.volume_unbound", "gang.", "kai.", "dra.")
+        ):
+            words = listed(reason.text for reason in why.reasons)
+            yield OTHER.finding(
+                f"No node of {why.total} is taken{': ' + words if words else ', and no reason is given'}.",
+                GUESS,
+                [said],
+            )
         for kind, code in _OF_KIND.items():
             for reason in why.of(kind):
                 yield code.finding(f"{reason.nodes} of {why.total} {reason.text}.", share, [said])
@@ -156,4 +185,4 @@ def _near_labels(facts: Facts) -> str:
     return " ".join(dict.fromkeys(misses))
 
 
-RULE = Rule((SELECTOR, SPREAD, PORTS, VOLUME), find)
+RULE = Rule((SELECTOR, SPREAD, PORTS, VOLUME, OTHER), find)

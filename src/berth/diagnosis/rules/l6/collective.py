@@ -145,7 +145,7 @@ def find(facts: Facts) -> Iterator[Answer]:
     yield from heard(
         facts,
         PLUGIN,
-        ("efa.unused", "nccl.plugin_failed", "sharp.failed"),
+        ("efa.unused", "nccl.plugin_failed", "sharp.failed", "nvshmem.failed"),
         "The network plugin finds no device or library in the container.",
         LIKELY,
     )

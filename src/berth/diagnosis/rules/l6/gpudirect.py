@@ -110,8 +110,36 @@ ONE_SIDE = Code(
     sources=(*_GUIDE, "NVIDIA/nccl#897"),
 )
 
+HELPERS = Code(
+    name="GpuDirectHelperMissing",
+    layer=Layer.L6,
+    cause_class="driver-build",
+    severity=Severity.Warning,
+    effect=Effect.CollectiveSlow,
+    title="a kernel module for direct copies is not there (GDRCopy, GPUDirect Storage)",
+    meaning="Small messages or file reads go the slow way, or the library refuses to begin.",
+    known_by="gdr_open or cuFile fails, or gdrdrv or nvidia-fs is not loaded.",
+    disproved_by="The module is loaded and its device file is in the container.",
+    counter_check="lsmod | grep -e gdrdrv -e nvidia_fs; ls /dev/gdrdrv /dev/nvidia-fs*: present",
+    fix=Fix(
+        steps=("operator: gdrcopy.enabled or gds.enabled; else install the module for the running driver and kernel",),
+        risk="a module that does not fit the kernel does not load",
+        rollback="unload it",
+    ),
+    verify=("gdrcopy_copybw or gdscheck -p: supported",),
+    sources=("NVIDIA GDRCopy", "NVIDIA GPUDirect Storage: gdscheck"),
+)
+
 
 def find(facts: Facts) -> Iterator[Answer]:
+    for node, pod, found in by_place(facts.said("gdrcopy.absent", "gds.absent")):
+        yield HELPERS.finding(
+            "The module for direct copies is not loaded, or its device file is not in the container.",
+            LIKELY,
+            found,
+            node=node,
+            pod=pod,
+        )
     unregistered = list(facts.said("host.peermem_unregistered"))
     absent = list(facts.said("host.peermem_absent"))
     disabled = list(facts.said("nccl.gdr_disabled"))
@@ -178,4 +206,4 @@ def _numbers(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in version.split(".") if part.isdigit())
 
 
-RULE = Rule((OLD_NCCL, NOT_LOADED, NOT_REGISTERED, ONE_SIDE), find)
+RULE = Rule((OLD_NCCL, NOT_LOADED, NOT_REGISTERED, ONE_SIDE, HELPERS), find)

@@ -78,6 +78,46 @@ UNSUPPORTED = Code(
     sources=("CUDA runtime API: cudaErrorNotSupported (801)",),
 )
 
+CRASHED = Code(
+    name="ProgramCrashed",
+    layer=Layer.L6,
+    cause_class="app",
+    severity=Severity.Error,
+    effect=Effect.ProgramFails,
+    title="the program crashed by itself",
+    meaning="A segmentation fault in the program or a library of its image. On one node only it may be the machine's "
+    "memory.",
+    known_by="Exit code 139, or signal 11.",
+    disproved_by="The same image runs on other nodes and crashes on this one.",
+    counter_check="the same pod on another node: it crashes there too",
+    fix=Fix(
+        steps=("the last lines before the crash, and a core dump; libraries of one version in the image",),
+        risk="none",
+        rollback="the old image",
+    ),
+    verify=("the program passes the point where it crashed",),
+    sources=("signal numbers: 128 + 11",),
+)
+PROBE = Code(
+    name="ProbeKillsProgram",
+    layer=Layer.L6,
+    cause_class="app",
+    severity=Severity.Error,
+    effect=Effect.ProgramFails,
+    title="a probe kills the program while it loads or computes",
+    meaning="Loading a model, compiling or a long checkpoint takes longer than the probe allows.",
+    known_by="The kubelet restarts the container because of a liveness or startup probe.",
+    disproved_by="The program hangs: the probe is right.",
+    counter_check="the container's log up to the restart: it was at work",
+    fix=Fix(
+        steps=("a startup probe that allows the longest load; no liveness probe on training pods",),
+        risk="a program that hangs is found later",
+        rollback="put the old probe back",
+    ),
+    verify=("no restart because of a probe over a whole load",),
+    sources=("Kubernetes documentation: probes",),
+)
+
 # Without which setting it works → what that says.
 _WITHOUT: dict[str, tuple[Code, str]] = {
     "P2P_DISABLE": (peer_access.BLOCKED, "It works without peer access, so the path between the GPUs is at fault."),
@@ -115,6 +155,17 @@ def find(facts: Facts) -> Iterator[Answer]:
         yield UNSUPPORTED.finding(
             "The device, as it is given, does not support the call.", POSSIBLE, found, node=node, pod=pod
         )
+    for node, pod, found in by_place(facts.said("pod.probe_kills")):
+        yield PROBE.finding(
+            f"The {found[0].get('probe')} probe failed and the container is restarted.",
+            POSSIBLE,
+            found,
+            node=node,
+            pod=pod,
+        )
+    if not any(facts.said("nccl.segfault")):
+        for node, pod, found in by_place(facts.said("app.segfault")):
+            yield CRASHED.finding("The program ended with a segmentation fault.", GUESS, found, node=node, pod=pod)
 
 
 def _named(facts: Facts) -> bool:
@@ -138,4 +189,4 @@ def _bare(found: list[Said]) -> tuple[CauseClass, str]:
     )
 
 
-RULE = Rule((BARE, IN_FORK, UNSUPPORTED), find)
+RULE = Rule((BARE, IN_FORK, UNSUPPORTED, CRASHED, PROBE), find)
