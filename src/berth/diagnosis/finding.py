@@ -81,7 +81,11 @@ class Code(Struct, frozen=True):
             confidence=confidence,
             evidence=origins[:MOST_EVIDENCE],
             counter_check=_named(counter_check or self.counter_check, known),
-            fix=Fix(tuple(_named(step, known) for step in mend.steps), mend.risk, mend.rollback),
+            fix=Fix(
+                tuple(_named(step, known) for step in mend.steps),
+                _named(mend.risk, known),
+                _named(mend.rollback, known),
+            ),
             verify=tuple(_named(step, known) for step in self.verify),
             is_trap=self.is_trap,
             node=node,

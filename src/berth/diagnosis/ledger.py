@@ -37,7 +37,10 @@ class _Node:
 
 def accounts(facts: Facts) -> tuple[Account, ...]:
     """One for each node and resource, by name. Nodes without devices have none."""
-    return tuple(_account(node, resource) for node in _nodes(facts) for resource in _resources(node))
+    pods_were_read = bool(facts.of(PodSeen))
+    return tuple(
+        _account(node, resource, pods_were_read) for node in _nodes(facts) for resource in _resources(node)
+    )
 
 
 def _nodes(facts: Facts) -> list[_Node]:
@@ -97,14 +100,14 @@ def is_gpu(resource: str) -> bool:
     )
 
 
-def _account(node: _Node, resource: str) -> Account:
+def _account(node: _Node, resource: str, pods_were_read: bool) -> Account:
     labels = node.seen.labels if node.seen else {}
     answers = node.plugins.get(resource, [])
     advertised = node.advertised.get(resource)
     lines = _lines(node, resource, labels)
     capacity = _said(advertised.capacity if advertised else UNSAID)
     allocatable = _said(advertised.allocatable if advertised else UNSAID)
-    requested = _requested(node, resource)
+    requested = _requested(node, resource, pods_were_read)
     host = _host(node, resource, labels)
     plugin = _plugin(answers)
     visible = _visible(node, resource)
@@ -169,9 +172,9 @@ def _plugin(answers: Sequence[PluginAnswer]) -> int | None:
     return sum(device.is_healthy for answer in answers for device in answer.devices if answer.answered)
 
 
-def _requested(node: _Node, resource: str) -> int | None:
+def _requested(node: _Node, resource: str, pods_were_read: bool) -> int | None:
     """What pods on the node hold of it: by their requests, where pods were read; else by what the kubelet gave."""
-    if node.pods:
+    if pods_were_read:
         return sum(of_pod(pod, resource) for pod in node.pods)
     given = [one for one in node.given if one.resource == resource]
     return sum(len(one.ids) for one in given) if given else None
