@@ -155,3 +155,10 @@ def test_missing_capacity_explains_the_waiting_pod() -> None:
     )
     assert diagnosis.findings[0].code == "GpuFellOffBus"
     assert "DevicesAllTaken" in {one.finding.code for one in diagnosis.consequences}
+
+
+def test_a_node_that_is_known_whole_and_lists_no_device_offers_none() -> None:
+    node = NodeSeen(name="a", kubelet="v1.34.1", labels={"kubernetes.io/arch": "amd64"})
+    assert "ResourceNotAdvertised" in codes(with_facts(SHORT, [node]))
+    of_a_list = NodeSeen(name="a", kubelet="v1.34.1")
+    assert "DevicesAllTaken" in codes(with_facts(SHORT, [of_a_list]))

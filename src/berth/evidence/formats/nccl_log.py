@@ -94,6 +94,12 @@ class NcclInterface(NcclLine, frozen=True, kw_only=True):
     address: str = ""
 
 
+class NcclSockets(NcclLine, frozen=True, kw_only=True):
+    """The interfaces that data may go over where there is no RDMA."""
+
+    interfaces: tuple[tuple[str, str], ...]  # ("eth0", "10.1.0.7")
+
+
 class NcclPlugin(NcclLine, frozen=True, kw_only=True):
     """A network plugin that was loaded."""
 
@@ -130,6 +136,8 @@ _SETTING = re.compile(r"(?P<name>NCCL_[A-Z0-9_]+) set by environment to (?P<valu
 _NETWORK = re.compile(r"\bUsing network (?P<network>\S[^\n]*?)\s*$")
 _HCAS = re.compile(r"NET/\S+ ?: Using (?P<devices>\[\d+\].*)")
 _HCA = re.compile(r"\[\d+\](?P<name>[\w-]+):(?P<port>\d+)/(?P<layer>\w+)")
+_SOCKETS = re.compile(r"NET/Socket ?: Using (?P<interfaces>\[\d+\].*)")
+_SOCKET = re.compile(r"\[\d+\](?P<name>[\w.@-]+):(?P<address>[^<\s\[]+)<")
 _OOB = re.compile(r"OOB (?P<interface>[\w.@-]+):")
 _BOOTSTRAP = re.compile(r"Bootstrap ?: Using (?:\[\d+\])?(?P<interface>[\w.@-]+):(?P<address>[\w.:%]*)")
 _PLUGIN = re.compile(
@@ -212,6 +220,10 @@ def _info(text: str, writer: _Writer) -> Iterator[Fact]:
         )
     elif setting := _SETTING.search(text):
         yield NcclSetting(name=setting["name"], value=setting["value"], origin=writer.origin, by=writer.by)
+    elif sockets := _SOCKETS.search(text):
+        interfaces = tuple((one["name"], one["address"]) for one in _SOCKET.finditer(sockets["interfaces"]))
+        if interfaces:
+            yield NcclSockets(interfaces=interfaces, origin=writer.origin, by=writer.by)
     elif hcas := _HCAS.search(text):
         devices = tuple((one["name"], int(one["port"]), one["layer"]) for one in _HCA.finditer(hcas["devices"]))
         if devices:

@@ -240,6 +240,8 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "cuda.out_of_memory",
         (
+            "hami-core error",
+            "vgpu error",
             "gpu memory",
             "cuda memory",
             "device memory",
@@ -264,7 +266,8 @@ MESSAGES: tuple[Message, ...] = (
         r"|error code out of memory|Cuda failure (?:2 )?'out of memory'|cudaErrorOutOfMemory"
         r"|CUBLAS_STATUS_NOT_INITIALIZED|(?:cuda|hip)\w* .{0,40}\bout of memory\b"
         r"|(?:GPU|CUDA|device) memory (?:keeps? |is |usage )*(?:grow|increas|leak)\w*|memory_(?:allocated"
-        r"|reserved)\S* (?:keeps? )?(?:grow|increas)\w*",
+        r"|reserved)\S* (?:keeps? )?(?:grow|increas)\w*"
+        r"|(?:HAMI-core|vGPU) ERROR.{0,120}Device \d+ OOM (?P<tried2>\d+) / (?P<total2>\d+)",
     ),
     Message(
         "cuda.other_process",

@@ -340,7 +340,7 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "nccl.peer_access",
         (
-            "iommu=pt",
+            "iommu",
             "p2p is disabled between",
             "could not enable p2p between",
             "peer access is not supported",
@@ -365,7 +365,9 @@ MESSAGES: tuple[Message, ...] = (
         r"|IO_PAGE_FAULT.{0,200}(?:nvidia|device)"
         r"|\bACS (?:is enabled|enabled|was enabled|is still enabled|still enabled|on (?:the|all|PCI|root|a)\b|redirect)"
         r"|Verification error @ element|DMAR:.*fault.*(?:addr|reason)|P2P (?:is not working|test failed)"
-        r"|Missing .{0,2}iommu=pt|P2P is disabled between (?:NVLINK )?connected GPUs|Could not enable P2P between",
+        r"|Missing .{0,2}iommu=pt|P2P is disabled between (?:NVLINK )?connected GPUs|Could not enable P2P between"
+        r"|(?:intel_iommu|amd_iommu|iommu)=(?:off|pt)\b.{0,40}(?:resolv|fix|work|solve|help)|IOMMU\b.{0,40}(?:enabled"
+        r"|\bon)\b.{0,60}(?:hang|stuck|deadlock|slow)",
     ),
     Message(
         "nccl.setting",
@@ -402,7 +404,8 @@ MESSAGES: tuple[Message, ...] = (
         r"|Only EFA provider is supported|Could not find any optimal provider)"
         r"|NET/OFI .*(?:initialization failed|fi_getinfo\S*.*(?:failed|No data available))"
         r"|fi_getinfo\W.*No data available|(?:no|unable to find) (?:EFA (?:device|provider|adapter)"
-        r"|libfabric provider)",
+        r"|libfabric provider)"
+        r"|NCCL WARN NET/OFI|provider efa output empty list|aws-ofi-nccl initialization failed",
     ),
     Message(
         "nccl.plugin_failed",

@@ -11,7 +11,7 @@ from berth.diagnosis.heard import by_place, listed, value
 from berth.diagnosis.words import LIKELY, POSSIBLE, Effect, Layer, Severity
 from berth.evidence.fact import Said
 from berth.evidence.facts import Facts
-from berth.evidence.formats.cluster_facts import UNSAID, Advertised, EventSeen, PodSeen
+from berth.evidence.formats.cluster_facts import UNSAID, Advertised, EventSeen, NodeSeen, PodSeen
 from berth.evidence.formats.failed_scheduling import Unplaced, unplaced
 
 ORDINARY = ("cpu", "memory", "ephemeral-storage", "pods", "hugepages-2Mi", "hugepages-1Gi")
@@ -163,7 +163,7 @@ def find(facts: Facts) -> Iterator[Answer]:
                 pod=pod,
                 resource=resource,
             )
-        elif offered and not any(amounts.values()):
+        elif (offered or _seen_whole(facts)) and not any(amounts.values()):
             yield NOT_OFFERED.finding(
                 f"{resource} is short on {where}, and every node that was looked at offers none "
                 f"({listed(sorted(amounts) or ['not listed'])}).",
@@ -228,6 +228,15 @@ def _offered(facts: Facts) -> dict[str, dict[str, int]]:
         amount = one.allocatable if one.allocatable != UNSAID else one.capacity
         found.setdefault(one.resource, {})[one.name or one.node or "the node"] = max(amount, 0)
     return found
+
+
+def _seen_whole(facts: Facts) -> bool:
+    """Were nodes seen as objects or descriptions, with what they offer, and not only as lines of a list?"""
+    return any(node.kubelet and node.labels and not _is_control_plane(node) for node in facts.of(NodeSeen))
+
+
+def _is_control_plane(node: NodeSeen) -> bool:
+    return any(key.startswith("node-role.kubernetes.io/") for key, _, _ in node.taints)
 
 
 def _advertised(facts: Facts, resource: str) -> list[Advertised]:

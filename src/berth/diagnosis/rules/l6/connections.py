@@ -10,11 +10,11 @@ from berth.diagnosis.heard import by_place, heard, listed, value, values
 from berth.diagnosis.words import LIKELY, POSSIBLE, Effect, Layer, Severity
 from berth.evidence.facts import Facts
 from berth.evidence.formats.infiniband import RdmaPort
-from berth.evidence.formats.nccl_log import NcclChannel, NcclHcas, NcclInterface, NcclNetwork, NcclSetting
+from berth.evidence.formats.nccl_log import NcclChannel, NcclHcas, NcclInterface, NcclNetwork, NcclSetting, NcclSockets
 
 # Interfaces that lead nowhere but to this machine, and names that only a prefix match can have meant.
 LOCAL = re.compile(
-    r"^(lo|docker|virbr|cni|flannel|cali|veth|br-|kube-ipvs|dummy|nodelocaldns|tun|podman|lxc|tailscale|cilium_)"
+    r"^(lo|docker|virbr|cni|flannel|cali|veth|br-|kube-ipvs|dummy|nodelocaldns|tun|podman|lxc|tailscale|cilium_|pod-id-link)"
 )
 BEYOND_NAME = re.compile(r"^(eth|ens|enp|bond|ib)0\d+$")
 
@@ -231,6 +231,18 @@ def _interfaces(facts: Facts) -> Iterator[Answer]:
             found,
             subject=f"interface {name}",
         )
+    if any(facts.said("nccl.unreachable", "nccl.peer_closed")):
+        for sockets in facts.of(NcclSockets):
+            led_astray = [
+                name for name, address in sockets.interfaces if LOCAL.match(name) or address.startswith("169.254.")
+            ]
+            if led_astray and len(led_astray) < len(sockets.interfaces):
+                yield INTERFACE.finding(
+                    f"{listed(led_astray)} may be used too, which other machines cannot reach.",
+                    LIKELY,
+                    [sockets],
+                    subject=f"interface {led_astray[0]}",
+                )
 
 
 def _networks(facts: Facts) -> Iterator[Answer]:
