@@ -29,6 +29,17 @@ MESSAGES: tuple[Message, ...] = (
         r"|SystemdCgroup(?:\s*=\s*true)?\W+(?:is |was )?(?:missing|not set|absent|unset|lacking|not there)"
         r"|\b(?:without|lacks?|missing|no)\b(?: the)? SystemdCgroup",
     ),
+    Message(
+        "cgroup.exhausted",
+        "/sys/fs/cgroup",
+        r"mkdir (?P<path>/sys/fs/cgroup/\S+?): (?P<why>no space left on device|cannot allocate memory)",
+    ),
+    Message(
+        "cgroup.not_applied",
+        ("unable to apply cgroup configuration", "unable to start unit"),
+        r"unable to (?:apply cgroup configuration"
+        r"|start unit \W*(?P<unit>[\w.:@-]+))(?:[^\n]*: (?P<why>[^\n:]{3,120}))?",
+    ),
     # Somebody saw pods of the NVIDIA runtime end by themselves.
     Message(
         "cgroup.pods_killed",

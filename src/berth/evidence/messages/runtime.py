@@ -201,9 +201,12 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "runtime.cli_denied",
-        "nvidia-container-cli",
+        ("nvidia-container-cli", "log file", "_devices in non"),
         rf"{_CLI} (?:detection|initialization|mount|container|ldcache|permission) error: "
-        r"(?![^\n]*(?:cgroup|bpf|devices\.allow))(?P<what>[^\n\\]*?): (?:permission denied|operation not permitted)",
+        r"(?![^\n]*(?:cgroup|bpf|devices\.allow))(?P<what>[^\n\\]*?): (?:permission denied|operation not permitted)"
+        r"|error opening (?:debug )?log file[^\n]{0,20}(?P<what2>/\S*nvidia-container\S*?):? [^\n]*"
+        r"(?:permission denied|read-only file system)"
+        r"|cannot set (?P<what3>MIG_(?:CONFIG|MONITOR)_DEVICES) in non.privileged container",
     ),
     Message(
         "runtime.cli_requirement",
@@ -270,7 +273,30 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "runtime.host_path_wrong",
         "hostpath type check failed",
-        r"hostPath type check failed: (?P<path>/\S*(?:nvidia|/dev/|/cdi|gpu|rancher)\S*) is not an? (?P<wanted>[\w ]+)",
+        r"hostPath type check failed: (?P<path>/\S*(?:nvidia|/dev/|/cdi|gpu|rancher|device-plugins"
+        r"|pod-resources)\S*) is not an? (?P<wanted>[\w ]+)",
+    ),
+    Message(
+        "runtime.store_full",
+        "no space left on device",
+        r"(?:pull(?:ing)? image|extract(?:ing)? layer|unpack\w*|snapshot\w*|register layer|write|copy\w*"
+        r"|mkdir)\b[^\n]{0,300}"
+        r"(?:/var/lib/(?:containerd|docker|containers|rancher)|/snapshots?/|/overlay2?/|io\.containerd\.)[^\n]{0,200}"
+        r"no space left on device",
+    ),
+    # The toolkit's own settings, and NRI, through which a newer toolkit adds devices.
+    Message(
+        "runtime.settings_broken",
+        ("hook config", "invalid runtime mode", "error loading config", "default configuration file"),
+        r"error getting hook config|invalid runtime mode:? \W*(?P<mode>[\w-]+)"
+        r"|(?:nvidia|NVIDIA)[^\n]{0,200}error loading config|couldn't open default configuration file",
+    ),
+    Message(
+        "runtime.nri_absent",
+        ("nri.sock", "nri is disabled", "nri disabled", "nri is not enabled", "nri plugin"),
+        r"nri\.sock\b[^\n]{0,80}(?:no such file|connection refused)|\bNRI (?:is )?(?:disabled|not enabled)"
+        r"|(?:failed|unable) to (?:connect|register|start|run)[^\n]{0,60}\bNRI plugin"
+        r"|\bNRI plugin\b[^\n]{0,60}(?:failed|exited)",
     ),
     # Security modules.
     Message(

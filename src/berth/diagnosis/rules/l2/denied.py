@@ -71,7 +71,9 @@ def find(facts: Facts) -> Iterator[Answer]:
             f"{sum(one.times for one in said)} denials for device files of GPUs.", ESTABLISHED, said, node=node
         )
     for node, said in by_node(facts.said("runtime.cli_denied")).items():
-        yield RUNTIME_DENIED.finding(f"Denied: {first(said, 'what').strip()}.", LIKELY, said, node=node)
+        yield RUNTIME_DENIED.finding(
+            f"Denied: {first(said, 'what', 'what2', 'what3').strip()}.", LIKELY, said, node=node
+        )
 
 
 RULE = Rule((SELINUX, RUNTIME_DENIED), find)

@@ -95,11 +95,14 @@ def find(facts: Facts) -> Iterator[Answer]:
             node=node,
         )
     for node, said in by_node(facts.said("runtime.host_path_wrong")).items():
+        path = first(said, "path")
         yield HOST_PATH.finding(
-            f"{first(said, 'path')} is not a {first(said, 'wanted').strip() or 'path of the wanted type'}.",
+            f"{path} is not a {first(said, 'wanted').strip() or 'path of the wanted type'}.",
             LIKELY,
             said,
             node=node,
+            # The kubelet's own directories are where a plugin has to meet it.
+            layer=Layer.L3 if "device-plugins" in path or "pod-resources" in path else None,
         )
     for node, said in by_node(facts.said("runtime.cli_source_missing")).items():
         yield SOURCE_MISSING.finding(

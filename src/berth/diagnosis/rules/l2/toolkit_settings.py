@@ -1,0 +1,73 @@
+"""L2. The toolkit cannot read its own settings, or adds devices through an interface that is off."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from berth.diagnosis.finding import Answer, Code, Fix, Rule
+from berth.diagnosis.rules.l2.places import by_node, first
+from berth.diagnosis.words import ESTABLISHED, LIKELY, Effect, Layer, Severity
+from berth.evidence.facts import Facts
+
+SETTINGS_BROKEN = Code(
+    name="ToolkitSettingsUnreadable",
+    layer=Layer.L2,
+    cause_class="runtime-config",
+    severity=Severity.Error,
+    effect=Effect.ContainersDoNotStart,
+    title="the NVIDIA runtime cannot read its own configuration",
+    meaning="Containers of that runtime do not start.",
+    known_by="The runtime or its hook reports that it cannot load config.toml, or does not know the mode in it.",
+    disproved_by="nvidia-ctk config prints the configuration without an error.",
+    counter_check="on NODE: nvidia-ctk --config=/etc/nvidia-container-runtime/config.toml config > /dev/null; echo $? "
+    ": 0",
+    fix=Fix(
+        steps=(
+            "mend the line that it names; modes are auto, legacy, cdi, jit-cdi and csv, as far as the release knows "
+            "them",
+            "or write it anew: nvidia-ctk config default --output=/etc/nvidia-container-runtime/config.toml",
+        ),
+        risk="own settings in the file are lost when it is written anew",
+        rollback="restore the saved file",
+    ),
+    verify=("a GPU container starts",),
+    sources=("NVIDIA/nvidia-container-toolkit, internal/config",),
+)
+
+NRI_ABSENT = Code(
+    name="NriUnavailable",
+    layer=Layer.L2,
+    cause_class="runtime-config",
+    severity=Severity.Error,
+    effect=Effect.DevicesNotInjected,
+    title="the toolkit is to add devices by NRI and the runtime has it off",
+    meaning="The toolkit's NRI plugin does not register: operands get no driver files and devices.",
+    known_by="The plugin cannot reach NRI's socket, or NRI is said to be disabled.",
+    disproved_by="The runtime lists the plugin as registered.",
+    counter_check="on NODE: ls -l /var/run/nri/nri.sock ; containerd config dump | grep -A3 io.containerd.nri : "
+    "exists, "
+    "disable = false",
+    fix=Fix(
+        steps=(
+            'containerd 1.7: [plugins."io.containerd.nri.v1.nri"] disable = false, and restart it; from 2.0 NRI is on',
+            "CRI-O: enable_nri = true",
+            "or cdi.nriPluginEnabled=false in the ClusterPolicy",
+        ),
+        risk="container starts pause for seconds",
+        rollback="restore the saved configuration",
+    ),
+    verify=("the toolkit's log: the plugin is registered", "the validator is Completed"),
+    sources=("containerd, docs/NRI.md", "GPU Operator documentation, NRI plugin"),
+)
+
+
+def find(facts: Facts) -> Iterator[Answer]:
+    for node, said in by_node(facts.said("runtime.settings_broken")).items():
+        mode = first(said, "mode")
+        cause = f"It does not know the mode {mode!r}." if mode else "Its config.toml cannot be loaded."
+        yield SETTINGS_BROKEN.finding(cause, ESTABLISHED, said, node=node)
+    for node, said in by_node(facts.said("runtime.nri_absent")).items():
+        yield NRI_ABSENT.finding("NRI does not answer.", LIKELY, said, node=node)
+
+
+RULE = Rule((SETTINGS_BROKEN, NRI_ABSENT), find)
