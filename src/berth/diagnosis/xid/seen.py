@@ -91,7 +91,7 @@ class Event(Struct, frozen=True, gc=False):
 
 def events(facts: Facts) -> list[Event]:
     """All Xids, in the order of time as far as it is comparable, else as read."""
-    printed = list(facts.said("kernel.xid", "kernel.xid."))
+    printed = list(facts.said("kernel.xid", "kernel.xid_programs", "kernel.xid_firmware", "kernel.xid_nvlink"))
     lines = {(said.origin.source, said.origin.line, said.origin.text) for said in printed}
     by_uuid = {said.get("uuid"): pci_of(said.get("pci")) for said in facts.said("kernel.gpu_uuid")}
     own = [_event(said, by_uuid, is_named=False) for said in printed]

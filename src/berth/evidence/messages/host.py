@@ -28,7 +28,7 @@ _MEMORY = (
     ),
     Message(
         "host.retirement_pending",
-        ("pending page", "retired pages", "retired_pages", "page retirement", "retired_pending"),
+        ("pending page", "page retirement", "retired_pending", "<pending_blacklist>", "<pending_retirement>"),
         r"Pending Page (?:Blacklist|Retirement)\s*:\s*Yes|<pending_(?:blacklist|retirement)>\s*Yes|"
         r"RETIRED_PENDING(?:_\w+)?\{[^}]*\}\s+[1-9]|page retirement(?: is)? pending|pending page retirement",
     ),
@@ -40,13 +40,8 @@ _MEMORY = (
     Message(
         "host.ecc_uncorrected",
         (
-            "double bit",
-            "double-bit",
-            "uncorrectable ecc",
-            "uncorrectable error",
-            "ecc_dbe",
-            "ecc_uncorrectable",
-            "nvidiadoublebiterror",
+            "double bit", "double-bit", "ecc_dbe", "ecc_uncorrectable", "nvidiadoublebiterror",
+            *(f"uncorrectable {what}" for what in ("ecc", "memory", "dram", "sram", "hbm")),
         ),
         r"(?<!no )(?:double[ -]bit (?:ECC )?errors?|uncorrectable (?:ECC|memory|DRAM|SRAM|HBM) errors?)(?: \([^)]*\))?"
         r"(?: has| have| was| were)?(?: been)? (?:detected|encountered|occurred|found|reported)|"
@@ -56,11 +51,13 @@ _MEMORY = (
     ),
 )
 
-_DEGREES = tuple(f"{degrees}{unit}" for degrees in range(90, 120) for unit in (" c", "c", "°c", " °c", " degrees"))
+_DEGREES = tuple(f"{degrees}{unit}" for degrees in range(90, 120) for unit in (" c", "°c", " °c", " degrees"))
 _HEAT_AND_POWER = (
     Message(
         "host.hw_slowdown",
-        ("hw slowdown", "hw thermal slowdown", "hw power brake", "hw_slowdown", "hw_thermal", "hw_power_brake"),
+        (
+            "hw slowdown", "hw thermal", "hw power brake", "hw_slowdown", "hw_thermal", "hw_power_brake", "_reason_hw_",
+        ),
         r"(?P<reason>HW[ _](?:Thermal[ _]Slowdown|Power[ _]Brake(?:[ _]Slowdown)?|Slowdown))\W+Active\b|"
         r"<clocks_(?:throttle|event)_reason_(?P<xml>hw_\w+)>\s*Active|"
         r"(?P<said>HW (?:thermal |power brake )?slowdown) (?:is |was )?(?:active|engaged|asserted)",
@@ -127,29 +124,32 @@ _COUNTS = (
     ),
 )
 
+_PCIE = r"(?:PCIe|PCI-E|PCI Express|link (?:gen|speed))"
 _LINK = (
     Message(
         "host.link_idle",
-        ("gen1", "gen 1", "2.5 gt/s", "2.5gt/s", "link gen", "pcie.link.gen", "generation"),
-        r"(?:PCI ?e|PCI Express|link)[^\n]{0,80}(?:Gen(?:eration)? ?(?:current\W+)?1\b|2\.5 ?GT/s|"
-        r"gen\.current\W+1\b)[^\n]{0,80}\b(?:idle|P8|power[ -]sav\w*|no load|without load)|"
-        r"\b(?:idle|P8)\b[^\n]{0,80}(?:PCI ?e|link)[^\n]{0,60}(?:Gen ?1\b|2\.5 ?GT/s)",
+        ("pcie", "pci-e", "pci express", "link gen", "link speed"),
+        rf"{_PCIE}[^\n]{{0,80}}(?:Gen(?:eration)? ?(?:current\W+)?1\b|2\.5 ?GT/s|gen\.current\W+1\b)[^\n]{{0,80}}"
+        r"\b(?:idle|P8|power[ -]sav\w*|no load|without load)|"
+        rf"\b(?:idle|P8)\b[^\n]{{0,80}}{_PCIE}[^\n]{{0,60}}(?:Gen ?1\b|2\.5 ?GT/s)",
     ),
     Message(
         "host.link_reduced",
-        ("pcie ", "pci-e", "pci express", "gen3 x", "gen4 x", "gen5 x", "gen2 x", "gen1 x"),
-        r"(?:PCI ?e|PCI Express)[^\n]{0,80}(?:Gen ?[1-5]|x(?:1|2|4|8)\b|[\d.]+ ?GT/s)[^\n]{0,60}"
+        ("pcie", "pci-e", "pci express", "link gen", "link speed", *(f"gen{number} x" for number in range(1, 7)),
+         *(f"gen{number}x" for number in range(1, 7))),
+        rf"{_PCIE}[^\n]{{0,80}}(?:Gen ?[1-5]|x(?:1|2|4|8)\b|[\d.]+ ?GT/s)[^\n]{{0,60}}"
         r"(?:under load|instead of|should be|but the (?:slot|card|GPU) (?:can|supports))|"
-        r"Gen ?[1-6] ?x\d+[^\n]{0,30}(?:to|→|->|instead of)[^\n]{0,10}Gen ?[1-6] ?x\d+|"
-        r"(?:PCI ?e|PCI Express) link[^\n]{0,30}(?:degraded|downgraded|downtrain\w*|falls? back|fell back|retrain\w*)",
+        r"Gen[1-6] ?x\d+[^\n]{0,30}(?:to|→|->|instead of)[^\n]{0,10}Gen ?[1-6] ?x\d+|"
+        r"(?:PCIe|PCI-E|PCI Express) link[^\n]{0,30}"
+        r"(?:degraded|downgraded|downtrain\w*|falls? back|fell back|retrain\w*)",
     ),
-)
+)  # fmt: skip
 
 _FABRIC = (
     Message(
         "host.nvlink_inactive",
         ("inactive", "in-active"),
-        r"(?:NVLinks?|all links)[^\n]{0,40}\b(?:are |is )?in[ -]?active|"
+        r"(?:NVLinks?|all links)[^\n]{0,40}\b(?:are |is )?(?:inactive|in-active)|"
         r"unable to retrieve NVLink information as all links are inactive",
     ),
 )

@@ -22,14 +22,14 @@ def _xid(name: str, codes: str) -> Message:
 
 _PROGRAMS, _FIRMWARE, _NVLINK = "13|31|43|45|69", "109|119|120", "74|14[4-9]|150"
 _XIDS = (
-    _xid("kernel.xid.programs", _PROGRAMS),
-    _xid("kernel.xid.firmware", _FIRMWARE),
-    _xid("kernel.xid.nvlink", _NVLINK),
+    _xid("kernel.xid_programs", _PROGRAMS),
+    _xid("kernel.xid_firmware", _FIRMWARE),
+    _xid("kernel.xid_nvlink", _NVLINK),
     _xid("kernel.xid", rf"(?!(?:{_PROGRAMS}|{_FIRMWARE}|{_NVLINK})\b)\d{{1,3}}"),
     # What agents, plugins and people make of it: `XidCriticalError: Xid=69 on Device=GPU-…`, `Detected XID 31`.
     Message(
         "kernel.xid_named",
-        "xid",
+        tuple(f"xid{following}" for following in " =:_-#\"0123456789ecn"),
         # In small letters it is a transaction of NFS or a database unless something of a GPU stands before it.
         r"(?<![a-z_])(?<!\bno )(?<!without )(?<!previous )(?<!transaction )(?:nvidia)?"
         r"(?:(?-i:X[iI][dD])|(?:(?<=gpu )|(?<=nvidia )|(?<=error: )|(?<=got )|(?<=critical ))xid|"
@@ -55,7 +55,7 @@ _XIDS = (
     Message("kernel.gpu_uuid", "nvrm: gpu at", rf"GPU at {_PCI}: (?P<uuid>GPU-[0-9a-f-]+)"),
     Message(
         "kernel.driver_version",
-        ("nvrm: loading nvidia", "kernel module "),
+        ("nvrm: loading nvidia", "nvrm version: nvidia"),
         r"(?:NVRM: loading NVIDIA UNIX|"
         r"NVRM version: NVIDIA UNIX).*?Kernel Module.*?\s(?P<version>\d{3}\.\d+(?:\.\d+)?)\b",
     ),
@@ -66,7 +66,7 @@ _LOST = (
     Message("kernel.off_bus", "fallen off the bus", rf"(?:{_PCI}.*)?fallen off the bus"),
     Message(
         "kernel.off_bus_at_probe",
-        "nvrm: the nvidia gpu",
+        "the nvidia gpu",
         rf"The NVIDIA GPU {_PCI}[\s\S]*?fallen off the bus",
         lines=3,
     ),
@@ -110,7 +110,7 @@ _PROBE = (
     Message(
         "kernel.adapter_init",
         ("rminitadapter failed", "rm_init_adapter failed"),
-        rf"(?:{_OF_GPU})?rm_?init_?adapter failed(?:! \((?P<status>0x[0-9a-f]+:0x[0-9a-f]+:\d+)\))?"
+        rf"(?:{_OF_GPU})?(?:RmInitAdapter|rm_init_adapter) failed(?:! \((?P<status>0x[0-9a-f]+:0x[0-9a-f]+:\d+)\))?"
         r"(?:.*minor number (?P<minor>\d+))?",
     ),
     Message(
@@ -121,14 +121,7 @@ _PROBE = (
     Message("kernel.wpr2", "wpr2", r"unexpected WPR2 already up|WPR2.*(?:not|fail|already)"),
     Message(
         "kernel.gsp_boot",
-        (
-            "cannot initialize gsp firmware",
-            "kgspbootstrap",
-            "kgspinitrm",
-            "cannot attach gpu",
-            "failed to enable msi",
-            "failed to initialize gsp",
-        ),
+        ("initialize gsp", "kgspbootstrap", "kgspinitrm", "cannot attach gpu", "failed to enable msi"),
         r"(?:Cannot|Failed to) initialize GSP|Cannot attach gpu|NVRM: [^\n]*Failed to enable MSI|"
         r"kgsp(?:Bootstrap|InitRm)\w*:?.*(?:fail|cannot|timeout|halted|error)",
     ),
@@ -149,7 +142,7 @@ _PROBE = (
     Message(
         "nvidia_smi.inforom",
         "inforom",
-        r"info ?ROM (?:is|was) (?:corrupted|damaged|invalid)(?: at gpu (?P<pci>[0-9a-f:.]+))?|corrupt\w* info ?ROM",
+        r"infoROM (?:is|was) (?:corrupted|damaged|invalid)(?: at gpu (?P<pci>[0-9a-f:.]+))?|corrupt\w* infoROM",
     ),
 )
 
@@ -174,7 +167,7 @@ _WINDOWS = (
     ),
     Message(
         "kernel.above_4g",
-        ("above 4g", "mmio window", "mmio space", "mmio resources"),
+        ("above 4g", "mmio"),
         r"above 4G (?:decod\w+ )?(?:is |was |needs to be )?(?:off|disabled|not enabled|enabled in)|"
         r"(?:not enough|insufficient|out of|too small)[^\n]{0,30}MMIO|MMIO (?:window|space|resources)[^\n]{0,30}"
         r"(?:too small|not enough|exhausted|insufficient)",
@@ -190,7 +183,7 @@ _PCIE = (
     ),
     Message(
         "kernel.aer_corrected",
-        ("severity=correct", "pcie bus error: correct", "aer: correct", "aer: multiple correct"),
+        ("severity=correct", "bus error: correct", "aer: correct", "aer: multiple correct"),
         rf"(?P<driver>[\w-]+) {_PCI}: .*(?:Bus Error: (?:severity=)?|AER: (?:Multiple )?)Correct(?:ed|able)"
         r"(?: error)?\b(?:.*?type=(?P<type>[\w ]+))?",
     ),
@@ -227,7 +220,7 @@ _PCIE = (
     # Printed at enumeration, when a GPU may idle at 2.5 GT/s: only the width tells something then.
     Message(
         "kernel.link_limited",
-        "available pcie bandwidth",
+        "(capable of ",
         rf"{_PCI}: .*limited by (?P<speed>[\d.]+) GT/s PCIe x(?P<width>\d+) link at (?P<at>[0-9a-f:.]+) "
         r"\(capable of .*with (?P<best_speed>[\d.]+) GT/s PCIe x(?P<best_width>\d+) link\)",
     ),
@@ -237,7 +230,7 @@ _PCIE = (
 _GSP = (
     Message(
         "kernel.gsp_silent",
-        ("from gsp", " gsp!", "gsp rm heartbeat", "gsp rpc", "gsp timeout", "gsp firmware"),
+        ("waiting for rpc", "gsp rm heartbeat", "gsp rpc", "gsp timeout", "gsp time-out", "gsp firmware"),
         r"waiting for RPC (?:response )?from (?:GPU\d+ )?GSP|GSP RM heartbeat timed out|"
         r"Rate limiting GSP RPC error prints for GPU at (?:PCI:)?(?P<pci>[0-9a-f:]+)|GSP (?:RPC )?time-?out|"
         r"GSP firmware (?:halt|crash|hang|hung|stuck|timeout|timed out)",
