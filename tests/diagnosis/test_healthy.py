@@ -1,0 +1,42 @@
+"""No false alarms: what is healthy gives no finding."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+import yaml
+from conftest import HERE
+
+from berth.diagnosis.diagnose import diagnose
+from berth.evidence.piece import Piece
+from berth.evidence.read import read
+
+SAMPLES = Path(os.environ.get("BERTH_DATA", "")) / "samples"
+NO_EVIDENCE = ("README.md", "manifest.json")
+LEFT_OFF: dict[str, str] = yaml.safe_load((HERE / "healthy.yaml").read_text())
+
+pytestmark = pytest.mark.skipif(not (SAMPLES / "manifest.json").is_file(), reason="BERTH_DATA has no samples")
+
+
+def names() -> list[str]:
+    found = (path for path in SAMPLES.rglob("*") if path.is_file() and path.name not in NO_EVIDENCE)
+    return sorted(str(path.relative_to(SAMPLES)) for path in found)
+
+
+@pytest.mark.parametrize("name", [name for name in names() if name not in LEFT_OFF])
+def test_nothing_is_found_in_a_healthy_sample(name: str) -> None:
+    found = diagnose(read([Piece((SAMPLES / name).read_bytes(), name)]))
+    assert [(one.code, one.cause) for one in found.findings] == []
+
+
+def test_what_is_left_off_is_there_and_has_a_reason() -> None:
+    assert [name for name, why in LEFT_OFF.items() if name not in names() or not why] == []
+
+
+def test_all_healthy_samples_together_are_healthy() -> None:
+    """A machine, a cluster and its logs at once: facts of different sources do not accuse each other."""
+    healthy = [name for name in names() if name not in LEFT_OFF]
+    found = diagnose(read([Piece((SAMPLES / name).read_bytes(), name, node=name) for name in healthy]))
+    assert [(one.code, one.cause) for one in found.findings] == []
