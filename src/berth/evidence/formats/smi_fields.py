@@ -301,7 +301,7 @@ def device(
     _slowed(cells, known, quotes)
     for maps, pattern, reader in (("remap_banks", _BANKS, whole), ("fabric_health", _HEALTH, words)):
         for name, cell in cells.items():
-            if (match := pattern.match(name)) and (value := reader(cell.value)) is not None:  # type: ignore[operator]
+            if (match := pattern.match(name)) and (value := reader(cell.value)) is not None:
                 known.setdefault(maps, {})[match[1]] = value
                 quotes.setdefault(f"{maps}/{match[1]}", (cell.line, cell.text[:LONGEST_TEXT]))
     address = pci if pci != NO_PCI else _address(cells)

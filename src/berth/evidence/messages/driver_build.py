@@ -24,13 +24,14 @@ _HEADERS = (
         (
             "could not resolve linux kernel version", "linux-headers", "kernel-headers", "kernel-devel", "kernel devel",
             "kernel headers", "linux headers", "linux kernel version string", "resolve rhel version", "kernel source",
-            "kernel-core",
+            "kernel-core", "unable to find a match",
         ),
         r"Could not resolve Linux kernel version|Could not locate Linux kernel version string|"
         r"Unable to resolve RHEL version from kernel version|"
         r"Unable to locate package (?P<package>linux-headers-\S+)|"
         r"(?:Couldn't find any package|No match for argument|Unable to find a match|No package)[^\n]*?"
         r"(?P<package2>(?:linux-headers|kernel-headers|kernel-devel(?:-matched)?|kernel-core)-\S+)|"
+        r"Unable to find a match: [^\n]*?\bkernel-\d\S+|"
         rf"{_HEADERS_OF}[^\n]{{0,60}}(?:cannot be found|not found|not available|missing|not installed|"
         rf"could not be found|"
         r"no longer|do not (?:exist|match)|does not (?:exist|match)|unavailable|don't exist)|"
@@ -71,11 +72,12 @@ _BUILD = (
         (
             "performing the step", "kernel module was not created", "bad return status for module build",
             "error! build of nvidia", "modpost: ", "*** [", ": error: ", "fatal error: ", "failed to run `dkms",
-            "'kernel/dkms.conf'", "to build", "to compile", "not build", "not compile", "n't build", "n't compile",
-            "cannot build", "cannot compile", "build fail", "build error", "compilation fail", "compilation error",
+            "'kernel/dkms.conf'", "nv-linux.o", "to build", "to compile", "not build", "not compile", "n't build",
+            "n't compile", "cannot build", "cannot compile", "build fail", "build error",
+            "compilation fail", "compilation error",
         ),
         r"error occurred while performing the step: ?\W*(?P<step>Building kernel modules|Checking to see[^\"]*)|"
-        r"Unable to open 'kernel/dkms\.conf'|kernel module was not created|"
+        r"cannot find \S*nv-linux\.o|Unable to open 'kernel/dkms\.conf'|kernel module was not created|"
         r"Bad return status for module build on kernel: (?P<kernel>\S+)|"
         r"Error! Build of nvidia\S* failed|modpost: [^\n]*nvidia\S*|"
         r"nvidia(?:-\w+)?/\S+\.[ch]:\d+:\d+: (?:error: |fatal error: )(?P<what>.*)|"
@@ -83,6 +85,13 @@ _BUILD = (
         rf"(?:nvidia|kernel module|kernel-open|dkms|GPU driver|\bdriver(?= \w+n[o']t)|"
         rf"\bdriver(?= fail))[^\n]{{0,60}}\b{_NO_BUILD}|"
         rf"{_NO_BUILD}[^\n]{{0,60}}(?:nvidia|kernel module)",
+    ),
+    # `dkms status`: added or built for a kernel is not installed for it.
+    Message(
+        "driver.dkms_state",
+        (": added", ": built", ": installed"),
+        r"^\s*nvidia(?:-current|-open|-srv|-legacy)?[\w-]*[/,] ?\d{3}\.[\d.]+(?:, (?P<kernel>[\w.+-]+), \w+)?: "
+        r"(?P<state>added|built|installed)\b",
     ),
     Message(
         "driver.compiler_differs",

@@ -37,6 +37,7 @@ _CONFLICT = (
         r"(?:GPU|nvidia|10de)[^\n]{0,60}(?:bound|binds?|held|grabbed|claimed) (?:to|by) vfio-pci|vfio-pci\b[^\n]{0,30}"
         r"(?:holds?|owns?|grabbed|claimed|still has)[^\n]{0,20}GPU",
     ),
+    Message("driver.vfio_in_use", "in use: vfio-pci", r"Kernel driver in use: vfio-pci"),
     Message(
         "driver.two_installed",
         (
@@ -69,7 +70,7 @@ _IN_USE = (
             " in use", "unload", "rmmod", "cleanup driver modules", "uninstall nvidia driver components",
             "cleanup nvidia driver", "appears to already be loaded",
         ),
-        r"Could not unload NVIDIA driver kernel modules|Module nvidia\S* is in use|"
+        r"Could not unload NVIDIA driver kernel modules|failed to unload driver|Module nvidia\S* is in use|"
         r"Unable to cleanup driver modules|[Ff]ailed to (?:uninstall nvidia driver components|cleanup NVIDIA driver)|"
         r"NVIDIA kernel module '?nvidia\S*'? appears to already be loaded|"
         r"(?:could not|cannot|can't|unable to|fails? to|failed to) (?:unload|rmmod)[^\n]{0,30}\bnvidia|"
@@ -120,7 +121,8 @@ _NODES = (
     Message(
         "driver.device_nodes_missing",
         ("/dev/nvidia", "device nodes", "device files", "nvidia-modprobe", "nvidiactl"),
-        r"/dev/nvidia(?P<node>\*|ctl|\d+|-modeset)\S*\W[^\n]{0,40}(?:no such file|not found|missing|"
+        r"before (?:the )?/dev/nvidia\S* (?:exist|were|was|is|are)|/dev/nvidia(?P<node>\*|ctl|\d+|"
+        r"-modeset)\S*\W[^\n]{0,40}(?:no such file|not found|missing|"
         r"do(?:es)? not exist|don't exist|"
         r"absent|not (?:yet )?(?:created|there|present))|cannot access '?/dev/nvidia(?P<node2>\*|ctl|\d+)|"
         r"nvidia-modprobe[^\n]{0,40}(?:not (?:found|installed)|missing|fail)|"

@@ -67,6 +67,13 @@ MESSAGES: tuple[Message, ...] = (
         r"Unknown option: \S*(?:fabricmanager|nvlsm)\S*|nvidia-fabricmanager-start\.sh \[script options\]|"
         r"(?:invalid|unrecogni[sz]ed|unknown) (?:option|argument)[^\n]*fabricmanager",
     ),
+    # 0: bare metal and full passthrough; 1: shared NVSwitch; 2: vGPU. The wrong one gives guests CUDA 802.
+    Message(
+        "fabric.wrong_mode",
+        "fabric_mode",
+        r"(?:802|wrong|instead|fail\w*|broken|not (?:work|initiali)\w*)[^\n]{0,80}FABRIC_MODE|"
+        r"FABRIC_MODE[^\n]{0,80}(?:802|instead|wrong|must|should be|fail|broken|not (?:work|initiali))",
+    ),
     Message(
         "fabric.starting",
         ("starting nvidia fabric manager daemon", "detected nvlink5+", "detected pre-nvl5", "detected nvl5"),
@@ -147,12 +154,13 @@ MESSAGES: tuple[Message, ...] = (
         "imex.version_mismatch",
         "imex",
         r"IMEX[^\n]{0,60}version[^\n]{0,30}(?:mismatch|do(?:es)?n't match|does not match|differ|incompatible)|"
-        r"version mismatch[^\n]{0,60}IMEX",
+        r"version mismatch[^\n]{0,60}IMEX|IMEX[^\n]{0,40}different[^\n]{0,20}versions?",
     ),
     Message(
         "imex.domain_not_up",
         ("domain state", "imex"),
         r"Domain State:\s*(?P<state>DOWN|DEGRADED|NOT[_ ]READY|INITIALIZING)|"
+        r"IMEX[^\n]{0,100}domain[^\n]{0,30}(?:never|does not|doesn't) (?:become|come|reach)|"
         r"IMEX (?:domain|channels?|node)[^\n]{0,40}\b(?:not (?:yet )?(?:ready|up|available|reachable|configured)|"
         r"un(?:ready|available|reachable))",
     ),

@@ -35,8 +35,8 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "apparmor.denied",
         'apparmor="denied"',
-        r"apparmor=\"DENIED\".*?operation=\"(?P<operation>[^\"]+)\".*?(?:profile=\"(?P<profile>[^\"]+)\".*?)?"
-        r"(?:name=\"(?P<name>[^\"]+)\")?",
+        r"apparmor=\"DENIED\"(?:(?=.*?operation=\"(?P<operation>[^\"]+)\"))?(?:(?=.*?profile=\"(?P<profile>[^\"]+)\"))?"
+        r"(?:(?=.*?\bname=\"(?P<name>[^\"]+)\"))?",
     ),
     # Of nvidia's modules only; EPERM is lockdown, signatures or a missing capability, EACCES a security module.
     Message(

@@ -87,6 +87,7 @@ _OF_NODE = ("host", "dmesg", "lsmod", "cdi", "bug-report", "probe", "operator-lo
 def find(facts: Facts) -> Iterator[Answer]:
     missing = _of_node(facts, "driver.device_nodes_missing")
     cdi = [*facts.said("cdi.nodes_absent"), *facts.said("cdi.without_nodes")]
+    cdi += [said for said in missing if "cdi" in said.origin.text.lower()]
     if missing:
         is_host = any(said.origin.kind in ("host", "probe", "bug-report") for said in missing)
         yield MISSING.finding(

@@ -47,15 +47,16 @@ WRONG_START = Code(
     cause_class="fabric",
     severity=Severity.Critical,
     effect=Effect.FabricDown,
-    title="Fabric Manager is started with options that it does not know",
-    meaning="The script of the driver container and the manager's start script are of different releases. The manager "
-    "does not run; the driver pod may be Ready nevertheless.",
-    known_by="The start script prints an unknown option and its usage.",
+    title="Fabric Manager is started the wrong way",
+    meaning="It does not know its options, because the scripts of the driver container and of the manager are of "
+    "different releases, or it runs in a mode that is not for these guests. The driver pod may be Ready nevertheless.",
+    known_by="The start script prints an unknown option and its usage, or FABRIC_MODE does not fit the guests.",
     disproved_by="The manager runs in the driver container: pgrep nv-fabricmanager.",
     counter_check="kubectl logs -n gpu-operator -l app=nvidia-driver-daemonset | grep -A12 -i 'fabric manager'",
     fix=Fix(
         steps=(
             "take a driver image whose script fits its Fabric Manager: the newest of the branch",
+            "virtual machines: FABRIC_MODE=1 for shared NVSwitch, 2 for vGPU, then restart it and reset the GPUs",
             "until then, in the driver pod: nv-fabricmanager -c /usr/share/nvidia/nvswitch/fabricmanager.cfg",
         ),
         risk="a new driver image needs the GPU pods to leave",
@@ -104,10 +105,12 @@ def find(facts: Facts) -> Iterator[Answer]:
             "Fabric Manager found no NVSwitch: this machine does not need it.", LIKELY, [*nothing, *down]
         )
         return
-    if wrong := list(facts.said("fabric.wrong_option")):
+    if wrong := [*facts.said("fabric.wrong_option"), *facts.said("fabric.wrong_mode")]:
         yield WRONG_START.finding(
-            "The start script refuses an option that it was given, and Fabric Manager does not run.",
-            ESTABLISHED,
+            "The start script refuses an option that it was given, and Fabric Manager does not run."
+            if wrong[0].message == "fabric.wrong_option"
+            else "Fabric Manager runs in a mode that is not for these guests.",
+            ESTABLISHED if wrong[0].message == "fabric.wrong_option" else LIKELY,
             [*wrong, *symptoms],
         )
         return

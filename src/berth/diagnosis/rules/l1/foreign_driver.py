@@ -89,6 +89,10 @@ def find(facts: Facts) -> Iterator[Answer]:
     yield from _nouveau(facts)
     held = list(facts.said("driver.vfio_held"))
     bound = [said for said in facts.said("driver.owned") if said.get("owner").lower() == "vfio-pci"]
+    if not held and not bound and (missed := [*facts.said("nvml.no_devices"), *facts.said("nvml.no_driver")]):
+        # On a node for virtual machines vfio-pci is right; where somebody misses the GPUs it is not.
+        held = [*facts.said("driver.vfio_in_use")]
+        held = [*held, *missed] if held else []
     if held or bound:
         yield VFIO.finding(
             "vfio-pci is bound to a device that the NVIDIA driver was to serve.",

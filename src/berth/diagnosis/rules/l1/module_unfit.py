@@ -101,6 +101,9 @@ def find(facts: Facts) -> Iterator[Answer]:
             LIKELY,
             missing,
         )
+    states = list(facts.said("driver.dkms_state"))
+    if states and not any(said.get("state") == "installed" for said in states):
+        yield NOT_BUILT.finding("DKMS has the module's source and has not installed it for any kernel.", LIKELY, states)
     if told := list(facts.said("driver.lost_told")):
         yield NOT_BUILT.finding(
             "The driver is said to be gone since the kernel or the system was updated.", POSSIBLE, told
