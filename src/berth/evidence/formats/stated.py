@@ -24,6 +24,12 @@ _OFFER = re.compile(
 _LONGEST = 1_000  # characters of a line that somebody wrote
 _NOT_AN_OFFER = ("requested:", "Insufficient", "insufficient", "Requested:", "nodes are available", "hugepages-1Gi=")
 
+# Of a node somebody may quote the resource alone: what it offers.
+_BARE = re.compile(
+    r"^[\s\"'-]*(?P<resource>[a-z0-9][a-z0-9.-]*\.[a-z]{2,}/[\w.-]*\w)[\"']?\s*:\s*[\"']?(?P<count>\d+)[\"']?,?\s*$"
+)
+_SAYS_WHAT = re.compile(r"(?i)capacity|allocatable|requests|limits|labels|annotations")
+
 _LOGGED = re.compile(
     r"^\s*(?:[IWEF]\d{4} \d\d:|\d{4}[-/]\d\d[-/]\d\d|[A-Z][a-z]{2} +\d+ \d\d:\d\d:\d\d|\{\"|time=|ts=)"
 )
@@ -54,12 +60,16 @@ def read(piece: Piece) -> Iterator[Fact]:
     labels: dict[str, str] = {}
     first = Origin()
     is_described = kubectl_describe.looks_like(piece.raw)
+    is_bare = piece.kind == "node-json" and not _SAYS_WHAT.search(piece.text)
     for number, line in enumerate(piece.text.splitlines(), 1):
         if len(line) > _LONGEST:
             continue
         text = line.strip()[:LONGEST_TEXT]
         origin = Origin(piece.source, piece.kind or "kubectl", text, line=number, node=piece.node)
         yield from _offers(line, origin, piece.node)
+        bare = _BARE.match(line) if is_bare else None
+        if bare:
+            yield Advertised(origin=origin, name=piece.node, resource=bare["resource"], capacity=int(bare["count"]))
         if not is_described and _LABEL_LINE.match(line):
             for label in _LABEL.finditer(line):
                 if not _RESOURCE.match(label["key"]):
@@ -74,13 +84,19 @@ def _offers(line: str, origin: Origin, node: str) -> Iterator[Advertised]:
         return
     counts: dict[str, dict[str, int]] = {}
     what = resource = ""
+    unsaid: dict[str, int] = {}  # pairs before the word that says what they are
     for found in _OFFER.finditer(line):
         if found["what"]:
             what = found["what"].lower()
+            for one, count in unsaid.items():
+                counts.setdefault(one, {})[what] = count
+            unsaid.clear()
         elif found["resource"]:
             resource = found["resource"]
             if what:
                 counts.setdefault(resource, {})[what] = int(found["count"])
+            elif "request" not in line and "limit" not in line:
+                unsaid[resource] = int(found["count"])
         elif found["of"]:
             resource = found["of"]
         elif what and resource and what not in counts.get(resource, {}):

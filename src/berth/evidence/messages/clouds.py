@@ -5,8 +5,9 @@ from berth.evidence.message import Message
 MESSAGES: tuple[Message, ...] = (
     Message(
         "clouds.resource_not_registered",
-        ("requested but not registered", "resourcenotregistered", "resource not registered"),
-        r"[Rr]esource \\?\"(?P<resource>[\w./-]+)\\?\" was requested but not registered|ResourceNotRegistered",
+        ("requested but not registered", "resourcenotregistered", "not registered"),
+        r"[Rr]esource \\?\"(?P<resource>[\w./-]+)\\?\" was requested but not registered|ResourceNotRegistered|"
+        r"[Rr]esource (?P<other>(?:[\w-]+\.)+\w+/[\w.-]+) (?:was )?(?:requested but )?(?:is )?not registered",
     ),
     Message(
         "clouds.startup_taint_stays",

@@ -13,9 +13,12 @@ MESSAGES: tuple[Message, ...] = (
             "not collecting dcp metrics",
             "profiling module returned",
             "profiling module failed",
+            "dcp metrics not enabled",
+            "metric not enabled",
         ),
         r"Failed to load module 8|module of DCGM that is not currently loaded|Profiling is not supported|"
-        r"DCGM_PROFILING_SR_\w+ failed|Not collecting DCP metrics|[Pp]rofiling module (?:returned|failed)",
+        r"DCGM_PROFILING_SR_\w+ failed|Not collecting DCP metrics|[Pp]rofiling module (?:returned|failed)|"
+        r"DCGM_FI_PROF_\w+.*?(?:DCP metrics|metrics?) not enabled",
     ),
     Message(
         "dcgm.profiling_module_state",
@@ -81,10 +84,12 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "dcgm.pods_unmapped",
-        ("pod-resources", "podresources", "kubelet socket", "pod info", "pod mapper"),
+        ("pod-resources", "podresources", "kubelet socket", "pod info", "pod mapper", "namespace", "pod label"),
         r"(?:[Ff]ail\w*|[Ee]rror|[Uu]nable|[Nn]o).*?(?:pod-resources|[Pp]od ?[Rr]esources|[Kk]ubelet socket)|"
         r"pod-resources/kubelet\.sock.*?(?:no such file|refused|permission|deadline)|"
-        r"(?:[Nn]o|missing|empty) .{0,30}(?:pod|namespace) labels? .{0,40}(?:metrics|dcgm)",
+        r"(?:[Nn]o|missing|empty) .{0,30}(?:pod|namespace) labels? .{0,40}(?:metrics|dcgm)|"
+        r"\b(?:pod|namespace)\b.{0,40}\b(?:missing|absent|empty|not (?:set|there|shown))\b.{0,40}(?:metrics|DCGM|dcgm)|"
+        r"(?:metrics|DCGM|dcgm)\b.{0,40}\b(?:without|lack|miss)\b.{0,20}\b(?:pod|namespace)\b.{0,20}\blabels?\b",
     ),
     Message(
         "dcgm.scrape_fails",
@@ -93,9 +98,10 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "dcgm.exporter_oom",
-        ("dcgm-exporter", "nv-hostengin"),
+        ("dcgm-exporter", "nv-hostengin", "dcgm exporter"),
         r"(?:Killed process \d+ \((?:dcgm-exporter|nv-hostengine?)\)|(?:dcgm-exporter|nv-hostengine)\S*.*?OOMKilled|"
-        r"OOMKilled.*?dcgm-exporter|dcgm-exporter\b.*?(?:memory leak|out of memory))",
+        r"OOMKilled.*?dcgm-exporter|dcgm-exporter\b.*?(?:memory leak|out of memory)|"
+        r"(?:dcgm.exporter|nv-hostengine)\b.{0,20}?\b(?:memory|RSS)\b.{0,20}?\b(?:grow\w*|leak\w*|climbs|increas\w+))",
     ),
     Message(
         "dcgm.exporter_hangs",
@@ -105,7 +111,10 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "dcgm.mig_unseen",
-        ("metrics", "dcgm"),
+        ("metrics", "dcgm", "gpu_util"),
+        r"(?:GPU_UTIL|[Uu]tili[sz]ation)\b.{0,60}?\b(?:doesn'?t|does not|is not|isn'?t|not|(?:is|are|stays?|reads?) 0|"
+        r"missing|absent)\b.{0,60}?\bMIG\b|\bMIG\b.{0,60}?\b(?:GPU_UTIL|utili[sz]ation)\b.{0,20}?\b(?:is|are|"
+        r"stays?|reads?) (?:always )?(?:0|N/A|missing|absent)\b|"
         r"(?:\b[Nn]o|\b[Mm]issing|\bwithout)\b.{0,30}?\b(?:metrics|figures)\b.{0,40}?\bMIG\b|"
         r"\bMIG\b.{0,60}?\b(?:metrics|DCGM_FI\w+)\b.{0,20}?\b(?:missing|absent|not (?:exported|reported|shown|"
         r"available))",

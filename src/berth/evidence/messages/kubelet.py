@@ -139,7 +139,8 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "kubelet.init_container_reallocated",
-        ("not present in the initial running set", "need devices to allocate for pod"),
-        r"container not present in the initial running set",
+        ("not present in the initial running set", "need devices to allocate for pod", "init container"),
+        r"container not present in the initial running set|"
+        r"kubelet\b.{0,20}\brestart\w*.{0,80}\binit containers?\b.{0,120}?(?:UnexpectedAdmissionError|admission)",
     ),
 )

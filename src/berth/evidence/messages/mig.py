@@ -18,9 +18,19 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "mig.mode_pending",
-        ("mode change pending", "change pending", "mig mode is pending", "pending enable", "pending disable"),
+        (
+            "mode change pending",
+            "change pending",
+            "mig mode is pending",
+            "pending enable",
+            "pending disable",
+            "mig.mode.pending",
+            "mig_mode.pending",
+        ),
         r"[Mm]ode change pending: true|[Aa]t least one mode change pending|MIG mode (?:is|change).*?pending|"
-        r"Warning: MIG mode is in pending (?:enable|disable) state",
+        r"Warning: MIG mode is in pending (?:enable|disable) state|"
+        r"mig[._]mode[._]current\W+(?:(?:is|=)\W*)?Disabled.*?mig[._]mode[._]pending\W+(?:(?:is|=)\W*)?Enabled|"
+        r"mig[._]mode[._]current\W+(?:(?:is|=)\W*)?Enabled.*?mig[._]mode[._]pending\W+(?:(?:is|=)\W*)?Disabled",
     ),
     Message("mig.mode_disabled", "with mig mode disabled", r"unable to apply MIG config with MIG mode disabled"),
     Message("mig.mode_checked", "asserting mig mode", r"Asserting MIG mode: (?P<wanted>Enabled|Disabled)"),

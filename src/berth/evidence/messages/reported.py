@@ -19,7 +19,8 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "reported.lost_still_offered",
         ("allocatable", "healthy", "advertise"),
-        r"(?:allocatable|capacity)\b.{0,40}?\b(?:stays|remains|still|unchanged)\b.{0,60}?\b(?:lost|gone|fell|fallen|"
+        r"\b(?:lost|dead|hung|fallen off the bus) GPU\b.{0,60}?\b(?:node|plugin)\b.{0,20}?\b(?:still|keeps)\b.{0,20}?"
+        r"\b(?:advertis\w+|offer\w*|report\w*)|(?:allocatable|capacity)\b.{0,40}?\b(?:stays|remains|still|unchanged)\b.{0,60}?\b(?:lost|gone|fell|fallen|"
         r"dead|hung|"
         r"failed|missing)\b|plugin\b.{0,40}?\b(?:still|keeps|continues)\b.{0,40}?\b(?:advertis\w+|report\w*|"
         r"offer\w*)\b.{0,60}?"
@@ -40,6 +41,42 @@ MESSAGES: tuple[Message, ...] = (
         r"\bno (?:nvidia\.com|GPU) labels\b|(?:nvidia\.com|GPU) labels (?:are )?(?:missing|absent)",
     ),
     Message(
+        "reported.nfd_missing",
+        ("pci-10de", "kernel-version.full"),
+        r"feature\.node\.kubernetes\.io/(?:pci-\w*10de\S*|kernel-version\.full)\W.{0,30}?\b(?:missing|not set|absent|"
+        r"removed|not there|not present|disappear\w*)|\b(?:no|lacks?|without|missing)\b.{0,20}?"
+        r"feature\.node\.kubernetes\.io/pci-\w*10de",
+    ),
+    Message(
+        "reported.config_awaits_restart",
+        ("configmap", "config map", "replicas"),
+        r"(?:ConfigMap|config map|replicas)\b.{0,60}?\b(?:changed|edited|updated|new|set)\b.{0,80}?\b(?:still|old|"
+        r"not (?:in effect|taken|applied|picked)|unchanged|no effect)\b.{0,80}?(?:plugin\b.{0,30}?\brestart|"
+        r"restart\w*.{0,30}?plugin)|"
+        r"(?:ConfigMap|config map|replicas)\b.{0,40}?\b(?:changed|edited|updated)\b.{0,60}?\bplugin\b.{0,30}?\bnot\b "
+        r"(?:been )?restarted",
+    ),
+    Message(
+        "reported.two_plugins",
+        ("two device plugins", "two plugins", "both device plugins", "second device plugin", "two device-plugin"),
+        r"(?:[Tt]wo|[Bb]oth|[Aa] second) (?:NVIDIA )?(?:device[ -])?plugins?\b.{0,60}?\b(?:regist\w+|serv\w+|run\w*|"
+        r"advertis\w+|offer\w*|same node|same resource)",
+    ),
+    Message(
+        "reported.beside_claims",
+        ("dra driver", "resource claims", "resourceslice", "dra and"),
+        r"device[ -]plugin\b.{0,20}?\b(?:and|beside|next to|together with)\b.{0,20}?\b(?:DRA|claims|ResourceSlice\w*)\b"
+        r".{0,60}?\b(?:both|same|active|twice|at once|double)\b|"
+        r"\bDRA(?: driver)?\b.{0,20}?\b(?:and|beside|next to|together with)\b.{0,20}?device[ -]plugin\b.{0,60}?"
+        r"\b(?:both|same|active|twice|at once|double)\b",
+    ),
+    Message(
+        "reported.plugin_not_restarted",
+        ("kubelet restart", "restarted kubelet", "restart of the kubelet", "kubelet was restarted"),
+        r"(?:[Kk]ubelet (?:was )?restart\w*|[Rr]estart\w* (?:of )?(?:the )?[Kk]ubelet)\b.{0,60}?\bplugin\b.{0,30}?"
+        r"\b(?:did not|didn'?t|was not|wasn'?t|has not|not (?:restarted|re-?registered))\b",
+    ),
+    Message(
         "reported.labels_stale",
         ("gpu.present", "gpu.product", "gpu.count", "stale label", "gpu labels"),
         r"nvidia\.com/gpu\.(?:present|product|count)\S*.{0,60}?\b(?:no GPU|without (?:a |any )?GPU|GPU (?:was |"
@@ -48,10 +85,9 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "reported.busy_mps_client",
-        ("mps",),
-        r"\bMPS\b.{0,120}?(?:busy or unavailable|CUDA_ERROR_MPS|MPS_(?:CONNECTION_FAILED|SERVER_NOT_READY|"
-        r"RPC_FAILURE))|"
-        r"(?:busy or unavailable|cudaErrorMps\w+|CUDA_ERROR_MPS\w+).{0,120}?(?:\bMPS\b|\bmps\b)?",
+        ("mps", "busy or unavailable"),
+        r"busy or unavailable|cudaErrorMps\w+|CUDA_ERROR_MPS\w+|"
+        r"\bMPS_(?:CONNECTION_FAILED|SERVER_NOT_READY|RPC_FAILURE)",
     ),
     Message(
         "reported.stream_dead",

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
 from berth.diagnosis.rules.l3.places import by_node, said_of
 from berth.diagnosis.words import LIKELY, POSSIBLE, Effect, Layer, Severity
+from berth.evidence.fact import Said
 from berth.evidence.facts import Facts
 from berth.evidence.formats.cluster_facts import PodSeen
 
@@ -92,6 +93,15 @@ def find(facts: Facts) -> Iterator[Answer]:
             said,
             resource=resource,
         )
+    unoffered = [one for one in facts.said("kubelet.out_of") if one.get("capacity") == "0" and "/" in _resource(one)]
+    for said in by_node(unoffered).values():
+        resource = said_of(map(_resource, said))
+        yield BEFORE_PLUGIN.finding(
+            f"At admission the capacity of {resource} was 0: its plugin had not registered.",
+            LIKELY,
+            said,
+            resource=resource,
+        )
     for said in by_node(facts.said("kubelet.no_longer_healthy")).values():
         resource = said_of(one.get("resource") for one in said)
         yield NO_LONGER_HEALTHY.finding(
@@ -103,6 +113,10 @@ def find(facts: Facts) -> Iterator[Answer]:
     rejected = {pod.key: pod for pod in facts.of(PodSeen) if pod.reason == "UnexpectedAdmissionError"}
     if len(rejected) >= MANY:
         yield PILE_UP.finding(f"{len(rejected)} pods were rejected and are still there.", LIKELY, rejected.values())
+
+
+def _resource(said: Said) -> str:
+    return said.get("resource") or said.get("resource2")
 
 
 RULE = Rule((BEFORE_PLUGIN, PILE_UP, NO_LONGER_HEALTHY), find)

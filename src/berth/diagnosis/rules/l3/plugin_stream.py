@@ -106,6 +106,10 @@ def _broken(facts: Facts) -> Iterator[Answer]:
             LIKELY,
             said,
         )
+    for said in by_node(facts.said("reported.plugin_not_restarted")).values():
+        yield STREAM_BROKEN.finding(
+            "The kubelet was restarted and the plugin was not: it has not registered anew.", LIKELY, said
+        )
     running = {pod.on for pod in facts.of(PodSeen) if _is_plugin(pod) and pod.phase == "Running"}
     for offer in facts.of(Advertised):
         if offer.capacity > 0 and offer.allocatable == 0 and (offer.name in running or "" in running):

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
+from berth.diagnosis.rules.l3.places import by_node
 from berth.diagnosis.words import LIKELY, POSSIBLE, Effect, Layer, Severity
 from berth.evidence.facts import Facts
 from berth.evidence.formats.cluster_facts import Advertised, ObjectSeen, Operand, PodSeen
@@ -63,6 +64,10 @@ AGAIN = 3  # endpoints that replace each other that often do not come from a rol
 def find(facts: Facts) -> Iterator[Answer]:
     yield from _two_plugins(facts)
     yield from _claims(facts)
+    for said in by_node(facts.said("reported.two_plugins")).values():
+        yield TWO_PLUGINS.finding("Two plugins register one resource.", POSSIBLE, said)
+    for said in by_node(facts.said("reported.beside_claims")).values():
+        yield BESIDE_CLAIMS.finding("The plugin and the driver of claims serve the same GPUs.", POSSIBLE, said)
 
 
 def _two_plugins(facts: Facts) -> Iterator[Answer]:

@@ -81,7 +81,7 @@ GKE_DRIVER = Code(
 
 def find(facts: Facts) -> Iterator[Answer]:
     for said in by_node(facts.said("clouds.resource_not_registered")).values():
-        resource = said_of(one.get("resource") for one in said) or "the resource"
+        resource = said_of(one.get("resource") or one.get("other") for one in said) or "the resource"
         yield NOT_REGISTERED.finding(
             f"The node was made for {resource}, and offers none under that name.", LIKELY, said, resource=resource
         )

@@ -153,6 +153,8 @@ def find(facts: Facts) -> Iterator[Answer]:
         )
     for said in by_node(facts.said("operator.nfd_pod_denied")).values():
         yield NFD_MISSING.finding("Node Feature Discovery itself does not work.", POSSIBLE, said)
+    for said in by_node(facts.said("reported.nfd_missing")).values():
+        yield NFD_MISSING.finding("Node Feature Discovery's label of the card is missing.", LIKELY, said)
     for said in by_node(facts.said("reported.labels_missing")).values():
         yield NO_LABELS.finding("Labels of the GPUs are missing on the node.", POSSIBLE, said)
     for said in by_node(facts.said("reported.labels_stale")).values():

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
 from berth.diagnosis.rules.l3.places import by_node, said_of
-from berth.diagnosis.words import LIKELY, POSSIBLE, Effect, Layer, Severity
+from berth.diagnosis.words import LIKELY, POSSIBLE, WEAK, Effect, Layer, Severity
 from berth.evidence.facts import Facts
 from berth.evidence.formats.cluster_facts import PodSeen
 from berth.evidence.formats.dcgm_metrics import Sample
@@ -166,6 +166,7 @@ def find(facts: Facts) -> Iterator[Answer]:
     yield from _stuck(facts)
     for said in by_node(facts.said("dcgm.mig_unseen")).values():
         yield MIG_UNSEEN.finding("The exporter has no figures of partitions.", LIKELY, said)
+    yield from _partitions(facts)
     for said in by_node(facts.said("dcgm.scrape_fails", "dcgm.exporter_hangs", "dcgm.collect_fails")).values():
         if next(facts.said("dcgm.hostengine_gone"), None) is None:
             yield SCRAPE_FAILS.finding("Figures do not come, or not in time.", POSSIBLE, said)
@@ -188,6 +189,16 @@ def _nobodys(facts: Facts) -> Iterator[Answer]:
     ]
     for samples in by_node(nobodys).values():
         yield PODS_UNMAPPED.finding(f"{len(samples)} series of busy GPUs have an empty pod label.", POSSIBLE, samples)
+
+
+def _partitions(facts: Facts) -> Iterator[Answer]:
+    """GPU_UTIL of a partition says nothing, and no figure beside it does."""
+    series = [sample for sample in facts.of(Sample) if sample.labels.get("GPU_I_ID")]
+    if any("_PROF_" in sample.field for sample in series):
+        return
+    idle = [sample for sample in series if sample.field == "DCGM_FI_DEV_GPU_UTIL" and sample.value == 0]
+    for samples in by_node(idle).values():
+        yield MIG_UNSEEN.finding("GPU_UTIL of a partition is always 0; no profiling field is there.", WEAK, samples)
 
 
 def _stuck(facts: Facts) -> Iterator[Answer]:

@@ -125,6 +125,10 @@ def find(facts: Facts) -> Iterator[Answer]:
         option = said_of(one.get("option") for one in said)
         yield MISPLACED.finding(f"The plugin says that it ignores {option!r}.", LIKELY, said)
     yield from _not_in_effect(configs, offers, facts)
+    for said in by_node(facts.said("reported.config_awaits_restart")).values():
+        yield NOT_IN_EFFECT.finding(
+            "The configuration was changed, and the plugin works with the one it started with.", LIKELY, said
+        )
     for said in by_node(facts.said("plugin.config_name_unknown")).values():
         name = said_of(one.get("name") for one in said)
         yield NAME_UNKNOWN.finding(f"There is no configuration {name or 'for this node'}.", LIKELY, said)
