@@ -202,3 +202,34 @@ def test_findings_are_of_their_node() -> None:
     text = 'no runtime for "nvidia" is configured'
     found = diagnose(read([piece(text, "events", "e1", node="a"), piece(text, "events", "e2", node="b")]))
     assert sorted(one.node for one in found.findings if one.code == "RuntimeHandlerMissing") == ["a", "b"]
+
+
+def test_a_file_that_nobody_reads_is_none_where_nobody_misses_it() -> None:
+    config = """version = 2
+disabled_plugins = ["cri"]
+[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.nvidia]
+runtime_type = "io.containerd.runc.v2"
+[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.nvidia.options]
+BinaryName = "/usr/bin/nvidia-container-runtime"
+"""
+    node = """{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a"}, "status": {"nodeInfo":
+    {"kubeletVersion": "v1.33.1+k3s1", "containerRuntimeVersion": "containerd://2.0.4-k3s2"}}}"""
+    here = ("/etc/containerd/config.toml", config)
+    assert of_layer_2(of(here, ("nodes", node))) == []
+    missed = ("events", 'no runtime for "nvidia" is configured')
+    assert "RuntimeConfigInWrongFile" in codes(of(here, ("nodes", node), missed))
+
+
+def test_annotations_are_read_by_the_nvidia_runtime_itself() -> None:
+    node = """{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a"}, "status": {"nodeInfo":
+    {"containerRuntimeVersion": "containerd://1.6.28"}}}"""
+    config = """[plugins."io.containerd.grpc.v1.cri".containerd]
+default_runtime_name = "nvidia"
+[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.nvidia]
+runtime_type = "io.containerd.runc.v2"
+[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.nvidia.options]
+BinaryName = "/usr/local/nvidia/toolkit/nvidia-container-runtime"
+"""
+    plugin = ("plugin.log", '"deviceListStrategy": ["cdi-annotations"],')
+    assert "CdiSwitchedOff" not in codes(of(("config.toml", config), ("nodes", node), plugin))
+    assert "CdiSwitchedOff" in codes(of(("nodes", node), ("plugin.log", '"deviceListStrategy": ["cdi-cri"],')))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
 from berth.diagnosis.rules.l2.places import by_node, first
-from berth.diagnosis.words import ESTABLISHED, LIKELY, Effect, Layer, Severity
+from berth.diagnosis.words import ESTABLISHED, LIKELY, POSSIBLE, Effect, Layer, Severity
 from berth.evidence.fact import Fact
 from berth.evidence.facts import Facts
 from berth.evidence.formats.cluster_facts import NodeSeen
@@ -75,20 +75,24 @@ def find(facts: Facts) -> Iterator[Answer]:
         if first(said, "driver") == "cdi":
             yield CDI_OFF.finding("Docker has no device driver cdi: the feature is off.", ESTABLISHED, said, node=node)
     strategy = list(facts.said("runtime.cdi_strategy"))
-    if strategy:
+    # The NVIDIA runtime reads annotations itself; the field of the CRI only the container runtime does.
+    by_field = any(one.get("strategy") == "cdi-cri" for one in strategy)
+    by_runtime = any(one.nvidia_handlers for one in facts.of(RuntimeConfig)) and not by_field
+    if strategy and not by_runtime:
         name = first(strategy, "strategy")
+        sure = LIKELY if by_field else POSSIBLE
         for version, fact in _containerd(facts):
             if version < FIRST_WITH_CDI:
                 yield CDI_OFF.finding(
                     f"The strategy is {name}; containerd {version[0]}.{version[1]} does not know CDI.",
-                    LIKELY,
+                    sure,
                     [*strategy, fact],
                     node=fact.node,
                 )
         for config in facts.of(RuntimeConfig):
             if config.engine == "containerd" and config.enable_cdi is False:
                 yield CDI_OFF.finding(
-                    f"The strategy is {name} and enable_cdi is false.", LIKELY, [*strategy, config], node=config.node
+                    f"The strategy is {name} and enable_cdi is false.", sure, [*strategy, config], node=config.node
                 )
     for node, said in by_node(facts.said("runtime.envvar_refused")).items():
         yield MOUNTS_REFUSED.finding(

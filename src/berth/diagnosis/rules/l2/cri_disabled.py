@@ -46,8 +46,12 @@ def find(facts: Facts) -> Iterator[Answer]:
         yield CRI_DISABLED.finding("The socket does not serve the runtime API.", ESTABLISHED, of_node, node=node)
     for config in facts.of(RuntimeConfig):
         off = [name for name in config.disabled_plugins if name == "cri" or name.endswith((".cri", ".cri.v1.runtime"))]
-        by_docker = any(one.runtime.startswith("docker") and one.name == config.node for one in facts.of(NodeSeen))
-        if not off or (by_docker and not said):
+        # Docker's containerd is shipped so, and K3s and its kin bring another.
+        serves_another = any(
+            config.node in ("", one.name) and (one.runtime.startswith("docker") or one.kubelet.partition("+")[2])
+            for one in facts.of(NodeSeen)
+        )
+        if not off or (serves_another and config.path.startswith("/etc/containerd") and not said):
             continue
         sure = ESTABLISHED if said else LIKELY if config.nvidia_handlers or config.is_in_effect else POSSIBLE
         yield CRI_DISABLED.finding(

@@ -86,8 +86,8 @@ def find(facts: Facts) -> Iterator[Answer]:
             )
             break
         for handler in config.handlers:
-            programs = [one for one in (handler.binary, handler.shadow) if one and "nvidia" not in one]
-            if "nvidia" in handler.name and programs:
+            programs = [one for one in (handler.binary, handler.shadow) if one.rpartition("/")[2] in ("runc", "crun")]
+            if handler.name.startswith("nvidia") and programs:
                 also = f" and {handler.binary}" if handler.shadow else ""
                 yield NOT_NVIDIAS.finding(
                     f"Handler {handler.name!r} names {programs[0]}{also}.",

@@ -102,18 +102,19 @@ def _elsewhere(facts: Facts) -> Iterator[Answer]:
             for config in facts.of(RuntimeConfig)
             if config.path.startswith(("/etc/containerd/", "/etc/docker/")) and config.nvidia_handlers
         ]
-        placed: list[Fact] = [one for one in (*said, *configs) if not node or not one.node or one.node == node]
+        ill = [one for one in facts.said(*SIGNS, "runtime.no_handler") if not node or one.node in ("", node)]
+        # A file that nobody reads is a fault only where somebody misses what it says.
+        placed: list[Fact] = [one for one in (*said, *(configs if ill else ())) if not node or one.node in ("", node)]
         if placed:
             path = first(said, "path") or configs[0].path
             yield WRONG_FILE.finding(
                 f"{distribution} has a containerd of its own and does not read {path}; it reads "
                 f"{OWN_FILES[distribution]}.",
                 LIKELY,
-                [*placed, *signs],
+                [*placed, *ill, *signs],
                 node=node,
             )
             continue
-        ill = [one for one in facts.said(*SIGNS) if not node or not one.node or one.node == node]
         if any(one.message in ("runtime.no_nvml", "runtime.plugin_crashes", "plugin.not_nvml_platform") for one in ill):
             yield WRONG_FILE.finding(
                 f"{distribution} has a containerd of its own; where the NVIDIA runtime was set up for the system's "
