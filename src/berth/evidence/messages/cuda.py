@@ -73,6 +73,8 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "cuda.no_kernel_image",
         (
+            "arch list",
+            "architecture list",
             "cuda capability sm_",
             "no kernel image is available",
             "no_binary_for_gpu",
@@ -88,7 +90,8 @@ MESSAGES: tuple[Message, ...] = (
         r"no kernel image is available|NO_BINARY_FOR_GPU|cudaErrorNoKernelImage\w*"
         r"|CUDA capability (?P<capability>sm_\w+) is not compatible"
         r"|device kernel image is invalid|invalid device function|Unsupported gpu architecture \W*(?P<arch>\w+)"
-        r"|Value '(?P<value>sm_\w+)' is not defined for option|is not compatible with the current PyTorch installation",
+        r"|Value '(?P<value>sm_\w+)' is not defined for option|is not compatible with the current PyTorch installation"
+        r"|not in (?:the )?arch(?:itecture)? list",
     ),
     Message(
         "cuda.no_device",
@@ -326,6 +329,9 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "app.shm_small",
         (
+            "unable to write to file </torch_",
+            "unable to write to file /torch_",
+            "/dev/shm",
             "sigbus",
             "exit code",
             "exitcode",
@@ -333,7 +339,6 @@ MESSAGES: tuple[Message, ...] = (
             "shared memory",
             "bus error",
             "unable to mmap",
-            "/dev/shm",
             "torch_shm_manager",
         ),
         r"dataloader.s workers are out of shared memory|insufficient shared memory|(?:is )?killed by signal: Bus error"
@@ -341,7 +346,8 @@ MESSAGES: tuple[Message, ...] = (
         r"|unable to (?:open|allocate|write to|resize)\S* shared memory(?: object)?.*(?:No space|\(28\)"
         r"|Cannot allocate)|unable to mmap \d+ bytes from file.*Cannot allocate"
         r"|/dev/shm.*(?:No space left|100%|is full|too small|only has|less than)|raise your shared memory limit"
-        r"|SIGBUS|exit ?code\W{1,3}-7\b|return code = -7\b|Signal: Bus error",
+        r"|SIGBUS|exit ?code\W{1,3}-7\b|return code = -7\b|Signal: Bus error"
+        r"|No space left on device.{0,20}/dev/shm|unable to write to file <?/torch_",
     ),
     Message(
         "app.shm_size_default",

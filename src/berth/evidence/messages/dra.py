@@ -60,10 +60,20 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "dra.domain_not_ready",
-        ("compute domain", "compute-domain-daemon", "computedomain", "imex daemon", "nvidia-imex"),
+        (
+            "no matching network interface found for any ip",
+            "allocate imex session",
+            "nv_err_in_use",
+            "compute domain",
+            "compute-domain-daemon",
+            "computedomain",
+            "imex daemon",
+            "nvidia-imex",
+        ),
         r"current node not ready in ComputeDomain|ComputeDomain \S*\s*(?:is )?(?:not ready|not found|NotReady)"
         r"|(?:IMEX daemon|nvidia-imex)\S*.*(?:not ready|failed to start|exited|crash|timed out|is already running)"
-        r"|compute-domain-daemon\S*\s+0/\d+",
+        r"|compute-domain-daemon\S*\s+0/\d+"
+        r"|No matching network interface found for any IP|Failed to allocate Imex session|IMEX\b.{0,80}NV_ERR_IN_USE",
     ),
     Message(
         "dra.mig_refused",

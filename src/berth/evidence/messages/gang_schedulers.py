@@ -6,9 +6,10 @@ MESSAGES: tuple[Message, ...] = (
     # Volcano and what grew of it
     Message(
         "gang.not_ready",
-        ("tasks in gang unschedulable", "pod group is not ready", "podgroup is not ready"),
+        ("podgroup", "pod group", "tasks in gang unschedulable"),
         r"(?:(?P<pending>\d+)/(?P<tasks>\d+) tasks in gang unschedulable:?\s*)?pod ?group is not ready"
-        r"(?:.*?(?P<minimum>\d+) minAvailable)?|(?P<pending2>\d+)/(?P<tasks2>\d+) tasks in gang unschedulable",
+        r"(?:.*?(?P<minimum>\d+) minAvailable)?|(?P<pending2>\d+)/(?P<tasks2>\d+) tasks in gang unschedulable"
+        r"|pod ?groups?\b.{0,60}\b(?:is|phase|status|stays?|stuck|remains?)\W+(?:in )?(?:Pending|Inqueue)\b",
     ),
     Message(
         "gang.queue_overused",
@@ -116,17 +117,24 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "kueue.quota_short",
         (
+            "waitingforpreemptedworkloads",
+            "pending the preemption of",
+            "max quota",
+            "max capacity",
+            "maximum quota",
+            "maximum capacity",
             "t assign flavors to pod set",
             "couldn't assign flavors",
             "could not assign flavors",
             "insufficient unused quota",
             "insufficient quota for",
             "exceedsmaxquota",
-            "maximum capacity",
         ),
         r"couldn.t assign flavors to pod set (?P<set>[\w-]+)(?::\s*(?P<why>.+))?|could not assign flavors"
         r"|insufficient (?:unused )?quota for (?P<resource>[\w./-]+)(?: in flavor (?P<flavor>[\w.-]+))?|ExceedsMaxQuota"
-        r"|request > maximum capacity|exceeds? (?:the )?maximum capacity",
+        r"|request > maximum capacity|exceeds? (?:the )?maximum capacity"
+        r"|WaitingForPreemptedWorkloads|Pending the preemption of|exceed(?:s|ed)? (?:the )?max(?:imum)? (?:quota"
+        r"|capacity)",
     ),
     Message(
         "kueue.queue_inactive",
@@ -237,12 +245,13 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "scheduler.cache_stale",
         (
+            "outofsync",
+            "out-ofsync",
             "differ from",
             "differs from",
             "cache is out of",
             "cache out of",
             "out of sync",
-            "outofsync",
             "idle gpu",
             "resource is less than used",
             "scheduler cache",
@@ -250,6 +259,7 @@ MESSAGES: tuple[Message, ...] = (
         r"(?:idle|cached?|used)\b.*differs? from (?:the )?(?:node.s? )?allocatable"
         r"|(?:scheduler )?cache (?:is )?out of (?:step|sync)"
         r"|node\S*\s*\S*\s+(?:is |resource )?(?:out of sync|outofsync)|NodeOutOfSync"
-        r"|allocatable resource is less than used",
+        r"|allocatable resource is less than used"
+        r"|\bOut-?ofSync\b",
     ),
 )

@@ -81,14 +81,15 @@ MESSAGES: tuple[Message, ...] = (
         r"|max locked memory\W.*\b(?:64|8192|65536)\b|set max locked memory|memlock\S*\s.*(?:too (?:low|small)|\b64\b"
         r"|\b65536\b|\b8192\b)|ulimit -l\W*(?:is|=|:|->|shows)?\s*(?:64|8192|65536)\b"
         r"|(?:failed to register|error registering) memory.*(?:ENOMEM|Cannot allocate)"
-        r"|(?:Unable|Failed) to create QP\b|Couldn't (?:allocate|create) (?:MR|QP|CQ)\b|locked memory limit"
+        r"|(?:Unable|Failed) to create QP\b|Couldn't (?:allocate|create) (?:QP|CQ)\b|locked memory limit"
         r"|ulimit -l\b[^\d\n]{0,25}(?:64|8192|65536)\b",
     ),
     Message(
         "nccl.reg_mr_refused",
-        ("ibv_reg_mr", "ibv_reg_dmabuf_mr"),
+        ("couldn't allocate mr", "ibv_reg_mr", "ibv_reg_dmabuf_mr"),
         r"ibv_reg_(?:mr\w*|dmabuf_mr) failed(?: with error)? (?P<why>Bad address|Invalid argument"
-        r"|Operation not supported|Input/output error)",
+        r"|Operation not supported|Input/output error)"
+        r"|Couldn't allocate MR\b",
     ),
     Message(
         "nccl.device_not_opened",
@@ -132,7 +133,8 @@ MESSAGES: tuple[Message, ...] = (
         r"(?:works?|runs?|succeeds?) only (?:with|when|if|in) .{0,20}privileged|only works? (?:with|when|if"
         r"|in) .{0,20}privileged|without privileged.*(?:fails?|hangs?|error)"
         r"|(?:[sg]et_mempolicy|move_pages|process_vm_readv|pidfd_\w+)\W.*Operation not permitted|(?:needs?|requires?"
-        r"|missing) (?:CAP_)?(?:IPC_LOCK|SYS_PTRACE|SYS_NICE)\b",
+        r"|missing) (?:CAP_)?(?:IPC_LOCK|SYS_PTRACE|SYS_NICE)\b"
+        r"|with privileged.{0,12}(?:it )?(?:works?|runs?|succeeds?)",
     ),
     # GPUDirect
     Message(
@@ -321,14 +323,15 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "cuda.not_permitted",
         (
+            "cuda failure 800",
             "cuda error 800",
             "cuda error: 800",
             "cuda_error_not_permitted",
             "operation not permitted",
             "cudaerrornotpermitted",
-            "cuda failure 800",
         ),
-        r"CUDA_ERROR_NOT_PERMITTED|cudaErrorNotPermitted|Cuda failure 800|CUDA error:? (?:800|operation not permitted)",
+        r"CUDA_ERROR_NOT_PERMITTED|cudaErrorNotPermitted|Cuda failure 800|CUDA error:? (?:800|operation not permitted)"
+        r"|Cuda failure (?:800 )?'operation not permitted'",
     ),
     Message(
         "host.imex_channel_absent",

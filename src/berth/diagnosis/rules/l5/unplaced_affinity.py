@@ -141,7 +141,7 @@ def find(facts: Facts) -> Iterator[Answer]:
             cause = f"{reason.nodes} of {why.total} nodes do not match the pod's selector or affinity."
             yield SELECTOR.finding(f"{cause} {near}".rstrip(), LIKELY if near else share, [said])
         if not any(reason.kind for reason in why.reasons) and not any(
-            facts.said("pod.volume_unbound", "gang.", "kai.", "dra.")
+            facts.said("pod.volume_unbound", "gang.", "kai.", "dra.", "hami.")
         ):
             words = listed(reason.text for reason in why.reasons)
             yield OTHER.finding(

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
 from berth.diagnosis.heard import by_place, heard, listed, value, values
 from berth.diagnosis.words import LIKELY, POSSIBLE, Effect, Layer, Severity
+from berth.evidence.fact import Said
 from berth.evidence.facts import Facts
 from berth.evidence.formats.infiniband import RdmaPort
 from berth.evidence.formats.nccl_log import NcclChannel, NcclHcas, NcclInterface, NcclNetwork, NcclSetting, NcclSockets
@@ -214,13 +215,12 @@ def _interfaces(facts: Facts) -> Iterator[Answer]:
         for one in facts.of(NcclSetting)
         if one.name == "NCCL_SOCKET_IFNAME" and not one.value.startswith("^")
     }
-    odd: dict[str, list[NcclInterface]] = {}
-    for one in facts.of(NcclInterface):
-        begins_like = any(
-            name and one.interface != name and one.interface.startswith(name) and name[-1:].isdigit() for name in wanted
-        )
-        if begins_like or LOCAL.match(one.interface) or BEYOND_NAME.match(one.interface):
-            odd.setdefault(one.interface, []).append(one)
+    odd: dict[str, list[Said]] = {}
+    for one in facts.said("nccl.bootstrap_interface"):
+        name = one.get("interface")
+        begins_like = any(want and name != want and name.startswith(want) and want[-1:].isdigit() for want in wanted)
+        if begins_like or LOCAL.match(name) or BEYOND_NAME.match(name):
+            odd.setdefault(name, []).append(one)
     several = {one.host for one in facts.of(NcclInterface)}
     for name, found in odd.items():
         if name == "lo" and len(several) <= 1 and not wanted:

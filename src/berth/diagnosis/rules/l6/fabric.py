@@ -104,7 +104,10 @@ def find(facts: Facts) -> Iterator[Answer]:
             node=node,
             pod=pod,
         )
+    needs_rights = any(facts.said("nccl.privilege"))  # the report itself says what helps
     for node, pod, found in by_place(facts.said("cuda.not_permitted", "host.imex_channel_absent")):
+        if needs_rights and all(said.message == "cuda.not_permitted" for said in found):
+            continue
         sure = LIKELY if any(said.message == "host.imex_channel_absent" for said in found) else POSSIBLE
         yield CHANNEL.finding(
             "The container has no channel device of the NVLink domain.", sure, found, node=node, pod=pod
