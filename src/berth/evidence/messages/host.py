@@ -9,7 +9,7 @@ _MEMORY = (
         "host.remap_pending",
         ("remapped rows", "remapped_row_pending", "row_remap_pending", "row remap"),
         r"Remapped Rows[\s\S]{0,300}?\bPending\s*:\s*Yes|<remapped_row_pending>\s*Yes|"
-        r"ROW_REMAP_PENDING(?:_\w+)?\{[^}]*\}\s+[1-9]|row[ -]remap(?:ping|s)?(?: is| are)? pending",
+        r"ROW_REMAP_PENDING(?:_\w+)?(?:\{[^}]*\})?\s*[=:]?\s*[1-9]|row[ -]remap(?:ping|s)?(?: is| are)? pending",
         lines=8,
     ),
     Message(
@@ -23,7 +23,7 @@ _MEMORY = (
             "nvidiarowremapfailure",
         ),
         r"Remapping Failure Occurred\s*:\s*Yes|<remapped_row_failure>\s*Yes|"
-        r"ROW_REMAP_FAILURE(?:_\w+)?\{[^}]*\}\s+[1-9]|"
+        r"ROW_REMAP_FAILURE(?:_\w+)?(?:\{[^}]*\})?\s*[=:]?\s*[1-9]|"
         r"row[ -]remap(?:ping)?[ -]fail(?:ure|ed)(?! (?:occurred)?\s*: *(?:No|0))|NvidiaRowRemapFailure",
     ),
     Message(

@@ -77,8 +77,9 @@ _LOST = (
     ),
     Message(
         "nvidia_smi.gpu_lost",
-        ("gpu is lost", "gpu_is_lost", "gpu has been lost"),
-        r"(?:(?P<pci>[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]).*)?GPU(?: is|_IS| has been)[ _]lost",
+        ("gpu is lost", "gpu_is_lost", "gpuislost", "gpu has been lost"),
+        r"(?:(?P<pci>[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]).*)?"
+        r"(?:GPU(?: is|_IS| has been)[ _]lost|GpuIsLost)",
     ),
     Message(
         "nvidia_smi.no_handle",
@@ -121,8 +122,10 @@ _PROBE = (
     Message("kernel.wpr2", "wpr2", r"unexpected WPR2 already up|WPR2.*(?:not|fail|already)"),
     Message(
         "kernel.gsp_boot",
-        ("initialize gsp", "kgspbootstrap", "kgspinitrm", "cannot attach gpu", "failed to enable msi"),
-        r"(?:Cannot|Failed to) initialize GSP|Cannot attach gpu|NVRM: [^\n]*Failed to enable MSI|"
+        ("initialize gsp", "kgspbootstrap", "kgspinitrm", "cannot attach gpu", "failed to enable msi",
+         "find an irq for your nvidia"),
+        r"(?:Cannot|Failed to) initialize GSP|Cannot attach gpu|find an IRQ for your NVIDIA|"
+        r"NVRM: [^\n]*Failed to enable MSI|"
         r"kgsp(?:Bootstrap|InitRm)\w*:?.*(?:fail|cannot|timeout|halted|error)",
     ),
     Message(
@@ -223,6 +226,21 @@ _PCIE = (
         "(capable of ",
         rf"{_PCI}: .*limited by (?P<speed>[\d.]+) GT/s PCIe x(?P<width>\d+) link at (?P<at>[0-9a-f:.]+) "
         r"\(capable of .*with (?P<best_speed>[\d.]+) GT/s PCIe x(?P<best_width>\d+) link\)",
+    ),
+    # Errors that the firmware of the machine takes first (APEI): a block of lines.
+    Message(
+        "kernel.firmware_pcie_error",
+        "event severity: ",
+        rf"event severity: (?P<severity>fatal|recoverable)[\s\S]*?section_type: PCIe error[\s\S]*?device_id: {_PCI}"
+        r"(?:[\s\S]*?vendor_id: 0x(?P<vendor>[0-9a-f]{4}))?",
+        lines=25,
+    ),
+    Message(
+        "kernel.machine_check",
+        ("hardware error", "edac ", "memory failure: ", "machine check", "hardware memory error"),
+        r"EDAC \S+: \d+ UE\b|Uncorrect(?:ed|able) (?:hardware memory|machine check) error|"
+        r"Memory failure: 0x[0-9a-f]+: |Machine check: Processor context corrupt|Fatal machine check|"
+        r"\[Hardware Error\]:.*(?:memory|MC\d+).*(?:uncorrected|fatal)",
     ),
     Message("kernel.surprise_down", ("surprise down", "surprise link down"), r"Surprise (?:Link )?Down"),
 )

@@ -124,7 +124,8 @@ def _answer(code: Code, story: Story, causes: Sequence[Event], read: Sequence[Nv
     elif code is FAULT and any(one.is_peers_fault for one in read):
         first = f"An NVLink of {origin.where} failed, and the fault came from the other end of the link."
     else:
-        first = f"{origin.where[0].upper()}{origin.where[1:]} reports it first."
+        what = "an NVLink event" if code is HARMLESS else "it first"
+        first = f"{origin.where[0].upper()}{origin.where[1:]} reports {what}."
     needs_reset = any(one.needs_reset for one in read)
     severity = None if code is not FAULT or needs_reset or len(reporters) > 1 else Severity.Error
     return code.finding(

@@ -104,11 +104,18 @@ def find(facts: Facts) -> Iterator[Answer]:
         return
     grave = list(_concerning(facts, gpus, "kernel.aer_uncorrected", "kernel.dpc", "kernel.slot_down"))
     grave += list(_concerning(facts, gpus, "kernel.aer_not_recovered", "kernel.surprise_down"))
+    grave += [
+        said
+        for said in facts.said("kernel.firmware_pcie_error")
+        if pci_of(said.get("pci")) in gpus or said.get("vendor", "10de").lower() == "10de"
+    ]
     if grave:
         pci = next((pci_of(one.get("pci")) for one in grave if _is_gpu(one, gpus)), NO_PCI)
         port = next((pci_words(pci_of(one.get("pci"))) for one in grave if pci_of(one.get("pci")) != NO_PCI), "")
         where = f"GPU {pci_words(pci)}" if pci != NO_PCI else f"port {port}" if port else "a port"
-        has_gpu = pci != NO_PCI or any("nvidia" in one.origin.text.lower() for one in grave)
+        has_gpu = pci != NO_PCI or any(
+            "nvidia" in one.origin.text.lower() or one.get("vendor").lower() == "10de" for one in grave
+        )
         yield UNCORRECTABLE.finding(
             f"{where[0].upper()}{where[1:]} reports PCI Express errors that cannot be corrected"
             + ("." if has_gpu else "; which device is below that port was not read."),
