@@ -23,7 +23,7 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "clouds.agent_without_dcgm",
-        ("dcgm socket", "failed to initialize dcgm", "connect to dcgm", "dcgm server", "dcgm-server"),
+        "dcgm",
         r"(?:node-monitoring-agent|eks|agent|monitor\w*)?.*?(?:[Ff]ailed|[Uu]nable|cannot|could not|waiting).*?(?:to )?"
         r"(?:initialize DCGM|connect to (?:the )?DCGM|DCGM socket|dcgm-?server)",
     ),

@@ -10,11 +10,10 @@ MESSAGES: tuple[Message, ...] = (
             "module of dcgm that is not currently loaded",
             "profiling is not supported",
             "dcgm_profiling_sr",
-            "not collecting dcp metrics",
+            "dcp metrics",
             "profiling module returned",
             "profiling module failed",
-            "dcp metrics not enabled",
-            "metric not enabled",
+            "dcgm_fi_prof_",
         ),
         r"Failed to load module 8|module of DCGM that is not currently loaded|Profiling is not supported|"
         r"DCGM_PROFILING_SR_\w+ failed|Not collecting DCP metrics|[Pp]rofiling module (?:returned|failed)|"
@@ -33,7 +32,7 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "dcgm.hostengine_gone",
-        ("host engine connection", "nv-hostengine", "hostengine", "host engine is not"),
+        ("host engine", "hostengine"),
         r"Host ?engine connection invalid/disconnected|(?:[Ee]rror|[Ff]ailed|[Uu]nable|"
         r"could ?n[o']t).{0,40}?connect\w*.{0,40}?(?:nv-)?host ?engine|"
         r"(?:nv-)?host ?engine.{0,60}?(?:connection refused|not running|timed? ?out|no such host)",
@@ -70,21 +69,13 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "dcgm.counters_unreadable",
-        (
-            "malformed csv",
-            "failed to parse csv",
-            "could not read metrics",
-            "failed to read metrics file",
-            "could not find prometheus",
-            "counters file",
-            "failed to read csv",
-        ),
+        ("malformed csv", "failed to parse", "failed to read", "could not read", "could not parse"),
         r"[Mm]alformed (?:csv|CSV)|(?:[Ff]ailed to (?:parse|read)|[Cc]ould not (?:read|parse)).*?(?:csv|"
         r"metrics? file|counters|prometheus)",
     ),
     Message(
         "dcgm.pods_unmapped",
-        ("pod-resources", "podresources", "kubelet socket", "pod info", "pod mapper", "namespace", "pod label"),
+        ("pod-resources", "podresources", "pod resources", "kubelet socket", "namespace", "pod label"),
         r"(?:[Ff]ail\w*|[Ee]rror|[Uu]nable|[Nn]o).*?(?:pod-resources|[Pp]od ?[Rr]esources|[Kk]ubelet socket)|"
         r"pod-resources/kubelet\.sock.*?(?:no such file|refused|permission|deadline)|"
         r"(?:[Nn]o|missing|empty) .{0,30}(?:pod|namespace) labels? .{0,40}(?:metrics|dcgm)|"
@@ -111,7 +102,7 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "dcgm.mig_unseen",
-        ("metrics", "dcgm", "gpu_util"),
+        ("metrics", "dcgm", "gpu_util", "utilisation", "utilization", "figures"),
         r"(?:GPU_UTIL|[Uu]tili[sz]ation)\b.{0,60}?\b(?:doesn'?t|does not|is not|isn'?t|not|(?:is|are|stays?|reads?) 0|"
         r"missing|absent)\b.{0,60}?\bMIG\b|\bMIG\b.{0,60}?\b(?:GPU_UTIL|utili[sz]ation)\b.{0,20}?\b(?:is|are|"
         r"stays?|reads?) (?:always )?(?:0|N/A|missing|absent)\b|"
@@ -126,7 +117,7 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "dcgm.wrong_values",
-        ("4294967295", "9223372036854775794", "18446744073709551600"),
+        ("4294967295", "9223372036854775794", "18446744073709551"),
         r"DCGM_FI_\w+.*?\b(?:4294967295|9223372036854775794|18446744073709551\d{3})\b",
     ),
 )

@@ -81,7 +81,7 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "kubelet.plugin_api_unsupported",
-        ("is not supported by kubelet", "supported api versions", "plugin registration versions"),
+        ("is not supported by kubelet", "supported version"),
         r"requested API version \"?(?P<asked>\S+?)\"? is not supported by kubelet|"
         r"(?:plugin|versions).*?not supported.*?Supported version",
     ),
@@ -93,29 +93,14 @@ MESSAGES: tuple[Message, ...] = (
     # What it remembers.
     Message(
         "kubelet.checkpoint_corrupt",
-        (
-            "checkpoint is corrupted",
-            "checkpointcorrupted",
-            "failed to unmarshal deviceplugin checkpoint",
-            "could not restore state from checkpoint",
-            "failed to read checkpoint file",
-            "unable to get checkpoint",
-            "checkpoint file",
-            "checksum",
-        ),
+        "checkpoint",
         r"checkpoint is corrupted|CheckpointCorrupted|failed to unmarshal deviceplugin checkpoint|"
         r"could not restore state from checkpoint(?::? ?(?P<why>.*))?|unable to get checkpoint|"
         r"checkpoint.*?(?:unexpected end of JSON|invalid character|checksum (?:mismatch|did not match))",
     ),
     Message(
         "kubelet.state_file_must_go",
-        (
-            "drain this node and delete",
-            "drain node and remove policy state file",
-            "delete the cpu manager checkpoint",
-            "cpu_manager_state",
-            "memory_manager_state",
-        ),
+        ("drain this node and", "drain node and", "manager checkpoint file", "differs from state checkpoint policy"),
         r"(?:drain (?:this )?node and (?:delete|remove)|delete the \w+ manager checkpoint file).*?"
         r"(?P<file>/[\w./-]+(?:_state|checkpoint\S*))?|(?:configured|"
         r"current) policy .*? differs from state checkpoint policy",

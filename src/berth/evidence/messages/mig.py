@@ -18,15 +18,7 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "mig.mode_pending",
-        (
-            "mode change pending",
-            "change pending",
-            "mig mode is pending",
-            "pending enable",
-            "pending disable",
-            "mig.mode.pending",
-            "mig_mode.pending",
-        ),
+        ("change pending", "mig mode is", "mig mode change", "mig mode is in pending", "mig.mode", "mig_mode"),
         r"[Mm]ode change pending: true|[Aa]t least one mode change pending|MIG mode (?:is|change).*?pending|"
         r"Warning: MIG mode is in pending (?:enable|disable) state|"
         r"mig[._]mode[._]current\W+(?:(?:is|=)\W*)?Disabled.*?mig[._]mode[._]pending\W+(?:(?:is|=)\W*)?Enabled|"
@@ -38,7 +30,15 @@ MESSAGES: tuple[Message, ...] = (
     Message("mig.applied", "mig configuration applied", r"MIG configuration applied successfully"),
     Message(
         "mig.applied_without_effect",
-        ("mode unchanged", "no mig devices", "mig devices not found", "apply succeeded"),
+        (
+            "mode unchanged",
+            "mig mode",
+            "mig configuration",
+            "no mig devices",
+            "no mig instances",
+            "mig devices not found",
+            "apply succeeded",
+        ),
         r"apply succeeded\W+mode unchanged|MIG (?:mode|configuration) .*?unchanged|"
         r"(?:success\w*|applied)\b.*?\bno MIG (?:devices|instances)|MIG devices not found after",
     ),
@@ -49,13 +49,7 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "mig.config_unknown",
-        (
-            "unable to validate the selected mig",
-            "selected mig-config not present",
-            "mig-config not found",
-            "selected mig config",
-            "not present in the configuration file",
-        ),
+        ("unable to validate the selected mig", "mig-config", "migconfig"),
         r"Unable to validate the selected MIG configuration|selected mig-?config not present:? ?(?P<name>\S*)|"
         r"mig-?config (?P<wanted>\S+ )?not (?:found|present)",
     ),
@@ -92,13 +86,7 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "mig.clients_would_not_leave",
-        (
-            "unable to shut down gpu clients",
-            "unable to tear down gpu client",
-            "waiting for the device-plugin to shutdown",
-            "gpu client pods",
-            "gpu clients",
-        ),
+        ("gpu client", "gpu clients"),
         r"[Uu]nable to (?:shut ?down|tear down) (?:all )?GPU clients?|(?:timed out|timeout|"
         r"failed).*?(?:shut(?:ting)? ?down)"
         r".*?GPU clients?|GPU client pods? .*?(?:timed out|still running)",

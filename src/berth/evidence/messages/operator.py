@@ -5,30 +5,36 @@ from berth.evidence.message import Message
 MESSAGES: tuple[Message, ...] = (
     Message(
         "operator.waits_for_toolkit",
-        ("container stack to be setup", "toolkit-ready", "container toolkit to be"),
+        ("container stack to be set", "toolkit"),
         r"waiting for nvidia container stack to be set ?up|waiting for .*?toolkit.*?(?:ready|setup)|"
         r"stat\S* /run/nvidia/validations/toolkit-ready: no such file",
     ),
     Message(
         "operator.waits_for_driver",
         (
-            "driver to be loaded",
+            "waiting for driver",
             "waiting for the driver",
+            "waiting for nvidia driver",
+            "waiting for the nvidia driver",
             "driver-ready",
+            "driver-ctr-ready",
             "driver is not ready",
-            "waiting for gpu driver",
         ),
         r"waiting for (?:the )?(?:nvidia )?driver(?: (?:libraries|modules))? to be|driver is not ready|"
         r"stat\S* /run/nvidia/validations/\.?driver(?:-ctr)?-ready: no such file",
     ),
     Message(
         "operator.waits_for_mofed",
-        ("waiting for mofed", "mofed-ready", "mofed driver"),
+        "mofed",
         r"waiting for (?:the )?(?:mofed|MOFED)\b|mofed driver (?:is )?not ready",
     ),
     Message(
         "operator.waits_for_plugin",
-        ("gpu resources are not discovered", "gpu resources are not yet discovered", "plugin is not ready"),
+        (
+            "gpu resources are not discovered",
+            "gpu resources are not yet discovered",
+            "error validating plugin installation",
+        ),
         r"GPU resources are not (?:yet )?discovered(?: by the node)?(?:, retry: (?P<retry>\d+))?|"
         r"error validating plugin installation",
     ),
@@ -55,14 +61,14 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "operator.crd_old",
-        ("com.nvidia.v1", "clusterpolicy.nvidia.com", "nvidiadriver.nvidia.com"),
+        ("com.nvidia.v1", "clusterpolicy.nvidia.com", "clusterpolicies.nvidia.com", "nvidiadrivers.nvidia.com"),
         r"unknown field \\?\"(?P<field>[\w.]+)\\?\" in com\.nvidia\.v1|"
         r"ClusterPolicy\.nvidia\.com \\?\"[\w-]+\\?\" is invalid:? ?(?P<why>.*)|"
         r"(?:clusterpolicies|nvidiadrivers)\.nvidia\.com\\?\" (?:is invalid|exists and cannot be imported)",
     ),
     Message(
         "operator.policy_ignored",
-        ("multiple clusterpolicy", "instances of clusterpolicy", "singleton", "more than one clusterpolicy"),
+        "clusterpolicy",
         r"(?:[Mm]ultiple|more than one) (?:instances of )?ClusterPolicy|ClusterPolicy.*?\b(?:ignored|singleton)\b",
     ),
     Message(
@@ -73,8 +79,7 @@ MESSAGES: tuple[Message, ...] = (
             "no gpu node in the cluster",
             "no gpu node can be monitored",
             "could not get any nodes to match",
-            "no nfd labels",
-            "nfd labels are missing",
+            "nfd labels",
             "hasnfdlabels",
         ),
         r"did you run the node feature discovery|Could not find kernel full version|No GPU node (?:in the cluster|"

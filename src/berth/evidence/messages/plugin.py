@@ -48,21 +48,29 @@ MESSAGES: tuple[Message, ...] = (
     # It watches directories and talks to the kubelet.
     Message(
         "plugin.watcher_limit",
-        ("fs watcher", "fsnotify watcher", "inotify_init", "inotify instances", "inotify watches", "inotify_add_watch"),
+        (
+            "fs watcher",
+            "fswatcher",
+            "fsnotify watcher",
+            "inotify_init",
+            "inotify_add_watch",
+            "inotify instances",
+            "inotify watches",
+        ),
         r"(?:FS ?watcher|fsnotify watcher|inotify_init\w*|inotify_add_watch|inotify (?:instances|watches))\b.*?"
         r"(?:too many open files|no space left on device|limit reached)|inotify (?:instances|watches) (?:limit|"
         r"exhausted|used up)",
     ),
     Message(
         "plugin.watcher_no_directory",
-        ("failed to created fs watcher", "failed to create fs watcher", "fs watcher", "hostpath type check failed"),
+        ("fs watcher", "fswatcher", "hostpath type check failed"),
         r"Failed to created? FS ?watcher\b(?!.*(?:too many open|no space|permission denied))|"
         r"FS ?watcher.*?no such file or directory|"
         r"hostPath type check failed: \S*/(?:device-plugins|plugins_registry|plugins|pod-resources)\b",
     ),
     Message(
         "plugin.socket_denied",
-        ("kubelet.sock", "device-plugins/"),
+        ("kubelet.sock", "device-plugins"),
         r"device-plugins/\S*\.sock\b.*?permission denied|permission denied.*?device-plugins/\S*\.sock"
         r"|bind: permission denied.*?device-plugins",
     ),
@@ -80,29 +88,14 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "plugin.cannot_register",
-        (
-            "could not register device plugin",
-            "could not contact kubelet",
-            "failed to register with kubelet",
-            "cannot register to kubelet",
-            "registration failed with kubelet",
-            "failed to register device plugin",
-            "unable to register device plugin",
-            "error registering with kubelet",
-        ),
+        ("device plugin", "kubelet"),
         r"(?:Could not|Failed to|Cannot|Unable to) (?:register|contact)\b.*?(?:device plugin|"
         r"Kubelet)(?:.*?: (?P<why>.+))?"
         r"|error registering with kubelet",
     ),
     Message(
         "plugin.api_not_served",
-        (
-            "unknown service",
-            "code = unimplemented",
-            "unimplemented / unknown",
-            "is not supported by kubelet",
-            "device plugin feature gate",
-        ),
+        ("unknown service", "unimplemented", "supported by kubelet"),
         r"(?:Unimplemented|unknown service)\b.*?(?:deviceplugin|v1beta1|v1alpha|Registration)"
         r"|(?:register|device plugin).*?(?:Unimplemented|unknown service)"
         r"|requested API version .*? is not supported by kubelet|API version .*?not supported by kubelet",
@@ -122,15 +115,7 @@ MESSAGES: tuple[Message, ...] = (
     Message("plugin.xid", "xidcriticalerror", rf"XidCriticalError: Xid=(?P<xid>\d+)(?: on Device=(?:{_DEVICE})?)?"),
     Message(
         "plugin.marked_unhealthy",
-        (
-            "marked unhealthy",
-            "marking it unhealthy",
-            "as unhealthy",
-            "marking it as unhealthy",
-            "will go unhealthy",
-            "went unhealthy",
-            "devices as unhealthy",
-        ),
+        ("marked unhealthy", "marking", "as unhealthy", "will go unhealthy", "went unhealthy"),
         rf"(?:'?{_RESOURCE}'? )?device marked unhealthy(?:: {_DEVICE})?|marking (?:it|all devices|"
         rf"device) (?:as )?unhealthy"
         rf"|Marking device \S+ as unhealthy|devices? (?:will go|went) unhealthy",
@@ -244,7 +229,7 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "plugin.config_ignored",
-        "not yet supported in the config",
+        "supported in the config",
         r"(?:Customizing|Setting) the '(?P<option>\w+)' field.*?not (?:yet )?supported in the config",
     ),
     # GPU Feature Discovery.
@@ -259,8 +244,8 @@ MESSAGES: tuple[Message, ...] = (
         (
             "nodefeature",
             "features.d",
-            "error outputting labels",
-            "failed to output labels",
+            "output labels",
+            "outputting labels",
             "a valid label must",
             "ignoring label",
             "invalid label",

@@ -18,7 +18,7 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "reported.lost_still_offered",
-        ("allocatable", "healthy", "advertise"),
+        ("allocatable", "capacity", "plugin", " gpu"),
         r"\b(?:lost|dead|hung|fallen off the bus) GPU\b.{0,60}?\b(?:node|plugin)\b.{0,20}?\b(?:still|keeps)\b.{0,20}?"
         r"\b(?:advertis\w+|offer\w*|report\w*)|(?:allocatable|capacity)\b.{0,40}?\b(?:stays|remains|still|unchanged)\b.{0,60}?\b(?:lost|gone|fell|fallen|"
         r"dead|hung|"
@@ -35,14 +35,14 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "reported.labels_missing",
-        ("nvidia.com/gpu", "nvidia.com/cuda", "nvidia.com labels", "gpu labels"),
+        ("nvidia.com/", "nvidia.com labels", "gpu labels"),
         r"nvidia\.com/(?:gpu|cuda|mig)\.[\w.*-]+.{0,40}?\b(?:missing|not set|absent|removed|not there|not present|"
         r"disappear\w*)|"
         r"\bno (?:nvidia\.com|GPU) labels\b|(?:nvidia\.com|GPU) labels (?:are )?(?:missing|absent)",
     ),
     Message(
         "reported.nfd_missing",
-        ("pci-10de", "kernel-version.full"),
+        ("kubernetes.io/pci-", "kernel-version.full"),
         r"feature\.node\.kubernetes\.io/(?:pci-\w*10de\S*|kernel-version\.full)\W.{0,30}?\b(?:missing|not set|absent|"
         r"removed|not there|not present|disappear\w*)|\b(?:no|lacks?|without|missing)\b.{0,20}?"
         r"feature\.node\.kubernetes\.io/pci-\w*10de",
@@ -58,13 +58,13 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "reported.two_plugins",
-        ("two device plugins", "two plugins", "both device plugins", "second device plugin", "two device-plugin"),
+        "plugin",
         r"(?:[Tt]wo|[Bb]oth|[Aa] second) (?:NVIDIA )?(?:device[ -])?plugins?\b.{0,60}?\b(?:regist\w+|serv\w+|run\w*|"
         r"advertis\w+|offer\w*|same node|same resource)",
     ),
     Message(
         "reported.beside_claims",
-        ("dra driver", "resource claims", "resourceslice", "dra and"),
+        ("device plugin", "device-plugin", "deviceplugin"),
         r"device[ -]plugin\b.{0,20}?\b(?:and|beside|next to|together with)\b.{0,20}?\b(?:DRA|claims|ResourceSlice\w*)\b"
         r".{0,60}?\b(?:both|same|active|twice|at once|double)\b|"
         r"\bDRA(?: driver)?\b.{0,20}?\b(?:and|beside|next to|together with)\b.{0,20}?device[ -]plugin\b.{0,60}?"
@@ -72,26 +72,41 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "reported.plugin_not_restarted",
-        ("kubelet restart", "restarted kubelet", "restart of the kubelet", "kubelet was restarted"),
+        "kubelet",
         r"(?:[Kk]ubelet (?:was )?restart\w*|[Rr]estart\w* (?:of )?(?:the )?[Kk]ubelet)\b.{0,60}?\bplugin\b.{0,30}?"
         r"\b(?:did not|didn'?t|was not|wasn'?t|has not|not (?:restarted|re-?registered))\b",
     ),
     Message(
         "reported.labels_stale",
-        ("gpu.present", "gpu.product", "gpu.count", "stale label", "gpu labels"),
+        (
+            "gpu.present",
+            "gpu.product",
+            "gpu.count",
+            "stale label",
+            "stale gpu label",
+            "stale node label",
+            "stale nvidia.com label",
+        ),
         r"nvidia\.com/gpu\.(?:present|product|count)\S*.{0,60}?\b(?:no GPU|without (?:a |any )?GPU|GPU (?:was |"
         r"is )?(?:removed|gone)|"
         r"stale|still there|left over)|stale (?:GPU |nvidia\.com |node )?labels",
     ),
     Message(
         "reported.busy_mps_client",
-        ("mps", "busy or unavailable"),
+        (
+            "cudaerrormps",
+            "cuda_error_mps",
+            "mps_connection_failed",
+            "mps_server_not_ready",
+            "mps_rpc_failure",
+            "busy or unavailable",
+        ),
         r"busy or unavailable|cudaErrorMps\w+|CUDA_ERROR_MPS\w+|"
         r"\bMPS_(?:CONNECTION_FAILED|SERVER_NOT_READY|RPC_FAILURE)",
     ),
     Message(
         "reported.stream_dead",
-        ("stream dead", "stream is dead", "stream hung", "listandwatch hung", "does not send devices"),
+        ("stream", "listandwatch"),
         r"(?:ListAndWatch|plugin)?.{0,40}?stream (?:is )?(?:dead|hung|stale)|ListAndWatch (?:is )?hung",
     ),
     Message(

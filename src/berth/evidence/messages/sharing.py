@@ -11,14 +11,7 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "sharing.mps_refused",
-        (
-            "using mps requires",
-            "mps is not supported",
-            "mps sharing",
-            "sharing using mps",
-            "maximum number of mps clients",
-            "invalid mps configuration",
-        ),
+        ("using mps requires", "mps is not supported", "mps clients", "invalid mps configuration"),
         r"using MPS requires (?P<needs>--\S+)|(?:sharing using )?MPS is not supported for (?P<what>.*)|"
         r"invalid MPS configuration(?:: ?(?P<why>.*))?|(?:maximum|number of) (?:number of )?MPS clients",
     ),
@@ -29,14 +22,14 @@ MESSAGES: tuple[Message, ...] = (
             "mps server",
             "server encountered a fatal exception",
             "failed to start mps",
-            "mps control daemon",
+            "exited with status",
         ),
         r"(?:MPS|Legacy) Server\b.*?(?:[Ff]ailed to start|exited with)|Server encountered a fatal exception|"
         r"[Ff]ailed to start MPS (?:control )?daemon|Server \d+ exited with status [1-9]",
     ),
     Message(
         "sharing.replicas_refused",
-        ("number of replicas must be", "replicas must be >= 2", "no resources specified", "replicated resources"),
+        ("number of replicas must be", "replicas must be >= 2", "no resources specified", "replicated resource"),
         r"[Nn]umber of replicas must be(?: >=)? ?(?P<least>\d+)|replicas must be >= 2|no resources specified|"
         r"unable to parse replicated resources?",
     ),
