@@ -18,7 +18,7 @@ INOTIFY_EXHAUSTED = Code(
     title="the node's inotify instances or watches are used up",
     meaning="Programs that watch files do not start: the device plugin, the kubelet's own watchers, log collectors.",
     known_by="A watcher cannot be made: 'too many open files' or 'no space left on device' from inotify.",
-    disproved_by="fewer instances are in use than fs.inotify.max_user_instances allows, and a new plugin pod starts",
+    disproved_by="Fewer instances are in use than fs.inotify.max_user_instances allows, and a new plugin pod starts.",
     counter_check="on NODE: find /proc/*/fd -lname anon_inode:inotify 2>/dev/null | wc -l against sysctl "
     "fs.inotify.max_user_instances",
     fix=Fix(
