@@ -15,14 +15,12 @@ class Format(Struct, frozen=True):
 
     `looks_like` decides by content, cheaply: it sees the first 64 KiB, in bytes. `read` takes the whole piece, whatever
     it holds: truncated, mixed, or something else after all; it never raises, and what it cannot read it leaves out.
-    A format that is made of others gives them as `parts`, or `read` gives them among its facts and `is_opaque` is set;
-    these are read in its stead, so that a sentence inside it is found once, unescaped, and with the node and pod that it
-    is about.
+    Where a format holds other evidence, `read` gives that as pieces among its facts. An opaque one is read by its pieces
+    alone, so that a sentence inside it is found once, unescaped, and with the node and pod that it is about.
     """
 
     name: str
     kinds: tuple[str, ...]  # of evidence that this is: what Facts.looked_at knows afterwards
     looks_like: Callable[[bytes], object]  # truthy where it is
     read: Callable[[Piece], Iterable[Fact | Piece]]
-    parts: Callable[[Piece], Iterable[Piece]] | None = None
     is_opaque: bool = False

@@ -35,7 +35,7 @@ _KINDS: tuple[tuple[bytes, str], ...] = (
 )
 
 
-def parts(piece: Piece) -> Iterator[Piece]:
+def read(piece: Piece) -> Iterator[Fact | Piece]:
     """Each section as a piece of its own."""
     begin = 0
     for end, following in (*(found.span() for found in _RULE.finditer(piece.raw)), (len(piece.raw), len(piece.raw))):
@@ -51,9 +51,4 @@ def parts(piece: Piece) -> Iterator[Piece]:
         yield Piece(section, f"{piece.source}: {name}"[:200], kind, piece.node, piece.pod, piece.taken_s)
 
 
-def read(piece: Piece) -> Iterator[Fact]:
-    """Nothing of its own: its sections say it."""
-    return iter(())
-
-
-BUG_REPORT = Format("nvidia-bug-report", ("bug-report",), _START.search, read, parts)
+BUG_REPORT = Format("nvidia-bug-report", ("bug-report",), _START.search, read, is_opaque=True)

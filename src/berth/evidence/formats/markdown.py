@@ -19,11 +19,7 @@ def looks_like(head: bytes) -> bool:
     return (b"\n```" in head or head.startswith(b"```")) and bool(_HEADLINE.search(head))
 
 
-def read(_piece: Piece) -> Iterator[Fact]:
-    return iter(())
-
-
-def parts(piece: Piece) -> Iterator[Piece]:
+def read(piece: Piece) -> Iterator[Fact | Piece]:
     """Blocks, named by the command that they begin with; then what is left."""
     text, prose, end = piece.text, [], 0
     for found in _BLOCK.finditer(text):
@@ -41,4 +37,4 @@ def parts(piece: Piece) -> Iterator[Piece]:
         yield Piece(rest.replace("```", "").encode(), piece.source, piece.kind, piece.node, piece.pod, piece.taken_s)
 
 
-FORMAT = Format("markdown", (), looks_like, read, parts)
+FORMAT = Format("markdown", (), looks_like, read, is_opaque=True)

@@ -28,6 +28,7 @@ _JSON = re.compile(rb'^\s*(?:\[\s*)?\{[\s\S]*?"(?:apiVersion|kind|items|metadata
 _YAML = re.compile(rb"(?m)^(?:- )?(?:apiVersion|kind): *[\"']?[A-Za-z]")
 _OF_NODES = ("nvidia.com/", "feature.node.kubernetes.io/", "kubernetes.io/hostname")
 _STARTS = re.compile(r'\{\s*"(?:apiVersion|kind|metadata)"\s*:')
+_OF_OBJECTS = {"metadata", "items", "status"}
 _SETS = ("DaemonSet", "Deployment", "StatefulSet")
 CUT_OUT = "objects"  # kind of a piece that is known to be objects: cut out of a list, or sent by the API server
 _DOCUMENTS = re.compile(rb"(?m)^---(?:\s.*)?$")
@@ -46,11 +47,11 @@ class Found(msgspec.Struct, frozen=True):
     raw: bytes | Raw
 
 
-def objects(raw: bytes, kind: str = "", version: str = "") -> Iterator[Found]:
-    """All objects of a text, those of Lists one by one; `kind` is that of the list that they stood in."""
+def objects(raw: bytes) -> Iterator[Found | bytes]:
+    """All objects of a text, those of Lists one by one; and what stands between them and is none, as bytes."""
     text = raw.strip()
     if text[:1] in (b"{", b"["):
-        yield from _of_json(text, kind, version)
+        yield from _of_json(text, "", "")
         return
     for document in _DOCUMENTS.split(raw):
         try:
@@ -58,10 +59,10 @@ def objects(raw: bytes, kind: str = "", version: str = "") -> Iterator[Found]:
         except (yaml_tree.YAMLError, RecursionError, ValueError):
             continue
         if isinstance(tree, (dict, list)):
-            yield from _of_json(msgspec.json.encode(tree), kind, version)
+            yield from _of_json(msgspec.json.encode(tree), "", "")
 
 
-def _of_json(text: bytes | Raw, kind: str, version: str) -> Iterator[Found]:
+def _of_json(text: bytes | Raw, kind: str, version: str) -> Iterator[Found | bytes]:
     try:
         many = _array(text) if bytes(text[:1] if isinstance(text, bytes) else b"{") == b"[" else [text]
         for one in many:
@@ -77,23 +78,33 @@ def _of_json(text: bytes | Raw, kind: str, version: str) -> Iterator[Found]:
             yield from _of_broken(text.decode("utf-8", "replace"))
 
 
-def _of_broken(text: str) -> Iterator[Found]:
-    """The whole objects of a text that is cut off, or has something in between."""
+def _of_broken(text: str) -> Iterator[Found | bytes]:
+    """The whole objects of a text that is cut off, or has something in between; and that."""
     decoder = json.JSONDecoder()
-    position = 0
+    position = ended = 0
+    between: list[str] = []
     while (start := _STARTS.search(text, position)) is not None:
         try:
             value, position = decoder.raw_decode(text, start.start())
         except (ValueError, RecursionError):
             position = start.end()
             continue
-        with_items = isinstance(value, dict) and "items" in value
-        if not with_items:
-            raw = msgspec.json.encode(value)
-            try:
-                yield _named(_item(raw), raw, "", "")
-            except msgspec.MsgspecError:
-                continue
+        if not isinstance(value, dict) or not _OF_OBJECTS & value.keys():
+            continue  # a reference to an object, inside one that is cut off
+        between.append(text[ended : start.start()])
+        ended = position
+        raw = msgspec.json.encode(value)
+        try:
+            item = _item(raw)
+        except msgspec.MsgspecError:
+            continue
+        if item.items is None:
+            yield _named(item, raw, "", "")
+        else:
+            yield from _of_json(raw, "", "")
+    left = "\n".join((*between, text[ended:]))
+    if left.strip(" \t\r\n,[]{}"):
+        yield left.encode("utf-8", "replace")
 
 
 def _named(item: wire.Item, raw: bytes | Raw, kind: str, version: str) -> Found:
@@ -117,6 +128,9 @@ def read(piece: Piece) -> Iterator[Fact | Piece]:
     configuration."""
     texts: list[tuple[str, Origin]] = []
     for found in objects(piece.raw):
+        if isinstance(found, bytes):
+            yield Piece(found, piece.source, "", piece.node, piece.pod, piece.taken_s)
+            continue
         meta = found.item.metadata or wire.Meta()
         kind = found.item.kind or _guessed(found)
         origin = origin_of(piece, kind, meta)
