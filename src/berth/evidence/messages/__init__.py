@@ -24,6 +24,8 @@ from berth.evidence.messages import (
     operator,
     passthrough,
     plugin,
+    programs,
+    rdma,
     reported,
     runtime,
     scheduler,
@@ -59,6 +61,8 @@ MESSAGES: tuple[Message, ...] = (
     *dra.MESSAGES,
     *passthrough.MESSAGES,
     *cuda.MESSAGES,
+    *programs.MESSAGES,
     *nccl.MESSAGES,
+    *rdma.MESSAGES,
     *reported.MESSAGES,
 )

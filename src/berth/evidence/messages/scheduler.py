@@ -100,7 +100,7 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "kubelet.out_of",
         ("have enough resource:", "outof", "node didn't have enough resource", "node did not have enough resource"),
-        r"\bOutOf(?P<resource>(?:[\w-]+\.)+[\w.-]+/[\w.-]+|cpu|memory|pods|ephemeral-storage|gpu)\b"
+        r"(?-i:\bOutOf(?P<resource>(?:[\w-]+\.)+[\w.-]+/[\w.-]+|cpu|memory|pods|ephemeral-storage|gpu)\b)"
         r"|Node did\S*(?: not)? have enough resource:\s*(?P<resource2>[\w./-]+)"
         r"(?:,\s*requested:\s*(?P<requested>\d+),\s*used:\s*(?P<used>\d+),\s*capacity:\s*(?P<capacity>\d+))?",
     ),
@@ -189,7 +189,8 @@ MESSAGES: tuple[Message, ...] = (
             "preempting pod",
             "preemptionbyscheduler",
         ),
-        r"Preempted (?:by|in order)|TaintManagerEviction|DeletionByTaintManager|PreemptionByScheduler"
+        r"\bPreempted (?:by (?:a )?pod\b|by [\w-]+/[\w-]+ on node|in order)|TaintManagerEviction"
+        r"|DeletionByTaintManager|PreemptionByScheduler"
         r"|descheduler\b.{0,80}evict|evict\w* .{0,40}\bdescheduler",
     ),
     Message(

@@ -241,6 +241,9 @@ ADMIN = Code(
     sources=_DRA,
 )
 
+SHORT = 100  # characters of a line that says this and nothing else
+_OF_CLAIMS = ("resource.k8s.io", "resourceclaim", "resourceslice", "deviceclass", "resource claim")
+
 _SHARP = ("dra.driver_unregistered", "dra.domain_not_ready", "dra.mig_refused", "dra.api_absent", "dra.claim_missing")
 _KNOWN_ELSEWHERE = ("cdi", "empty device edits", "checkpoint")  # layers below name these
 
@@ -277,8 +280,7 @@ def find(facts: Facts) -> Iterator[Answer]:
     )
     yield from heard(facts, SELECTOR, ("dra.selector_fails",), "A selector of the claim ends with an error.", LIKELY)
     for node, pod, found in by_place(facts.said("dra.api_absent")):
-        # What the operator cannot apply is its own affair, one layer below.
-        if alone := [said for said in found if "clusterpolicy" not in said.origin.text.lower()]:
+        if alone := [said for said in found if _is_about_claims(said.origin.text.lower())]:
             yield API_SKEW.finding(
                 "A component asks for a version of the resource API that is not served.",
                 POSSIBLE,
@@ -311,6 +313,14 @@ def find(facts: Facts) -> Iterator[Answer]:
                 node=node,
                 pod=pod,
             )
+
+
+def _is_about_claims(line: str) -> bool:
+    """The API server says the same of every API that it does not serve. What the operator cannot apply is its own
+    affair, one layer below; a right that is missing is no version."""
+    if any(word in line for word in ("clusterpolicy", "forbidden")):
+        return False
+    return len(line) < SHORT or any(word in line for word in _OF_CLAIMS)
 
 
 RULE = Rule((UNALLOCATED, NO_CLASS, NO_CLAIM, UNREGISTERED, SELECTOR, API_SKEW, DOMAIN, MIG, PREPARE, ADMIN), find)

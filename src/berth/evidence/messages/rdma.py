@@ -1,0 +1,229 @@
+"""RDMA verbs and what joins network cards and GPUs: completions, ports, registration, peer memory, libfabric."""
+
+from berth.evidence.message import Message
+
+_PEER = r"(?:from (?:peer )?(?P<peer>[\w.:%-]+)(?:<\d+>)?)?"
+
+MESSAGES: tuple[Message, ...] = (
+    # Completions: 2.18 `error 12`, 2.20 `status=12`, 2.29 `status=IBV_WC_RETRY_EXC_ERR(12)`.
+    Message(
+        "nccl.completion",
+        (
+            "transport retry count exceeded",
+            "got completion",
+            "wc_retry_exc_err",
+            "transport retry counter exceeded",
+            "ibv_wc_",
+        ),
+        rf"Got completion\s*{_PEER}.*?(?:error"
+        r"|status)\W*(?:IBV_WC_(?P<name>\w+)\()?(?P<status>\d+)\)?(?:.*?vendor.err\W*(?P<vendor>\d+))?"
+        r"(?:.*?\bhca\W*(?P<hca>\w+))?"
+        r"|(?P<text>transport retry counter exceeded|IBV_WC_RETRY_EXC_ERR)"
+        r"|(?P<text2>Transport retry count exceeded)",
+    ),
+    Message(
+        "nccl.async_event",
+        (
+            "async event",
+            "async error event",
+            "async fatal event",
+            "async fatal error event",
+            "gid table changed",
+            "port error",
+        ),
+        r"(?:\b(?P<hca>[a-z]\w{1,14}_\w{1,12}):?\d{0,3}\W{1,4})?(?:Got )?async(?: fatal)? (?:error "
+        r")?event\W*(?P<event>[^\n]+)"
+        r"|NET/IB\W.*(?P<event2>GID table changed|port error)",
+    ),
+    Message(
+        "nccl.modify_qp",
+        (
+            "ibv_modify_qp",
+            "ibv_create_ah",
+            "rdma_cm_event_addr_error",
+            "failed to modify qp",
+            "wrong gid",
+            "invalid gid",
+            "no gid",
+            "usable gid",
+            "ibv_query_gid",
+            "gid index",
+            "ib_gid_index",
+        ),
+        r"ibv_modify_qp failed(?: with error)?:? ?(?P<why>[^\n,]*)|ibv_query_gid\S* failed|(?:wrong|invalid"
+        r"|no) (?:usable )?GID(?: index)?\b"
+        r"|ibv_create_ah\W.*(?:failed|No such device)|RDMA_CM_EVENT_ADDR_ERROR|Failed to modify QP"
+        r"|ibv_modify_qp\b.{0,20}(?:timed out|Invalid|No such)",
+    ),
+    Message(
+        "nccl.memory_locked",
+        (
+            "ulimit -l",
+            "to create qp",
+            "couldn't allocate mr",
+            "couldn't create qp",
+            "couldn't create cq",
+            "couldn't create mr",
+            "couldn't allocate qp",
+            "couldn't allocate cq",
+            "locked memory limit",
+            "ibv_reg_mr",
+            "ibv_create_qp",
+            "ibv_create_cq",
+            "ibv_reg_dmabuf_mr",
+            "max locked memory",
+            "memlock",
+            "failed to register memory",
+            "error registering memory",
+        ),
+        r"ibv_(?:reg_mr\w*|create_qp\w*|create_cq\w*)\W.*(?:failed.*(?:Cannot allocate memory|\bENOMEM\b|error 12\b)"
+        r"|Cannot allocate memory)|Call to ibv_(?:create_qp|create_cq|reg_mr\w*) failed\s*$"
+        r"|max locked memory\W.*\b(?:64|8192|65536)\b|set max locked memory|memlock\S*\s.*(?:too (?:low|small)|\b64\b"
+        r"|\b65536\b|\b8192\b)|ulimit -l\W*(?:is|=|:|->|shows)?\s*(?:64|8192|65536)\b"
+        r"|(?:failed to register|error registering) memory.*(?:ENOMEM|Cannot allocate)"
+        r"|(?:Unable|Failed) to create QP\b|Couldn't (?:allocate|create) (?:QP|CQ)\b|locked memory limit"
+        r"|ulimit -l\b[^\d\n]{0,25}(?:64|8192|65536)\b",
+    ),
+    Message(
+        "nccl.reg_mr_refused",
+        ("couldn't allocate mr", "ibv_reg_mr", "ibv_reg_dmabuf_mr"),
+        r"ibv_reg_(?:mr\w*|dmabuf_mr) failed(?: with error)? (?P<why>Bad address|Invalid argument"
+        r"|Operation not supported|Input/output error)"
+        r"|Couldn't allocate MR\b",
+    ),
+    Message(
+        "nccl.device_not_opened",
+        (
+            "unable to open device",
+            "no usable transports",
+            "no active messages transport",
+            "ibv_open_device",
+            "ibv_get_device_list",
+            "uverbs",
+            "/dev/infiniband",
+            "open rdma device",
+            "open ib device",
+            "open ibverbs device",
+        ),
+        r"ibv_open_device\S* failed|ibv_get_device_list\S* (?:failed|returned)"
+        r"|(?:failed to|unable to|cannot|could not) open (?:RDMA|IB|ibverbs) device"
+        r"|/dev/infiniband\S*\W+(?:No such file|Permission denied|Operation not permitted|does not exist|missing"
+        r"|not found"
+        r"|is not mounted)|\buverbs\d*.*(?:Permission denied|Operation not permitted|No such file)"
+        r"|NET/IB : Unable to open device|no usable transports|no active messages transport",
+    ),
+    Message(
+        "nccl.no_ib",
+        ("net/ib : no device found", "failed to open libibverbs"),
+        r"NET/IB : No device found|Failed to open libibverbs",
+    ),
+    Message(
+        "nccl.privilege",
+        (
+            "sys_nice",
+            "sys_ptrace",
+            "ipc_lock",
+            "privileged",
+            "set_mempolicy",
+            "get_mempolicy",
+            "move_pages",
+            "process_vm_readv",
+            "pidfd",
+        ),
+        r"(?:works?|runs?|succeeds?) only (?:with|when|if|in) .{0,20}privileged|only works? (?:with|when|if"
+        r"|in) .{0,20}privileged|without privileged.*(?:fails?|hangs?|error)"
+        r"|(?:[sg]et_mempolicy|move_pages|process_vm_readv|pidfd_\w+)\W.*Operation not permitted|(?:needs?|requires?"
+        r"|missing) (?:CAP_)?(?:IPC_LOCK|SYS_PTRACE|SYS_NICE)\b"
+        r"|with privileged.{0,12}(?:it )?(?:works?|runs?|succeeds?)",
+    ),
+    # GPUDirect
+    Message(
+        "nccl.gdr_disabled",
+        "gpu direct rdma disabled",
+        r"GPU Direct RDMA Disabled(?: for HCA (?P<index>\d+)(?: '?(?P<hca>\w+))?)?",
+    ),
+    Message(
+        "nccl.gdr_enabled",
+        "gpu direct rdma enabled",
+        r"GPU Direct RDMA Enabled(?: for HCA (?P<index>\d+)(?: '?(?P<hca>\w+))?)?",
+    ),
+    Message("nccl.no_gdr_suffix", "gdrdma", r"\bno GDRDMA|without (?:the )?(?:/)?GDRDMA"),
+    Message(
+        "host.peermem_absent",
+        ("peermem", "peer_mem"),
+        r"nv(?:idia)?[_-]peer(?:mem|_mem)\w*\W*(?:is |was )?(?:missing|not loaded|absent|not present|not found"
+        r"|unloaded)"
+        r"|(?:no|without) nv(?:idia)?[_-]peer_?mem|Module nv(?:idia)?[_-]peer_?mem\w* not found",
+    ),
+    Message(
+        "host.peermem_unregistered",
+        (
+            "peer memory",
+            "memory_peers",
+            "nvidia_peermem",
+            "nvidia-peermem",
+            "ib_register_peer_memory_client",
+            "nv_peer_mem",
+        ),
+        r"/sys/kernel/mm/memory_peers/\S*\W+No such file|could not insert 'nvidia_peermem': (?P<why>Invalid argument"
+        r"|Unknown symbol\S*|No such device)"
+        r"|nv(?:idia)?[_-]peer_?mem: (?:disagrees about version of symbol"
+        r"|Unknown symbol) ib_register_peer_memory_client|not registered .*peer memory",
+    ),
+    Message("host.peermem_present", ("nvidia_peermem",), r"nvidia_peermem\s+(?:present|loaded|\d+\s+\d+)"),
+    # Vendors' networks
+    Message(
+        "efa.unused",
+        ("net/ofi", "libfabric", "fi_getinfo", "aws-ofi-nccl", "efa "),
+        r"NET/OFI (?:Failed to initialize|No eligible providers|Unable to find a protocol|Couldn.t find any"
+        r"|Only EFA provider is supported|Could not find any optimal provider)"
+        r"|NET/OFI .*(?:initialization failed|fi_getinfo\S*.*(?:failed|No data available))"
+        r"|fi_getinfo\W.*No data available|(?:no|unable to find) (?:EFA (?:device|provider|adapter)"
+        r"|libfabric provider)"
+        r"|NCCL WARN NET/OFI|provider efa output empty list|aws-ofi-nccl initialization failed",
+    ),
+    Message(
+        "sharp.failed",
+        (
+            "sharp_coll",
+            "sharp coll",
+            "sharpcoll",
+            "to sharp",
+            "start sharp",
+        ),
+        r"sharp_coll\w*.*(?:fail|error)|SHARP coll init error|sharpcoll\w*.*(?:fail|error)"
+        r"|Fail(?:ed)? to (?:connect to|start) SHARP\w*|Cannot connect to SHARP\w*",
+    ),
+    Message("ucx.no_peer_memory", ("unused env variable",), r"UCX\s+WARN\s+unused env variable"),
+    Message(
+        "host.rdma_present",
+        (
+            "/dev/infiniband",
+            "ibstat",
+            "ibv_devinfo",
+        ),
+        r"/dev/infiniband\S*.{0,40}\b(?:exists?|(?:is|are) (?:there|present)|present)\b|(?:ibstat"
+        r"|ibv_devinfo)\W.{0,60}\b(?:Active|PORT_ACTIVE)",
+    ),
+    Message(
+        "nvshmem.failed",
+        ("nvshmem",),
+        r"nvshmem\S*.{0,120}(?:non-zero status|failed|\berror\b|unable)",
+    ),
+    Message(
+        "gdrcopy.absent",
+        (
+            "gdr_open",
+            "gdrdrv",
+            "libgdrapi",
+        ),
+        r"gdr_open\W.{0,80}(?:fail|error)|gdrdrv\W.{0,60}(?:not loaded|No such|missing|not found|not present)"
+        r"|libgdrapi\S*: cannot open",
+    ),
+    Message(
+        "gds.absent",
+        ("nvidia-fs", "nvidia_fs", "nvfs driver", "cufile"),
+        r"nvidia[-_]fs\W.{0,60}(?:not loaded|missing|not found|not present|No such)|cuFileDriverOpen\W.{0,80}(?:fail"
+        r"|error)|nvfs driver\W.{0,40}(?:not|fail)|cuFile\W.{0,60}driver (?:not initialized|initialization error)",
+    ),
+)
