@@ -1,0 +1,226 @@
+"""`berth doctor`, `ledger` and `verify` from files: what they print, what they leave, and how they end."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import tarfile
+from pathlib import Path
+
+import pytest
+from cli_runs import Ran
+from cli_runs import here as run
+
+LOST = "[ 1.5] NVRM: GPU 0000:3b:00.0: GPU has fallen off the bus.\n"
+PENDING = "0/3 nodes are available: 3 Insufficient nvidia.com/gpu. preemption: 0/3 nodes are available."
+
+
+def doctor(*arguments: str) -> Ran:
+    return run("doctor", *arguments)
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    path = tmp_path / "kernel.log"
+    path.write_text(LOST)
+    return path
+
+
+def found(*arguments: str) -> dict:
+    return json.loads(doctor(*arguments, "-o", "json").out)
+
+
+def test_a_text_with_a_fault_ends_with_one(log: Path) -> None:
+    done = doctor("--evidence", str(log))
+    assert done.code == 1
+    assert done.out.startswith("L0  a GPU has fallen off the bus: GPU 0000:3b:00")
+    for words in ("seen:", "if not:", "mend:", "risk:", "undo:", "verify:", "stop at isolation"):
+        assert words in done.out
+
+
+def test_a_text_without_one_ends_with_none(tmp_path: Path) -> None:
+    path = tmp_path / "fine.txt"
+    path.write_text("all is well\n")
+    done = doctor("--evidence", str(path))
+    assert (done.code, done.out.splitlines()[0]) == (0, "no fault found in what was read")
+    assert "nothing was read that says anything about a GPU" in done.out
+
+
+def test_lines_of_json_say_whose_they_are(tmp_path: Path) -> None:
+    path = tmp_path / "evidence.jsonl"
+    path.write_text(json.dumps({"kind": "dmesg", "text": LOST, "node": "n1"}) + "\n")
+    (one,) = found("--evidence", str(path))["findings"]
+    assert (one["code"], one["layer"], one["cause_class"]) == ("GpuFellOffBus", "L0", "hw-fault")
+    assert one["subject"] == "GPU 0000:3b:00 of node n1"
+    assert one["evidence"][0]["text"] == LOST.strip()
+    assert any("kubectl cordon n1" in step for step in one["fix"]["steps"])
+    assert one["docs"] == "docs/findings/L0.md#gpufelloffbus"
+
+
+@pytest.mark.parametrize("kind", ["dmesg", "nccl-log", "no such kind", None])
+def test_a_kind_that_is_wrong_or_absent_changes_nothing(tmp_path: Path, kind: str | None) -> None:
+    path = tmp_path / "evidence.jsonl"
+    path.write_text(json.dumps({"text": LOST} | ({"kind": kind} if kind else {})))
+    assert [one["code"] for one in found("--evidence", str(path))["findings"]] == ["GpuFellOffBus"]
+
+
+def test_evidence_from_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(LOST.encode())))
+    assert doctor("--evidence", "-").code == 1
+
+
+def test_a_folder_an_archive_and_gzip_are_read_alike(tmp_path: Path, log: Path) -> None:
+    folder = tmp_path / "gathered"
+    (folder / "nodes" / "n1").mkdir(parents=True)
+    (folder / "nodes" / "n1" / "dmesg.txt").write_text(LOST)
+    (folder / "picture.png").write_bytes(b"\x89PNG" + LOST.encode())
+    archive = tmp_path / "gathered.tar.gz"
+    with tarfile.open(archive, "w:gz") as tar:
+        tar.add(folder, arcname="gathered")
+    packed = tmp_path / "kernel.log.gz"
+    packed.write_bytes(gzip.compress(LOST.encode()))
+    cut_off = tmp_path / "cut.log.gz"
+    cut_off.write_bytes(gzip.compress(LOST.encode() * 3000)[:-30])
+    subjects = {}
+    for path in (folder, archive, packed, cut_off):
+        record = found("--from", str(path))
+        subjects[path.name] = [one["subject"] for one in record["findings"]]
+    assert subjects["gathered"] == subjects["gathered.tar.gz"] == ["GPU 0000:3b:00 of node n1"]
+    assert subjects["kernel.log.gz"] == subjects["cut.log.gz"] == ["GPU 0000:3b:00"]
+    assert any("cut off" in note for note in found("--from", str(cut_off))["notes"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (("--from", "no/such/folder"), 3, "there is no such file or folder"),
+        (("--evidence", "no/such/file"), 3, "cannot be read"),
+        (("--explain", "GpuFellOfBus"), 2, "Did you mean GpuFellOffBus"),
+        (("nobody", "--evidence", "LOG"), 2, "no pod, node or job"),
+        (("--evidence", "LOG", "--record", "no/such/folder/r.json"), 3, "cannot be written"),
+        (("--evidence", "LOG", "-o", "xml"), 2, "xml"),
+        (("--from", ""), 2, "it is empty"),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_remedy(log: Path, arguments: tuple[str, ...], code: int, words: str) -> None:
+    done = doctor(*(str(log) if one == "LOG" else one for one in arguments))
+    assert done.code == code
+    assert words in done.err
+    assert "Traceback" not in done.err
+
+
+def test_evidence_that_is_no_text_names_the_line(tmp_path: Path) -> None:
+    path = tmp_path / "evidence.jsonl"
+    path.write_text('{"kind": "dmesg", "text": "fine"}\n{"kind": "dmesg", "text": 7}\n')
+    done = doctor("--evidence", str(path))
+    assert done.code == 2
+    assert "line 2: text" in done.err and "evidence is text" in done.err
+
+
+def test_a_code_is_explained_without_reading_anything() -> None:
+    done = doctor("--explain", "gpufelloffbus")
+    assert done.code == 0
+    for words in ("means:", "known by:", "if not:", "mend:", "verify:", "sources:"):
+        assert words in done.out
+
+
+def test_control_characters_of_a_log_do_not_reach_the_terminal(tmp_path: Path) -> None:
+    path = tmp_path / "odd.log"
+    odd = LOST.encode().replace(b"GPU has", b"GPU\x07 has fallen off the bus, has")
+    path.write_bytes(b"\x1b]0;title\x07\x1b[2J" + odd)
+    shown = doctor("--evidence", str(path)).out
+    assert "\x07" not in shown and "\x1b" not in shown
+
+
+# ---- a pod, a node
+
+
+def dump(tmp_path: Path) -> Path:
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}, "status": {
+        "capacity": {"nvidia.com/gpu": "8"}, "allocatable": {"nvidia.com/gpu": "8"}}}  # fmt: skip
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "train-0", "namespace": "x", "ownerReferences": [
+        {"kind": "Job", "name": "train", "controller": True}]}, "spec": {"containers": [
+            {"name": "main", "resources": {"limits": {"nvidia.com/gpu": "1"}}}]}, "status": {
+        "phase": "Pending", "conditions": [
+            {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": PENDING}]}}  # fmt: skip
+    path = tmp_path / "dump.json"
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [node, pod]}, indent=4))
+    return path
+
+
+@pytest.mark.parametrize("target", ["train-0", "x/train-0", "pod/train-0", "train", "job/train"])
+def test_a_question_about_a_pod_walks_down_from_it(tmp_path: Path, target: str) -> None:
+    record = found(target, "--from", str(dump(tmp_path)))
+    walk = {step["question"]: (step["layer"], step["holds"]) for step in record["walk"]}
+    assert walk["asks for GPUs"] == ("L5", True)
+    assert walk["has a node"] == ("L5", False)
+    assert record["findings"]
+
+
+def test_a_question_about_a_node_shows_its_account(tmp_path: Path) -> None:
+    record = found("n1", "--from", str(dump(tmp_path)))
+    assert [step["question"] for step in record["walk"]] == ["nvidia.com/gpu on n1"]
+    assert found("train-0", "-n", "x", "--from", str(dump(tmp_path)))["walk"]
+    assert doctor("train-0", "-n", "y", "--from", str(dump(tmp_path))).code == 2
+
+
+# ---- preserve, record, verify, report
+
+
+def test_what_was_preserved_is_read_again(tmp_path: Path, log: Path) -> None:
+    kept = tmp_path / "kept"
+    first = found("--evidence", str(log), "--preserve", str(kept))
+    log.unlink()
+    again = found("--from", str(kept))
+    assert [one["code"] for one in again["findings"]] == [one["code"] for one in first["findings"]]
+
+
+def test_a_case_is_closed_by_a_second_look_and_not_by_silence(tmp_path: Path) -> None:
+    first, fine, other = tmp_path / "first.jsonl", tmp_path / "fine.jsonl", tmp_path / "other.jsonl"
+    first.write_text(json.dumps({"kind": "dmesg", "text": LOST}))
+    fine.write_text(json.dumps({"kind": "dmesg", "text": "[ 1.0] all is well"}))
+    other.write_text(json.dumps({"kind": "pod-events", "text": "Normal  Started"}))
+    record = tmp_path / "record.json"
+    doctor("--evidence", str(first), "--record", str(record))
+    kept = json.loads(record.read_text())
+    assert (kept["kind"], kept["standing"], kept["entries"][0]["verdict"]) == ("WorkRecord", "example", "open")
+    for evidence, verdict, code in ((first, "open", 1), (fine, "closed", 0), (other, "unconfirmed", 1)):
+        done = run("verify", str(record), "--evidence", str(evidence), "-o", "json")
+        assert (json.loads(done.out)["entries"][0]["verdict"], done.code) == (verdict, code)
+    shown = run("verify", str(record), "--evidence", str(other)).out
+    assert "nobody looked at dmesg" in shown
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "words"),
+    [("{}", 2, "no work record"), ("not json", 2, "no work record"), (None, 3, "cannot be read")],
+)
+def test_what_is_no_record_is_said(tmp_path: Path, text: str | None, code: int, words: str) -> None:
+    path = tmp_path / "record.json"
+    if text is not None:
+        path.write_text(text)
+    done = run("verify", str(path), "--evidence", str(path))
+    assert done.code == code and words in done.err
+
+
+def test_a_page_for_a_ticket_needs_nothing_from_elsewhere(tmp_path: Path, log: Path) -> None:
+    page = tmp_path / "report.html"
+    doctor("--evidence", str(log), "--report", str(page))
+    text = page.read_text()
+    assert text.startswith("<!DOCTYPE html>") and "GpuFellOffBus" in text
+    assert "http" not in text and "<script" not in text
+
+
+# ---- the ledger
+
+
+def test_a_ledger_that_parts_ends_with_one(tmp_path: Path) -> None:
+    path = dump(tmp_path)
+    assert run("ledger", "--from", str(path)).code == 0
+    path.write_text(path.read_text().replace('"nvidia.com/gpu": "8"', '"nvidia.com/gpu": "7"', 1))
+    done = run("ledger", "n1", "--from", str(path), "-o", "json")
+    (account,) = json.loads(done.out)["accounts"]
+    assert done.code == 1
+    assert (account["capacity"], account["allocatable"], account["partsAt"], account["host"]) == (7, 8, "node", None)
+    assert run("ledger", "nobody", "--from", str(path)).code == 2
