@@ -136,6 +136,7 @@ class DeviceSeen(Fact, frozen=True, kw_only=True):
     persistence_mode: str = ""
     compute_mode: str = ""  # Default, Exclusive_Process, Prohibited
     virtualization: str = ""  # None, Pass-Through, VGPU, Host VGPU
+    license_status: str = ""  # of guests with a vGPU: Licensed (Expiry: …), Unlicensed (Restricted), …
     module_id: str = ""
     processes: tuple[Process, ...] | None = None  # None where the printout does not say
     unreadable: Mapping[str, str] = NOTHING  # field of this → the words in the place of its value

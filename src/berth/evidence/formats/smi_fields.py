@@ -231,6 +231,9 @@ FIELDS: dict[str, tuple[Reader, tuple[str, ...]]] = {
     "persistence_mode": (words_if_any, ("persistence_mode",)),
     "compute_mode": (words_if_any, ("compute_mode",)),
     "virtualization": (words, ("gpu_virtualization_mode/virtualization_mode",)),
+    "license_status": (
+        words, ("vgpu_software_licensed_product/license_status", "grid_licensed_product/license_status"),
+    ),
     "module_id": (words_if_any, ("platform_info/module_id", "platforminfo/module_id", "gpu_module_id",
                                  "platform/module_id")),
 }  # fmt: skip

@@ -17,7 +17,8 @@ _HEADER = {"driver_version", "cuda_version", "attached_gpus", "timestamp"}
 # Sections by which a fragment without a header is known; a line of its own each.
 _SECTIONS = re.compile(
     rb"^[ \t]*(?:Remapped Rows|Retired Pages|ECC Errors|ECC Mode|FB Memory Usage|Clocks (?:Event|Throttle) Reasons|"
-    rb"GPU Link Info|MIG Mode|Fabric|Temperature|(?:GPU )?Power Readings|MIG Device)[ \t]*\r?\n[ \t]+\S[^\n:]*:",
+    rb"GPU Link Info|MIG Mode|Fabric|(?:vGPU Software|GRID) Licensed Product|Temperature|(?:GPU )?Power Readings|"
+    rb"MIG Device)[ \t]*\r?\n[ \t]+\S[^\n:]*:",
     re.MULTILINE,
 )
 _PAIR = re.compile(

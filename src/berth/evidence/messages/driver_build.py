@@ -10,7 +10,7 @@ _MODULE = r"['\"‘]?(?P<module>nvidia\w*(?:-\w+)?)(?:\.ko\S*)?['\"’]?"
 # modprobe, insmod, systemd-modules-load, kmod of Go programs: all name the module before the reason.
 _INSERT = (
     r"(?:could not insert(?: module)?|Failed to insert(?: module)?|Error inserting|could not load module|load) "
-    rf"{_MODULE}[^\n]*?"
+    rf"['\"]?(?:/\S*/)?{_MODULE}[^\n]*?"
 )
 _HEADERS_OF = r"(?:(?:linux|kernel)[- ](?:kernel )?headers|kernel[- ]devel)\b"
 _NO_BUILD = (
@@ -44,18 +44,24 @@ _HEADERS = (
         (
             "failed to update package cache", "package repositories", "dnf metadata cache", "entitlement",
             "failed to download metadata for repo", "there are no enabled repositories", "access the proper networks",
+            "no_pubkey", "developer.download.nvidia.com",
         ),
         r"Failed to update package cache|failed to reach RHEL package repositories|"
         r"failed to update the dnf metadata cache|"
         r"RHEL entitlement may be improperly deployed|no entitlement|entitlement[^\n]{0,40}(?:missing|not found|"
         r"expired)|"
-        r"Failed to download metadata for repo|There are no enabled repositories in|access the proper networks",
+        r"Failed to download metadata for repo|There are no enabled repositories in|access the proper networks|"
+        # The keys of NVIDIA's CUDA repositories: the old one was withdrawn in 2022.
+        r"NO_PUBKEY (?:A4B469963BF863CC|F60F4B3D7FA2AF80)|developer\.download\.nvidia\.com\S*[^\n]*(?:is not signed|"
+        r"Could not resolve|Connection timed out|Temporary failure)",
     ),
     # OpenShift: an image of the release brings the headers, and it is of another kernel than the node.
     Message(
         "driver.toolkit_stale",
-        ("driver toolkit", "driver-toolkit"),
-        r"broken Driver[- ]Toolkit (?:image )?detected|driver[- ]toolkit[^\n]{0,60}(?:mismatch|older kernel|"
+        ("driver toolkit", "driver-toolkit", "driver_toolkit_image"),
+        r"(?:could not|couldn't|cannot|not|unable to) find [^\n]{0,40}(?:driver-toolkit|DRIVER_TOOLKIT_IMAGE)|"
+        r"driver-toolkit[^\n]{0,60}(?:not found|missing|does not exist)|broken Driver[- ]Toolkit (?:image )?detected|"
+        r"driver[- ]toolkit[^\n]{0,60}(?:mismatch|older kernel|"
         r"another kernel|"
         r"do(?:es)?n't match|not match|wrong kernel)",
     ),
@@ -86,6 +92,20 @@ _BUILD = (
         rf"\bdriver(?= fail))[^\n]{{0,60}}\b{_NO_BUILD}|"
         rf"{_NO_BUILD}[^\n]{{0,60}}(?:nvidia|kernel module)",
     ),
+    # make's last words do not name what it builds: the directory that it leaves does.
+    Message(
+        "driver.make_failed",
+        ("*** [", "make.log for nvidia"),
+        r"\*\*\* \[[^\n]*\] Error \d+\n(?:[^\n]*\n){0,4}?[^\n]*/(?:dkms/nvidia|NVIDIA-Linux|usr/src/nvidia)\S*|"
+        r"make\.log for nvidia\S* for kernel (?P<kernel>\S+)[\s\S]*?(?:\] Error|: error:)",
+        lines=40,
+    ),
+    # The driver image's script falls over what it found on the node.
+    Message(
+        "driver.script_failed",
+        ("nvidia-driver: line", "nvidia-installer: line", "install.sh: line"),
+        r"nvidia-(?:driver|installer): line \d+: (?P<what>[^\n]*)",
+    ),
     # `dkms status`: added or built for a kernel is not installed for it.
     Message(
         "driver.dkms_state",
@@ -104,12 +124,14 @@ _BUILD = (
     Message(
         "driver.compiler_unfit",
         (
+            "find the development tool",
             "unrecognized command", "unrecognised command", "compiler version", "does not exactly match the compiler",
             "failed cc version check", "failed cc sanity check", "gcc-", "ftrivial-auto-var-init", "requires gcc",
             "wrong gcc", "gcc version", "compiler used to compile the kernel",
         ),
         r"(?:gcc|cc1?|clang)\S*: error: unrecogni[sz]ed command[- ]line option\W*(?P<option>-[\w=-]*)?|"
-        r"Compiler version check|does not exactly match the compiler|failed CC (?:version|sanity) check|"
+        r"Unable to find the development tool [`'\"](?:cc|gcc|make|ld)\b|Compiler version check|"
+        r"does not exactly match the compiler|failed CC (?:version|sanity) check|"
         r"unrecogni[sz]ed command[- ]line option\W*(?P<option2>-ftrivial-auto-var-init\S*)|"
         r"(?:gcc|x86_64-linux-gnu-gcc)-(?P<wanted>\d+)\W*:? (?:not found|No such file or directory|command not found)|"
         r"compiler used to compile the kernel[^\n]*(?:differ|not)|"

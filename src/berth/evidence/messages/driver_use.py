@@ -70,6 +70,7 @@ _IN_USE = (
             " in use", "unload", "rmmod", "cleanup driver modules", "uninstall nvidia driver components",
             "cleanup nvidia driver", "appears to already be loaded",
         ),
+        r"[Kk]ernel (?:driver|modules?) (?:is|are) (?:still |already )?in use|"
         r"Could not unload NVIDIA driver kernel modules|failed to unload driver|Module nvidia\S* is in use|"
         r"Unable to cleanup driver modules|[Ff]ailed to (?:uninstall nvidia driver components|cleanup NVIDIA driver)|"
         r"NVIDIA kernel module '?nvidia\S*'? appears to already be loaded|"
@@ -202,4 +203,15 @@ _BUGS = (
     ),
 )  # fmt: skip
 
-MESSAGES: tuple[Message, ...] = (*_CONFLICT, *_IN_USE, *_NODES, *_BUGS)
+_LICENSE = (
+    Message(
+        "driver.license_failed",
+        ("acquire license", "acquire a license", "register client", "local trusted store", "unlicensed", "gridd"),
+        r"nvidia-gridd\S*: [^\n]*(?:Failed|Unable|Invalid|Error|expired|not found)[^\n]*|"
+        r"Failed to acquire (?:a )?license from|vGPU[^\n]{0,60}(?:\bunlicensed|not licensed|"
+        r"without (?:a )?licen[cs]e)|unlicensed[^\n]{0,30}vGPU",
+    ),
+    Message("driver.license_acquired", "license acquired successfully", r"License acquired successfully"),
+)
+
+MESSAGES: tuple[Message, ...] = (*_CONFLICT, *_IN_USE, *_NODES, *_BUGS, *_LICENSE)

@@ -46,7 +46,8 @@ MESSAGES: tuple[Message, ...] = (
         r"nvidia-fabricmanager(?:\.service)?\s+(?:not-found|masked)|nv-fabricmanager: (?:command )?not found|"
         r"Failed to (?:start|enable|restart) nvidia-fabricmanager\.service: Unit[^\n]*not found|"
         rf"(?:without|missing|no running) (?:a |the )?(?:running |NVIDIA |nvidia )*{_FM}\b|"
-        rf"{_FM}(?:\.service|\s+service|\s+daemon)?\s+(?:is |was |were |has )?(?:not |never |n't )(?:been )?"
+        rf"{_FM}[`'\"]?(?:\.service|\s+service|\s+daemon)?[`'\"]?\s+(?:is |was |were |has )?(?:not |never |"
+        rf"n't )(?:been )?"
         r"(?:installed|running|started|active|present|found|up|loaded|enabled)|"
         rf"{_FM}(?:\.service)?\s+(?:is )?(?:missing|absent|inactive|stopped|down|disabled)\b",
     ),

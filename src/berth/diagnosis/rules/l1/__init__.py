@@ -18,6 +18,7 @@ from berth.diagnosis.rules.l1 import (
     nvml_refused,
     peer_memory,
     version_skew,
+    vgpu_license,
     wrong_kind,
 )
 from berth.diagnosis.rules.l1.each_node import each_node
@@ -40,5 +41,6 @@ _RULES = (
     fabric_not_ready.RULE,
     imex.RULE,
     peer_memory.RULE,
+    vgpu_license.RULE,
 )
 RULES: tuple[Rule, ...] = tuple(each_node(rule) for rule in _RULES)

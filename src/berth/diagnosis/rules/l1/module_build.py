@@ -89,7 +89,7 @@ NO_PRECOMPILED = Code(
 
 def find(facts: Facts) -> Iterator[Answer]:
     built = any(facts.said("driver.built"))
-    failed = list(facts.said("driver.build_failed"))
+    failed = [*facts.said("driver.build_failed"), *facts.said("driver.make_failed")]
     unfit = list(facts.said("driver.compiler_unfit"))
     differs = [said for said in facts.said("driver.compiler_differs") if _differ(said)]
     if unfit or (differs and not built):
@@ -121,6 +121,8 @@ def find(facts: Facts) -> Iterator[Answer]:
             POSSIBLE,
             installer,
         )
+    elif scripts := list(facts.said("driver.script_failed")):
+        yield BUILD_FAILS.finding(f"The script of the driver image stops: {scripts[0].get('what')}.", POSSIBLE, scripts)
     missing = list(facts.said("driver.precompiled_missing"))
     if missing:
         tag = next((said.get("tag") for said in missing if said.get("tag")), "")
