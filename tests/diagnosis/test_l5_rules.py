@@ -11,7 +11,7 @@ from berth.diagnosis.diagnose import Diagnosis, diagnose
 from berth.diagnosis.finding import Finding
 from berth.evidence.fact import Fact
 from berth.evidence.facts import Facts
-from berth.evidence.formats.cluster_facts import Advertised, Condition, NodeSeen, PodSeen
+from berth.evidence.formats.cluster_facts import Advertised, Condition, Limit, NodeSeen, PodSeen
 from berth.evidence.piece import piece
 from berth.evidence.read import read
 
@@ -40,7 +40,7 @@ def offers(node: str, amount: int, resource: str = "nvidia.com/gpu", capacity: i
 
 def test_used_up_where_nodes_offer_it() -> None:
     one = the(with_facts(SHORT, [offers("a", 8), offers("b", 8)]), "DevicesAllTaken")
-    assert "16 are offered by 2 nodes" in one.cause
+    assert "Nodes offer 16 in all, the largest 8." in one.cause
     assert "Preemption finds nobody" in one.cause
     assert one.layer.name == "L5"
     assert "RESOURCE" not in " ".join(one.fix.steps)
@@ -162,3 +162,13 @@ def test_a_node_that_is_known_whole_and_lists_no_device_offers_none() -> None:
     assert "ResourceNotAdvertised" in codes(with_facts(SHORT, [node]))
     of_a_list = NodeSeen(name="a", kubelet="v1.34.1")
     assert "DevicesAllTaken" in codes(with_facts(SHORT, [of_a_list]))
+
+
+def test_who_holds_the_devices_is_named_and_a_pod_that_is_too_large() -> None:
+    holder = PodSeen(
+        namespace="n", name="old", on="a", phase="Running", limits=(Limit("c", devices={"nvidia.com/gpu": 6}),)
+    )
+    waits = PodSeen(namespace="n", name="new", phase="Pending", limits=(Limit("c", devices={"nvidia.com/gpu": 4}),))
+    assert "held by n/old (6)" in the(with_facts(SHORT, [offers("a", 8), holder, waits]), "DevicesAllTaken").cause
+    large = PodSeen(namespace="n", name="new", phase="Pending", limits=(Limit("c", devices={"nvidia.com/gpu": 16}),))
+    assert "asks for 16: it fits on no node" in the(with_facts(SHORT, [offers("a", 8), large]), "DevicesAllTaken").cause

@@ -136,54 +136,71 @@ OTHER_SHORT = Code(
 def find(facts: Facts) -> Iterator[Answer]:
     offered = _offered(facts)
     for resource, sayings in _insufficient(facts).items():
-        pod = _pod(facts, sayings)
-        if ("/" not in resource and resource not in NEVER_OFFERED) or resource.startswith(VIRTUAL):
-            continue
-        asked = f"{sum(said.times for said, _ in sayings)} times" if len(sayings) > 1 else "once"
-        evidence = [said for said, _ in sayings]
-        nodes, total = max(
-            ((reason.nodes, why.total) for _, why in sayings for reason in why.reasons if reason.resource == resource),
-            default=(0, 0),
-        )
-        where = f"{nodes} of {total} nodes" if total else "the nodes"
-        amounts = offered.get(resource, {})
-        if near := _near(resource, offered):
-            yield UNKNOWN_NAME.finding(
-                f"The pod asks for {resource}, which no node offers; nodes offer {near}.",
-                LIKELY,
-                evidence,
-                pod=pod,
-                resource=resource,
-            )
-        elif resource in NEVER_OFFERED and not any(amounts.values()):
-            yield UNKNOWN_NAME.finding(
-                f"The pod asks for {resource}, a name that no device plugin offers; nvidia.com/gpu is meant.",
-                LIKELY,
-                evidence,
-                pod=pod,
-                resource=resource,
-            )
-        elif (offered or _seen_whole(facts)) and not any(amounts.values()):
-            yield NOT_OFFERED.finding(
-                f"{resource} is short on {where}, and every node that was looked at offers none "
-                f"({listed(sorted(amounts) or ['not listed'])}).",
-                POSSIBLE, [*evidence, *_advertised(facts, resource)], pod=pod, resource=resource,
-            )  # fmt: skip
-        else:
-            total_offered = sum(amounts.values())
-            known = f" {total_offered} are offered by {len(amounts)} nodes." if amounts else ""
-            yield EXHAUSTED.finding(
-                f"{resource} is not free in the wanted number on {where} (said {asked}).{known}{_preemption(sayings)}",
-                LIKELY if amounts else POSSIBLE, evidence, pod=pod, resource=resource,
-            )  # fmt: skip
-            if not offered:
-                yield Unconfirmed(
-                    f"how much of {resource} each node offers",
-                    "kubectl get nodes -o custom-columns=N:.metadata.name,C:.status.capacity,A:.status.allocatable",
-                    EXHAUSTED.name, Layer.L5,
-                )  # fmt: skip
+        if ("/" in resource or resource in NEVER_OFFERED) and not resource.startswith(VIRTUAL):
+            yield from _of(facts, resource, sayings, offered)
     yield from _ordinary(facts)
     yield from _of_other_schedulers(facts)
+
+
+def _of(
+    facts: Facts, resource: str, sayings: list[tuple[Said, Unplaced]], offered: Mapping[str, Mapping[str, int]]
+) -> Iterator[Answer]:
+    pod = _pod(facts, sayings)
+    evidence = [said for said, _ in sayings]
+    amounts = offered.get(resource, {})
+    where = _where(resource, sayings)
+    if near := _near(resource, offered):
+        cause = f"The pod asks for {resource}, which no node offers; nodes offer {near}."
+        yield UNKNOWN_NAME.finding(cause, LIKELY, evidence, pod=pod, resource=resource)
+    elif resource in NEVER_OFFERED and not any(amounts.values()):
+        cause = f"The pod asks for {resource}, a name that no device plugin offers; nvidia.com/gpu is meant."
+        yield UNKNOWN_NAME.finding(cause, LIKELY, evidence, pod=pod, resource=resource)
+    elif (offered or _seen_whole(facts)) and not any(amounts.values()):
+        nodes = listed(sorted(amounts) or ["not listed"])
+        cause = f"{resource} is short on {where}, and every node that was looked at offers none ({nodes})."
+        also = [one for one in facts.of(Advertised) if one.resource == resource][:2]
+        yield NOT_OFFERED.finding(cause, POSSIBLE, [*evidence, *also], pod=pod, resource=resource)
+    else:
+        cause = f"{resource} is not free in the wanted number on {where}.{_account(facts, resource, pod, amounts)}"
+        useless = any(why.is_preemption_useless for _, why in sayings)
+        cause += " Preemption finds nobody to displace." if useless else ""
+        yield EXHAUSTED.finding(cause, LIKELY if amounts else POSSIBLE, evidence, pod=pod, resource=resource)
+        if not offered:
+            yield Unconfirmed(
+                f"how much of {resource} each node offers",
+                "kubectl get nodes -o custom-columns=N:.metadata.name,C:.status.capacity,A:.status.allocatable",
+                EXHAUSTED.name,
+                Layer.L5,
+            )
+
+
+def _where(resource: str, sayings: list[tuple[Said, Unplaced]]) -> str:
+    counts = [(one.nodes, why.total) for _, why in sayings for one in why.reasons if one.resource == resource]
+    nodes, total = max(counts, default=(0, 0))
+    return f"{nodes} of {total} nodes" if total else "the nodes"
+
+
+def _account(facts: Facts, resource: str, pod: str, amounts: Mapping[str, int]) -> str:
+    """What nodes offer against what is asked for, and who holds it, as far as pods were seen."""
+    if not amounts:
+        return ""
+    pods = facts.of(PodSeen)
+    wanted = max((_asks(one, resource) for one in pods if not one.on and pod in ("", one.key)), default=0)
+    largest = max(amounts.values())
+    words = f" Nodes offer {sum(amounts.values())} in all, the largest {largest}"
+    if wanted > largest:
+        return f"{words}, and the pod asks for {wanted}: it fits on no node, empty or not."
+    held = sorted(
+        ((_asks(one, resource), one.key) for one in pods if one.on and one.phase in ("", "Running")), reverse=True
+    )
+    holders = [f"{key} ({amount})" for amount, key in held if amount]
+    return f"{words}; held by {listed(holders)}." if holders else f"{words}."
+
+
+def _asks(pod: PodSeen, resource: str) -> int:
+    """Containers side by side; one that runs before them counts only where it asks for more."""
+    beside = sum(limit.devices.get(resource, 0) for limit in pod.limits if not limit.is_init)
+    return max((beside, *(limit.devices.get(resource, 0) for limit in pod.limits if limit.is_init)))
 
 
 def _of_other_schedulers(facts: Facts) -> Iterator[Answer]:
@@ -239,10 +256,6 @@ def _is_control_plane(node: NodeSeen) -> bool:
     return any(key.startswith("node-role.kubernetes.io/") for key, _, _ in node.taints)
 
 
-def _advertised(facts: Facts, resource: str) -> list[Advertised]:
-    return [one for one in facts.of(Advertised) if one.resource == resource][:2]
-
-
 def _near(resource: str, offered: Mapping[str, Mapping[str, int]]) -> str:
     """A name that is offered and of which this one may be a slip, where this one is on no node."""
     if resource in offered:
@@ -264,10 +277,6 @@ def _pod(facts: Facts, sayings: Iterable[tuple[Said, Unplaced]]) -> str:
         if event.reason == "FailedScheduling" and event.name
     ]
     return next(iter((*named, *waiting)), "") if len(set(named) or set(waiting)) == 1 else ""
-
-
-def _preemption(sayings: Iterable[tuple[Said, Unplaced]]) -> str:
-    return " Preemption finds nobody to displace." if any(why.is_preemption_useless for _, why in sayings) else ""
 
 
 RULE = Rule((EXHAUSTED, NOT_OFFERED, UNKNOWN_NAME, OTHER_SHORT), find)
