@@ -26,6 +26,8 @@ from berth.evidence.scan import scanner
 
 _JSON = re.compile(rb'^\s*(?:\[\s*)?\{[\s\S]*?"(?:apiVersion|kind|items|metadata|status|capacity)"\s*:')
 _YAML = re.compile(rb"(?m)^(?:- )?(?:apiVersion|kind): *[\"']?[A-Za-z]")
+# A CDI specification has a kind, too, of another sort, and is read by cdi_spec.py.
+_CDI = re.compile(rb"(?:\s*(?:---|#[^\n]*)\n)*\s*\{?\s*(?:[\"']?kind[\"']?: *[^\n,]*,?\s*)?[\"']?cdiVersion\b")
 _OF_NODES = ("nvidia.com/", "feature.node.kubernetes.io/", "kubernetes.io/hostname")
 _STARTS = re.compile(r'\{\s*"(?:apiVersion|kind|metadata)"\s*:')
 _OF_OBJECTS = {"metadata", "items", "status"}
@@ -133,6 +135,8 @@ def read(piece: Piece) -> Iterator[Fact | Piece]:
             continue
         meta = found.item.metadata or wire.Meta()
         kind = found.item.kind or _guessed(found)
+        if "/" in kind:  # of no Kubernetes object: a CDI specification's
+            continue
         origin = origin_of(piece, kind, meta)
         if kind == "Event":
             yield from _event(found, origin, texts)
@@ -190,7 +194,7 @@ def _other(
     yield ObjectSeen(origin=origin, api_version=version, kind=kind, namespace=namespace, name=name, body=body)
     if kind == "ConfigMap":
         data = body.get("data")
-        for key, value in (data.items() if isinstance(data, dict) else ()):
+        for key, value in data.items() if isinstance(data, dict) else ():
             if isinstance(value, str):
                 yield Piece(value.encode(), f"{origin.source} {key}", "configmap", piece.node)
         return
@@ -228,7 +232,7 @@ def origin_of(piece: Piece, kind: str, meta: wire.Meta) -> Origin:
 
 
 def _looks_like(head: bytes) -> object:
-    return _JSON.match(head) or _YAML.search(head)
+    return not _CDI.match(head) and (_JSON.match(head) or _YAML.search(head))
 
 
 OBJECTS = Format("Kubernetes objects", ("objects", "node-json"), _looks_like, read, is_opaque=True)

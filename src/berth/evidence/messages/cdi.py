@@ -7,7 +7,7 @@ _DRIVER_FILE = r"/(?!\S*fabricmanager)\S*(?:nvidia|libcuda|libnv|libGLX_nv|libEG
 MESSAGES: tuple[Message, ...] = (
     Message(
         "cdi.unresolvable",
-        ("unresolvable cdi", "unresolvable device", "unresolved cdi", "following cdi devices", "not resolve cdi"),
+        ("unresolvable ", "unresolved ", "following cdi devices", "not resolve cdi"),
         r"(?:unresolvable|unresolved) (?:CDI )?devices?:? (?:\W*(?P<device>[\w.-]+/[\w.-]+=[\w.@/-]+(?::[\w.@/-]+)*))?"
         r"|Could not resolve (?:the following )?CDI devices:? "
         r"(?:\W*(?P<device2>[\w.-]+/[\w.-]+=[\w.@/-]+(?::[\w.@/-]+)*))?",
@@ -79,7 +79,7 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "cdi.without_nodes",
-        ("device node", "devicenodes", "nvidia-uvm"),
+        ("device node", "devicenode", "/dev/nvidia", "nvidia-uvm"),
         r"\bspec\w*\b[^\n.]{0,40}\b(?:without|lacks?|has no|have no|missing|does not (?:have|list|contain))\b"
         r" (?:the |any )?\W*(?:device ?nodes?|/dev/nvidia\S*|nvidia-uvm)",
     ),

@@ -50,7 +50,7 @@ MESSAGES: tuple[Message, ...] = (
     Message("cgroup.nvml_unknown", "nvml: unknown error", r"Failed to initialize NVML: Unknown Error"),
     Message(
         "cgroup.rules_dropped",
-        ("devices.list", "daemon-reload", "daemon-reexec"),
+        ("devices.list", "daemon-reload", "daemon-reexec", "systemd[1]: re"),
         r"devices\.list\b[^\n]*(?:no longer|lacks|without|missing|gone|only)|systemctl daemon-re(?:load|exec)"
         r"|systemd\[1\]: Re(?:loading|executing)",
     ),

@@ -21,9 +21,8 @@ MESSAGES: tuple[Message, ...] = (
             "find runtime handler",
             "runtimehandler",
             "runtime handler",
-            "unknown runtime specified",
-            "invalid runtime name",
-            "unknown runtime type",
+            "unknown runtime ",
+            "invalid runtime ",
         ),
         r"no runtime for \W*(?P<handler>[\w.-]+)\W* is configured"
         r"|(?:failed|unable) to find runtime handler \W*(?P<handler2>[\w.-]+)"
@@ -52,7 +51,7 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "runtime.cri_off",
-        ("unknown service runtime.v1", "runtime api is not implemented", "cri plugin"),
+        ("unknown service runtime.v1", "api is not implemented", "cri plugin"),
         r"unknown service runtime\.v1(?:alpha2)?\.(?:Runtime|Image)Service|CRI v1 \w+ API is not implemented"
         r"|\bcri plugin (?:is |was )?(?:disabled|not enabled)",
     ),
@@ -101,6 +100,7 @@ MESSAGES: tuple[Message, ...] = (
             "nvidia-container-cli",
             "nvidia-ctk",
             "nvidia-cdi-hook",
+            "nvidia-container-",
         ),
         rf"(?:\bexec|stat|find|path)\b[^\n]{{0,200}}?{_BINARY}\W*"
         r"(?:executable file not found|no such file or directory)"
@@ -110,7 +110,7 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "runtime.library_missing",
-        ("libnvidia-container", "nvc_"),
+        ("libnvidia-container", "nvc_", "symbol lookup error"),
         r"libnvidia-container(?:-go)?\.so\.\d+: (?:cannot open|version)|nvidia-container-cli\S* symbol lookup error"
         r"|undefined symbol: nvc_",
     ),
@@ -121,7 +121,7 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "runtime.low_level_missing",
-        ("no runtime binary found", "low-level runtime"),
+        ("no runtime binary found", "low-level runtime", "error constructing runtime", "error locating runtime"),
         r"no runtime binary found from candidate list|error (?:constructing|locating) (?:low-level )?runtime",
     ),
     # The NVIDIA runtime's own errors.
@@ -153,7 +153,7 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "runtime.visible_unasked",
-        ("all gpus", "all gpu", "every gpu", "all the gpu"),
+        ("all gpu", "every gpu", "all the gpu", "every the gpu"),
         rf"{_UNASKED}[^\n]{{0,120}}{_ALL_GPUS}|{_ALL_GPUS}[^\n]{{0,120}}{_UNASKED}",
     ),
     Message(
@@ -168,7 +168,7 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "runtime.ldcache_unusable",
-        ("ldcache", "error: init 2", "ldconfig -p", "ld.so.cache"),
+        ("ldcache", "ld cache", "error: init ", "ldconfig -p", "ld.so.cache"),
         r"error loading ldcache|(?:failed|unable) to (?:open|load|create|read) (?:the )?ld ?cache"
         r"|open \S{0,80}/ld\.so\.cache: no such file|ERROR: init \d+ result=11\b"
         r"|ldconfig -p[^\n]{0,80}nvidia\S*\W+(?:empty|nothing|no output)",
@@ -190,7 +190,7 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "runtime.cli_timeout",
-        ("driver rpc error", "driver error:", "rpc error: timed out"),
+        ("rpc error: failed to process", "driver error:", "rpc error: timed out"),
         rf"{_CLI} \w+ error: (?:driver (?:rpc )?error|nvcgo rpc error|rpc error): (?P<why>timed out"
         rf"|failed to process request)",
     ),
@@ -236,7 +236,7 @@ MESSAGES: tuple[Message, ...] = (
     # Containers that the NVIDIA runtime has not touched.
     Message(
         "runtime.no_nvml",
-        ("could not load nvml library", "libnvidia-ml.so", "error_library_not_found"),
+        ("load nvml", "libnvidia-ml.so", "error_library_not_found"),
         r"^(?!.*load library failed)(?:.*(?:could not load NVML library|unable to load NVML"
         r"|libnvidia-ml\.so(?:\.1)?: cannot open shared object|(?:NVML|nvml)\W.*ERROR_LIBRARY_NOT_FOUND))",
     ),
@@ -259,7 +259,7 @@ MESSAGES: tuple[Message, ...] = (
     Message("runtime.crashes", "crashloopbackoff", r"CrashLoopBackOff"),
     Message(
         "runtime.left_created",
-        ("container state created", "init:0/", "stuck in created", "state created"),
+        ("container state", "init:", "stuck in "),
         r"container state:? Created|Init:\d+/\d+\b.*\bCreated\b|stuck in (?:the )?(?:state )?.?Created\b",
     ),
     # Mounts and paths.
@@ -293,7 +293,7 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "runtime.nri_absent",
-        ("nri.sock", "nri is disabled", "nri disabled", "nri is not enabled", "nri plugin"),
+        ("nri.sock", "nri is disabled", "nri disabled", "nri is not enabled", "nri not enabled", "nri plugin"),
         r"nri\.sock\b[^\n]{0,80}(?:no such file|connection refused)|\bNRI (?:is )?(?:disabled|not enabled)"
         r"|(?:failed|unable) to (?:connect|register|start|run)[^\n]{0,60}\bNRI plugin"
         r"|\bNRI plugin\b[^\n]{0,60}(?:failed|exited)",
@@ -333,10 +333,7 @@ MESSAGES: tuple[Message, ...] = (
     # Versions and abilities.
     Message(
         "runtime.containerd_version",
-        (
-            "containerd://", "containerd/containerd", "containerd 1.", "containerd v1.", "containerd 2.",
-            "containerd v2.",
-        ),
+        ("containerd://", "containerd/containerd", "containerd 1.", "containerd 2.", "containerd v"),
         r"containerd://v?(?P<version>\d+\.\d+[\w.+-]*)"
         r"|github\.com/containerd/containerd(?:/v2)? v?(?P<version2>\d+\.\d+[\w.+-]*)"
         r"|\bcontainerd v?(?P<version3>\d+\.\d+)\b",
@@ -359,10 +356,9 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "runtime.docker_only",
-        ("daemon.json", "nvidia-docker", "docker has", "docker knows"),
+        ("docker ", "docker's "),
         r"\b(?:kubernetes|kubelet|cluster)\b[^\n]{0,40}\b(?:uses?|runs? on|is on|talks to) (?P<engine>containerd|"
-        r"cri-o)\b"
-        r"[^\n]*\bdocker\b[^\n]*\b(?:daemon\.json|nvidia)",
+        r"cri-o)\b[^\n]*\bdocker(?:'s)? [^\n]*\b(?:daemon\.json|nvidia)",
     ),
     Message(
         "runtime.own_containerd",
@@ -372,7 +368,7 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "runtime.default_plain",
-        ("default_runtime", "default runtime", "default-runtime"),
+        ("default_runtime", "default runtime", "default-runtime", "default container runtime"),
         r"default[_ -]runtime(?:_name)?\b\W*(?:is|was|=|:|still)?\W*(?P<default>runc|crun|containerd)\b"
         r"|\bnvidia\b[^\n]{0,40}\bnot (?:set as |configured as )?(?:the )?default(?: container)? runtime",
     ),

@@ -7,18 +7,17 @@ _INSTALLER = r"error running (?:nvidia-toolkit|nvidia-ctk-installer|toolkit):? "
 MESSAGES: tuple[Message, ...] = (
     Message(
         "toolkit.cannot_dial",
-        ("unable to dial", "unable to restart containerd", "unable to restart docker", "error signaling"),
+        ("unable to dial", "unable to restart ", "error signaling"),
         r"unable to dial: (?:dial unix \W*(?P<socket>/[^\s:]+)(?:: connect)?: )?(?P<why>[^\n\"]*)"
         r"|unable to restart (?P<engine>containerd|docker|crio?)|Error signaling (?P<engine2>containerd|docker|crio)",
     ),
     Message(
         "toolkit.cannot_read",
         (
-            "unable to load config",
-            "unable to load containerd config",
+            "unable to load ",
+            "unable to parse ",
             "unsupported config version",
             "determine runtime options",
-            "unable to parse config",
         ),
         # Device plugins say that they cannot load their configuration in nearly the same words.
         r"^(?!.*(?:starting plugins|finalize config|validate flags|unmarshal|parse config file)).*"
@@ -28,8 +27,8 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "toolkit.cannot_install",
         (
-            "error running nvidia-toolkit",
-            "error running nvidia-ctk-installer",
+            "error running nvidia-",
+            "error running toolkit",
             "unable to install toolkit",
             "unable to setup runtime",
         ),
