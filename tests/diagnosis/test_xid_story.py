@@ -147,6 +147,15 @@ def test_one_fault_on_many_gpus_is_one_finding() -> None:
     assert "8 GPUs" in found.findings[0].cause
 
 
+def test_a_halt_that_silences_gsp_is_the_firmwares() -> None:
+    found = of_text("""
+kernel: NVRM: Xid (PCI:0000:07:00): 62, pid=1, name=Xorg, 00000000
+kernel: NVRM: Xid (PCI:0000:07:00): 45, pid=1, name=Xorg, Ch 00000008
+kernel: NVRM: Xid (PCI:0000:07:00): 119, pid=1, name=kworker, Timeout after 6s of waiting for RPC response from GPU0
+""")
+    assert [(one.code, one.cause_class) for one in found.findings] == [("GpuEngineStopped", "driver-bug")]
+
+
 def test_numbers_in_other_tools_words() -> None:
     for text, code in (
         ("GPU had an uncontained error (XID 95) Drain the GPU and reset it.", "GpuMemoryUncorrectable"),

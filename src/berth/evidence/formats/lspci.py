@@ -28,7 +28,7 @@ _DEVICE = re.compile(
     r"(?: \(prog-if [^)]*\))?(?: \[[^\]]*\])?\s*$",
     re.IGNORECASE,
 )
-_LINK = re.compile(r"(?P<what>LnkCap|LnkSta):.*?Speed (?P<speed>[\d.]+)GT/s.*?Width x(?P<width>\d+)")
+_LINK = re.compile(r"(?P<what>LnkCap|LnkSta):.*?Speed (?P<speed>\d+(?:\.\d+)?)GT/s.*?Width x(?P<width>\d+)")
 _REGION = re.compile(
     r"Region (?P<number>\d): (?:Memory|\[virtual\] Memory) at (?P<at>\S+) \((?P<bits>\d+)-bit[^)]*\)(?P<rest>.*)"
 )

@@ -63,6 +63,13 @@ _HEAT_AND_POWER = (
         r"(?P<said>HW (?:thermal |power brake )?slowdown) (?:is |was )?(?:active|engaged|asserted)",
     ),
     Message(
+        "host.power_supply",
+        ("power suppl", " psu"),
+        r"(?: PSUs?|power suppl(?:y|ies))\b[^\n]{0,40}(?:too (?:small|weak)|insufficient|not enough|underpowered|"
+        r"fail\w*|overload\w*|redundancy (?:is )?lost|missing)|(?:too (?:small|weak)|insufficient|failed|failing)"
+        r"[^\n]{0,15}(?: PSU|power suppl)",
+    ),
+    Message(
         "host.gpu_hot",
         ("overheat", "thermal shutdown", "too hot", *_DEGREES),
         # nvidia-smi prints its thresholds as temperatures, too.
@@ -131,7 +138,8 @@ _LINK = (
         ("pcie", "pci-e", "pci express", "link gen", "link speed"),
         rf"{_PCIE}[^\n]{{0,80}}(?:Gen(?:eration)? ?(?:current\W+)?1\b|2\.5 ?GT/s|gen\.current\W+1\b)[^\n]{{0,80}}"
         r"\b(?:idle|P8|power[ -]sav\w*|no load|without load)|"
-        rf"\b(?:idle|P8)\b[^\n]{{0,80}}{_PCIE}[^\n]{{0,60}}(?:Gen ?1\b|2\.5 ?GT/s)",
+        rf"\b(?:idle|P8)\b[^\n]{{0,80}}{_PCIE}[^\n]{{0,60}}(?:Gen ?1\b|2\.5 ?GT/s)|"
+        r"PCIe GEN ?1 ?@ ?(?:16x|x16)",
     ),
     Message(
         "host.link_reduced",

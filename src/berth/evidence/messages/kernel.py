@@ -217,7 +217,7 @@ _PCIE = (
     Message(
         "lspci.link",
         "lnksta:",
-        r"LnkSta:\s*Speed (?P<speed>[\d.]+)GT/s \((?P<speed_is>downgraded|ok)\), Width x(?P<width>\d+) "
+        r"LnkSta:\s*Speed (?P<speed>\d+(?:\.\d+)?)GT/s \((?P<speed_is>downgraded|ok)\), Width x(?P<width>\d+) "
         r"\((?P<width_is>downgraded|ok)\)",
     ),
     # Printed at enumeration, when a GPU may idle at 2.5 GT/s: only the width tells something then.

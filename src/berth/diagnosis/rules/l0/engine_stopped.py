@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
 from berth.diagnosis.words import LIKELY, POSSIBLE, Effect, Layer, Severity
-from berth.diagnosis.xid.seen import Family
-from berth.diagnosis.xid.story import story_of
+from berth.diagnosis.xid.seen import Event, Family
+from berth.diagnosis.xid.story import Story, story_of
 from berth.diagnosis.xid.telling import account, quotations, surety, verdict_fix
 from berth.evidence.facts import Facts
 
@@ -105,7 +105,13 @@ def find(facts: Facts) -> Iterator[Answer]:
                 pci=pci,
                 node=node,
                 fix=verdict_fix(story, pci, node),
+                # Where GSP goes silent with it, it is firmware and driver rather than the part itself.
+                cause_class="driver-bug" if code is STOPPED and _silences_gsp(story, own) else None,
             )
+
+
+def _silences_gsp(story: Story, own: list[Event]) -> bool:
+    return any(one.family == Family.Firmware for one in story.followers(own))
 
 
 RULE = Rule((STOPPED, TIMED_OUT, PCIE_DATA), find)

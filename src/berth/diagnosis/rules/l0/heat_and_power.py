@@ -46,10 +46,10 @@ BRAKED = Code(
     cause_class="hw-fault",
     severity=Severity.Error,
     effect=Effect.CollectiveSlow,
-    title="the machine brakes a GPU's power",
-    meaning="The power brake signal is on: the machine's supply or its management tells the GPU to run at a fraction. "
-    "Jobs run, and many times slower.",
-    known_by="HW Power Brake Slowdown is active, or HW Slowdown without heat.",
+    title="the machine cannot give a GPU its power",
+    meaning="The machine's supply or its management holds the GPU back (power brake): jobs run many times slower. "
+    "Under full load a supply that is too weak takes the GPU off the bus.",
+    known_by="HW Power Brake Slowdown is active, or HW Slowdown without heat; or somebody says so of the supply.",
     disproved_by="It is off as soon as the load of the other GPUs falls: then the supply is simply too small.",
     counter_check="nvidia-smi -q -d PERFORMANCE -i PCI.0: HW Power Brake Slowdown Not Active",
     fix=Fix(
@@ -80,6 +80,7 @@ def find(facts: Facts) -> Iterator[Answer]:
         words = (said.get("reason") or said.get("xml") or said.get("said")).lower().replace("_", " ")
         kind = "heat" if "thermal" in words else "brake" if "brake" in words else "either"
         by_kind.setdefault(kind, []).append(said.origin)
+    supply = [said.origin for said in facts.said("host.power_supply")]
     hot = [said.origin for said in facts.said("host.gpu_hot")]
     if hot or "heat" in by_kind:
         quotes = [*by_kind.get("heat", []), *by_kind.get("either", []), *hot]
@@ -87,7 +88,9 @@ def find(facts: Facts) -> Iterator[Answer]:
     elif by_kind:
         sure = LIKELY if "brake" in by_kind else POSSIBLE
         quotes = [*by_kind.get("brake", []), *by_kind.get("either", [])]
-        yield BRAKED.finding("HW Slowdown is active and nothing tells of heat.", sure, quotes)
+        yield BRAKED.finding("HW Slowdown is active and nothing tells of heat.", sure, [*quotes, *supply])
+    elif supply:
+        yield BRAKED.finding("The machine's power supply is said to be at its limit or failing.", POSSIBLE, supply)
 
 
 def _of(device: DeviceSeen) -> Iterator[Answer]:
