@@ -19,6 +19,7 @@ _QUANTITY = re.compile(r"(\d+)([KMGT]i|[kMGT])?$")
 _SLICE = re.compile(
     r"^- apiVersion: resource\.k8s\.io/|^apiVersion: resource\.k8s\.io/\S+\nkind: ResourceSlice\b", re.MULTILINE
 )
+_END = re.compile(r"\n(?:```|---\s*\n)")  # of a document, in a report or before the next
 MOST_CUTS = 40  # lines that are given up at the end of a document that was cut off
 
 
@@ -45,7 +46,7 @@ def read(piece: Piece) -> Iterator[Fact]:
     text = piece.text
     starts = [found.start() for found in _SLICE.finditer(text)]
     for begin, end in zip(starts, [*starts[1:], len(text)], strict=True):
-        body = _loaded(text[begin:end].partition("\n```")[0])
+        body = _loaded(_END.split(text[begin:end], maxsplit=1)[0])
         spec = body.get("spec")
         if isinstance(spec, dict):
             line = text.count("\n", 0, begin) + 1

@@ -31,6 +31,7 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "gang.queue_unusable",
         (
+            "queuedoesnotexist",
             "can only submit job to queue with state",
             "can only submit job to leaf",
             "can only submit podgroup to queue with state",
@@ -46,7 +47,8 @@ MESSAGES: tuple[Message, ...] = (
         ),
         r"can only submit (?:job|podgroup) to (?:queue with state|leaf)|queue\S*\s*\S* (?:state )?is not open"
         r"|(?:unable to|failed to|cannot|can't) find (?:the )?queue:? ?\W*(?P<queue>[\w.-]+)?|queue not found"
-        r"|queue [\"'`](?P<queue2>[\w.-]+)[\"'`] (?:was )?not found|queue\S*\s*\S* is not a leaf",
+        r"|queue [\"'`](?P<queue2>[\w.-]+)[\"'`] (?:was )?not found|queue\S*\s*\S* is not a leaf"
+        r"|\bQueueDoesNotExist\b",
     ),
     # upstream workload API, coscheduling, KAI, YuniKorn
     Message(
@@ -87,6 +89,7 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "kai.over_quota",
         (
+            "preemptiondelaynotelapsed",
             "over the queue",
             "overlimit",
             "over quota",
@@ -96,7 +99,8 @@ MESSAGES: tuple[Message, ...] = (
             "queue quota",
         ),
         r"(?:non-?preemptible )?(?:workload|job|pod ?group) is over quota|NonPreemptibleOverQuota|OverLimit"
-        r"|quota has reached the allowable limit|(?:exceeds|over) the queue.s? (?:quota|limit|deserved)",
+        r"|quota has reached the allowable limit|(?:exceeds|over) the queue.s? (?:quota|limit|deserved)"
+        r"|PreemptionDelayNotElapsed",
     ),
     Message(
         "yunikorn.queue_short",
@@ -117,6 +121,8 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "kueue.quota_short",
         (
+            "nomatchingflavor",
+            "waitingforquota",
             "waitingforpreemptedworkloads",
             "pending the preemption of",
             "max quota",
@@ -134,7 +140,8 @@ MESSAGES: tuple[Message, ...] = (
         r"|insufficient (?:unused )?quota for (?P<resource>[\w./-]+)(?: in flavor (?P<flavor>[\w.-]+))?|ExceedsMaxQuota"
         r"|request > maximum capacity|exceeds? (?:the )?maximum capacity"
         r"|WaitingForPreemptedWorkloads|Pending the preemption of|exceed(?:s|ed)? (?:the )?max(?:imum)? (?:quota"
-        r"|capacity)",
+        r"|capacity)"
+        r"|\bNoMatchingFlavor\b|\bWaitingForQuota\b",
     ),
     Message(
         "kueue.queue_inactive",

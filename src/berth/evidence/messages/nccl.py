@@ -112,6 +112,11 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "dist.watchdog",
         (
+            "launched up to operation",
+            "caused the desync",
+            "didn't join collective",
+            "ncclcommwatchdog",
+            "heartbeat monitor",
             "shared memory broadcast block",
             "failure detected by watchdog",
             "nccl watchdog",
@@ -122,7 +127,9 @@ MESSAGES: tuple[Message, ...] = (
         r"OpType=(?P<operation>\w+))?"
         r"|failure detected by watchdog|NCCL watchdog (?:thread )?(?:time|got stuck|hang)"
         r"|ProcessGroupNCCL's watchdog got stuck|collective operation timeout"
-        r"|No available shared memory broadcast block found",
+        r"|No available shared memory broadcast block found"
+        r"|have launched up to operation|caused the desync|didn't join collective|ncclCommWatchdog"
+        r"|heartbeat monitor (?:timed? ?out|thread)",
     ),
     # Versions, devices
     Message(
@@ -285,5 +292,15 @@ MESSAGES: tuple[Message, ...] = (
         r"(?P<what>unhandled system error|ncclSystemError|NCCL_ERROR_SYSTEM_ERROR|unhandled cuda error"
         r"|ncclUnhandledCudaError|NCCL_ERROR_UNHANDLED_CUDA_ERROR|ncclInternalError|NCCL_ERROR_INTERNAL_ERROR"
         r"|ncclInvalidUsage)",
+    ),
+    Message(
+        "nccl.uneven_nics",
+        ("mixed local net device counts",),
+        r"Detected mixed local Net device counts across ranks",
+    ),
+    Message(
+        "dist.desync",
+        ("didn't join collective",),
+        r"\[(?P<rank>\d+)\] finished collective #(?P<done>\d+), but didn't join collective #(?P<missed>\d+)",
     ),
 )

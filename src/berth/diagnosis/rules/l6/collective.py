@@ -127,16 +127,18 @@ CRASH = Code(
 
 
 def find(facts: Facts) -> Iterator[Answer]:
+    missed = list(facts.said("dist.desync"))
     for node, pod, found in by_place(facts.said("dist.watchdog")):
-        sequence, operation = value(found[0], "sequence"), value(found[0], "operation")
-        what = f" ({operation}, sequence {sequence})" if operation else ""
-        yield WATCHDOG.finding(
-            f"A rank waited in vain for others{what}. Who printed it is a victim; find the rank that did not arrive.",
-            POSSIBLE,
-            found,
-            node=node,
-            pod=pod,
-        )
+        if missed:
+            late = listed(f"rank {said.get('rank')} (collective {said.get('missed')})" for said in missed)
+            cause = f"Did not arrive: {late}. Look at that process: its stack, its data, its node."
+        else:
+            sequence, operation = value(found[0], "sequence"), value(found[0], "operation")
+            what = f" ({operation}, sequence {sequence})" if operation else ""
+            cause = (
+                f"A rank waited in vain for others{what}. Who prints it is a victim: find the one that did not come."
+            )
+        yield WATCHDOG.finding(cause, POSSIBLE, [*missed, *found], node=node, pod=pod)
     yield from _versions(facts)
     for node, pod, found in by_place(facts.said("nccl.duplicate_gpu")):
         ranks = [value(found[0], "rank"), value(found[0], "rank2") or found[0].get("rank2")]

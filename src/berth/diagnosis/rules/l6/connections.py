@@ -246,6 +246,7 @@ def _interfaces(facts: Facts) -> Iterator[Answer]:
 
 
 def _networks(facts: Facts) -> Iterator[Answer]:
+    yield from heard(facts, SOCKET, ("nccl.uneven_nics",), "Ranks have different numbers of network devices.", LIKELY)
     chosen = facts.of(NcclNetwork)
     sockets = [one for one in chosen if one.network.startswith("Socket")]
     fast = [one for one in chosen if not one.network.startswith("Socket")]

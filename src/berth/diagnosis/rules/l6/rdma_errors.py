@@ -171,6 +171,27 @@ DEVICE = Code(
     sources=("NCCL user guide: containers", "k8s-rdma-shared-dev-plugin, sriov-network-device-plugin"),
 )
 
+NARROW = Code(
+    name="RdmaPortNarrow",
+    layer=Layer.L6,
+    cause_class="network",
+    severity=Severity.Warning,
+    effect=Effect.CollectiveSlow,
+    title="an InfiniBand port runs on fewer lanes than its cable has",
+    meaning="The link trained at a fraction of its width: a lane, a cable or a transceiver is bad. Everything over "
+    "that port is slow.",
+    known_by="The port is active with a width of 1X or 2X.",
+    disproved_by="The cable is meant for that width.",
+    counter_check="mlxlink -d <device>: width 4X, no lane without signal",
+    fix=Fix(
+        steps=("clean or change cable and transceiver; then the switch port",),
+        risk="jobs over that port end",
+        rollback="nothing to undo",
+    ),
+    verify=("ibstat: full rate at 4X",),
+    sources=("InfiniBand: link width negotiation",),
+)
+
 
 def find(facts: Facts) -> Iterator[Answer]:
     by_status: dict[int, list[Said]] = {}
@@ -220,6 +241,9 @@ def _ports(facts: Facts) -> Iterator[Answer]:
     ports = facts.of(RdmaPort)
     active = any(port.state == "ACTIVE" for port in ports)
     for port in ports:
+        if port.state == "ACTIVE" and port.layer == "InfiniBand" and port.width in ("1X", "2X"):
+            cause = f"Port {port.port} of {port.device} runs at {port.width}, {port.rate_gbs:g} Gbit/s."
+            yield NARROW.finding(cause, LIKELY, [port], subject=f"{port.device} port {port.port}")
         if port.state in ("", "ACTIVE"):
             continue
         unused = port.physical.lower() in ("disabled", "") and active
@@ -247,4 +271,4 @@ def _who(sayings: list[Said]) -> str:
     return f" Named: {named}." if named else ""
 
 
-RULE = Rule((RETRIED, PROTECTION, FLUSH, PORT, GID, DEVICE), find)
+RULE = Rule((RETRIED, PROTECTION, FLUSH, PORT, GID, DEVICE, NARROW), find)
