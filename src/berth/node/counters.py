@@ -54,5 +54,5 @@ def resets_said(said: Iterable[Said], devices: Iterable[str]) -> dict[str, float
 
 
 def _is_taken_back(said: Said) -> bool:
-    is_verdict = said.message == "kernel.xid" and said.get("code") == "154"
+    is_verdict = said.message.startswith("kernel.xid") and said.get("code") == "154"
     return is_verdict and read_recovery(said.get("detail") or said.origin.text) is Recovery.Nothing

@@ -102,8 +102,8 @@ def judge(
     *,
     is_blind: bool = False,
 ) -> Memory:
-    """`devices` by PCI address; `resets` are the times at which devices were set back (counters.py). `is_blind`: neither
-    the bus nor NVML could be asked, so that no device is not none.
+    """`devices` by PCI address; `resets` are the times at which devices were set back (counters.py). `is_blind`:
+    neither the bus nor NVML could be asked, so that no device is not none.
     """
     is_new_boot = bool(boot_id and before.boot_id and boot_id != before.boot_id)
     known = {} if is_new_boot else {one.key: one for one in before.faults}

@@ -82,15 +82,15 @@ class Nvml:
         """pynvml with the machine's library; None where either is missing."""
         if self._module is not None:
             return self._module
+        # The library first: where there is none, the module would only take up memory.
+        library = _load(self._places)
+        if library is None:
+            return None
         try:
             import pynvml
         except ImportError:
             return None
-        if pynvml.nvmlLib is None:
-            library = _load(self._places)
-            if library is None:
-                return None
-            pynvml.nvmlLib = library
+        pynvml.nvmlLib = library
         self._module = pynvml
         return pynvml
 
