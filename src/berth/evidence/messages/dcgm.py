@@ -39,9 +39,15 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "dcgm.library_absent",
-        ("libdcgm.so", "dcgm initialization error", "error starting nv-hostengine", "dcgm library"),
+        (
+            "libdcgm.so",
+            "dcgm initialization error",
+            "error starting nv-hostengine",
+            "dcgm library",
+            "cachemanager init",
+        ),
         r"libdcgm\.so[.\d]*(?::|.*?(?:cannot open|not [Ff]ound))|DCGM initialization error|"
-        r"[Ee]rror starting nv-hostengine",
+        r"[Ee]rror starting nv-hostengine|CacheManager Init Failed",
     ),
     Message(
         "dcgm.versions_differ",
@@ -86,6 +92,18 @@ MESSAGES: tuple[Message, ...] = (
         "dcgm.scrape_fails",
         (":9400", "9400->", "9400/metrics"),
         r":9400\S*.*?(?:i/o timeout|context deadline exceeded|connection refused|broken pipe|EOF)|9400->.*?i/o timeout",
+    ),
+    Message(
+        "dcgm.cannot_listen",
+        ("failed to listen and serve", "listen tcp", "listen and server"),
+        r"(?:[Ff]ailed to [Ll]isten and [Ss]erver?\b|listen tcp).*?\b9400\b(?:.*?(?P<why>missing port|"
+        r"address already in use|permission denied))?",
+    ),
+    Message(
+        "dcgm.xid_stays",
+        "xid_error",
+        r"DCGM_FI_DEV_XID_ERRORS?\b(?:\{[^}]*\})?(?:.{0,60}?\b(?:still|stays|remains|keeps|latched|never (?:resets|"
+        r"clears)|not (?:reset|cleared))\b|\s*(?:!=|>=?)\s*\d)",
     ),
     Message(
         "dcgm.exporter_oom",

@@ -113,7 +113,7 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "kubelet.checkpoint_removed",
         "kubelet_internal_checkpoint",
-        r"(?:kubelet_internal_checkpoint\b.{0,40}\b(?:removed|deleted|gone|missing)\b|"
+        r"(?:kubelet_internal_checkpoint\b.{0,80}?\b(?:removed|deleted|gone|missing|[Nn]o such file)\b|"
         r"\b(?:rm|remove[ds]?|delete[ds]?)\b.{0,80}kubelet_internal_checkpoint)",
     ),
     Message(

@@ -60,6 +60,19 @@ MESSAGES: tuple[Message, ...] = (
         r"no matches for kind \\?\"(?P<kind>\w+)\\?\" in version \\?\"(?P<version>[^\"\\]+)",
     ),
     Message(
+        "operator.group_absent",
+        ("list of server apis", "could not find the requested resource"),
+        r"server APIs: (?P<version>(?:policy|node\.k8s\.io|resource\.k8s\.io|monitoring\.coreos\.com|nvidia\.com|"
+        r"nfd\.k8s-sigs\.io|security\.openshift\.io)/\w+): the server could not find the requested resource",
+    ),
+    Message(
+        "operator.rights_missing",
+        "is forbidden: user",
+        r"is forbidden: User \\?\"system:serviceaccount:[\w-]+:"
+        r"(?P<account>[\w-]*(?:gpu-operator|nvidia|node-feature|nfd|gpu-feature|dcgm|device-plugin|mig-manager)[\w-]*)"
+        r"\\?\" cannot (?P<verb>\w+) resource \\?\"(?P<what>[\w./-]+)",
+    ),
+    Message(
         "operator.crd_old",
         ("com.nvidia.v1", "clusterpolicy.nvidia.com", "clusterpolicies.nvidia.com", "nvidiadrivers.nvidia.com"),
         r"unknown field \\?\"(?P<field>[\w.]+)\\?\" in com\.nvidia\.v1|"
@@ -108,8 +121,8 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "operator.psa_denied",
-        ("violates podsecurity", "podsecurity"),
-        r"violates PodSecurity \\?\"(?P<level>\w+)",
+        ("violates podsecurity", "security context constraint"),
+        r"violates PodSecurity \\?\"(?P<level>\w+)|unable to validate against any security context constraint",
     ),
     Message(
         "operator.upgrade_failed",

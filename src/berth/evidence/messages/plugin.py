@@ -102,8 +102,9 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "plugin.bad_name",
-        ("bad registration request", "is invalid resource name", "the resourcename"),
-        rf"Bad registration request from device plugin|the ResourceName \"?{_RESOURCE}\"? is invalid",
+        ("bad registration request", "invalid resource name", "the resourcename"),
+        rf"Bad registration request from device plugin|the ResourceName \"?{_RESOURCE}\"? is invalid|"
+        r"(?:plugin|resource).*?: invalid resource name\b",
     ),
     Message(
         "plugin.grpc_crashes",
@@ -141,9 +142,10 @@ MESSAGES: tuple[Message, ...] = (
             "no mig devices configured",
             "has no mig devices",
             "requires mig-enabled devices",
+            "invalid mig configuration",
         ),
         r"migEnabled=true was not configured correctly|No MIG devices (?:associated|configured)|has no MIG devices|"
-        r"requires MIG-enabled devices",
+        r"requires MIG-enabled devices|invalid MIG configuration",
     ),
     Message(
         "plugin.mig_unplaced",
@@ -207,6 +209,11 @@ MESSAGES: tuple[Message, ...] = (
         r"device number not matched|no binding pod found|empty id from pod annotation|[Nn]ode lock not set"
         r"|no pending pod found|device request not found",
     ),
+    Message(
+        "plugin.device_map_fails",
+        ("device map", "error visiting device", "error getting plugins"),
+        r"error (?:building (?:\w+ )?device map|visiting device|getting plugins): ?(?P<why>.*)",
+    ),
     # Configuration.
     Message(
         "plugin.config_refused",
@@ -226,6 +233,13 @@ MESSAGES: tuple[Message, ...] = (
         r"specified config (?P<name>\S*) ?does not exist|"
         r"no config was set, no default was provided, and all fallbacks failed"
         r"|no configuration files available",
+    ),
+    Message(
+        "plugin.config_map_absent",
+        ("configmap", "config map"),
+        r"MountVolume\.SetUp failed for volume \S*(?:slic|plugin|nvidia|gpu|mps|config)\S* ?: configmap "
+        r"\\?\"(?P<name>[\w.-]*(?:slic|device-plugin|plugin-config|nvidia|gpu|mps)[\w.-]*)\\?\" not found|"
+        r"(?i:config ?map) \\?\"?(?P<other>[\w./-]*(?:slic|device-plugin|plugin-config|mps)[\w.-]*)\\?\"? not found",
     ),
     Message(
         "plugin.config_ignored",
@@ -248,11 +262,13 @@ MESSAGES: tuple[Message, ...] = (
             "outputting labels",
             "a valid label must",
             "ignoring label",
+            "is not allowed",
             "invalid label",
         ),
         r"nodefeatures(?:\.nfd[\w.-]*)? .*?(?:forbidden|not found|could not find)|(?:error|"
         r"failed).*?(?:features\.d/gfd|output(?:ting)? labels)"
         r"|features\.d.*?(?:permission denied|no such file|read-only)|failed to create NodeFeature object"
+        r"|Namespace '?nvidia\.com'? is not allowed"
         r"|(?:nvidia\.com|label).*?(?:a valid label must|invalid label value)"
         r"|[Ii]gnoring label .*?nvidia\.com\S*.*?invalid",
     ),

@@ -93,7 +93,9 @@ def find(facts: Facts) -> Iterator[Answer]:
             said,
             resource=resource,
         )
-    unoffered = [one for one in facts.said("kubelet.out_of") if one.get("capacity") == "0" and "/" in _resource(one)]
+    unoffered = [
+        one for one in facts.said("kubelet.out_of") if "capacity: 0" in one.origin.text and "/" in _resource(one)
+    ]
     for said in by_node(unoffered).values():
         resource = said_of(map(_resource, said))
         yield BEFORE_PLUGIN.finding(

@@ -156,7 +156,15 @@ def find(facts: Facts) -> Iterator[Answer]:
         )
     for node, said in by_node(facts.said("plugin.cannot_register", "plugin.cannot_bind", "plugin.bad_name")).items():
         if node not in explained:
-            yield NOT_REGISTERED.finding("The plugin says that it was not registered.", POSSIBLE, said)
+            of_name = all(one.message == "plugin.bad_name" for one in said)
+            yield NOT_REGISTERED.finding(
+                "The kubelet takes no such resource name."
+                if of_name
+                else "The plugin says that it was not registered.",
+                POSSIBLE,
+                said,
+                cause_class="plugin-config" if of_name else None,
+            )
 
 
 RULE = Rule((SOCKET_DENIED, SOCKET_ABSENT, PLUGIN_UNREACHABLE, API_NOT_SERVED, NOT_REGISTERED), find)

@@ -102,6 +102,56 @@ PLUGIN_CRASHES = Code(
     sources=("k8s-device-plugin README: prerequisites",),
 )  # fmt: skip
 
+NO_DEVICES = Code(
+    name="PluginFindsNoDevices",
+    layer=Layer.L3,
+    cause_class="plugin-health",
+    severity=Severity.Error,
+    effect=Effect.CapacityMissing,
+    title="the device plugin found no device when it started, and does not look again",
+    meaning="It waits for ever and registers nothing; devices that come later are not offered.",
+    known_by="'No devices found. Waiting indefinitely' on a node that has GPUs.",
+    disproved_by="lspci -d 10de: shows no GPU: the plugin has nothing to do there.",
+    counter_check="on NODE: nvidia-smi -L lists devices; in the plugin's pod it lists them too",
+    fix=Fix(
+        steps=(
+            "devices are there now (driver came later, reboot): delete the plugin's pod on NODE",
+            "on the host and not in the pod: NVIDIA_VISIBLE_DEVICES=all, runtime and cgroup of the plugin's container",
+            "on the host neither: the driver is the cause",
+        ),
+        risk="none: it serves nothing",
+        rollback="nothing to undo",
+    ),
+    verify=("kubectl logs of the plugin: 'Registered device plugin for RESOURCE'",),
+    sources=("k8s-device-plugin cmd/nvidia-device-plugin/main.go", "k8s-device-plugin issue 414"),
+)
+
+MAP_FAILS = Code(
+    name="PluginDeviceMapFails",
+    layer=Layer.L3,
+    cause_class="plugin-health",
+    severity=Severity.Error,
+    effect=Effect.PluginDown,
+    title="one device that does not answer ends the device plugin",
+    meaning="The plugin asks each device at its start; an error of one ends it, and the node offers none.",
+    known_by="'error building device map' or 'error visiting device', with NVML's answer at its end.",
+    disproved_by="The answer names missing rights, partitions or memory that is not supported: those have causes of "
+    "their own.",
+    counter_check="on NODE: nvidia-smi -q | grep -i -e 'gpu is lost' -e 'unknown error' -e ERR!: nothing",
+    fix=Fix(
+        steps=(
+            "which device does not answer? nvidia-smi -L, then each with -i; dmesg for its Xid",
+            "repair or remove it (bind it to no driver), then delete the plugin's pod",
+            "the others at once: a plugin that leaves the device out (DISABLE_HEALTHCHECKS does not), or a drain and "
+            "reboot",
+        ),
+        risk="none by looking",
+        rollback="nothing to undo",
+    ),
+    verify=("kubectl logs of the plugin: 'Registered device plugin'",),
+    sources=("k8s-device-plugin internal/rm/device_map.go",),
+)
+
 BUSY_LOOP = Code(
     name="PluginBusyLoop",
     layer=Layer.L3,
@@ -159,6 +209,7 @@ def find(facts: Facts) -> Iterator[Answer]:
         yield PLUGIN_CRASHES.finding(
             "The plugin's own code fails.", POSSIBLE, said, layer=Layer.L3, cause_class="plugin-health"
         )
+    yield from _by_device(facts, told)
     yield from _crashes(facts, told)
     for one in facts.said("reported.plugin_busy"):
         if int(one.get("percent") or one.get("load") or 0) >= 50:
@@ -173,6 +224,23 @@ def _of_plugins(facts: Facts) -> Iterator[Said]:
         by_other = any(word in text for word in ("dcgm", "hostengine", "feature-discovery", "labels"))
         if (one.origin.source, one.origin.text) not in others and not by_other:
             yield one
+
+
+def _by_device(facts: Facts, told: set[str]) -> Iterator[Answer]:
+    reasons = by_node(facts.said(*_REASONS))
+    for node, said in by_node(facts.said("plugin.device_map_fails")).items():
+        if node not in told and node not in reasons:
+            told.add(node)
+            why = said[-1].get("why").rpartition(": ")[2]
+            yield MAP_FAILS.finding(f"A device does not answer the plugin{f': {why}' if why else ''}.", POSSIBLE, said)
+    for node, said in by_node(facts.said("plugin.no_devices")).items():
+        later = any(_is_after(one, said) for one in facts.said("plugin.registered"))
+        if node not in told and node not in reasons and not later:
+            yield NO_DEVICES.finding("The plugin found no device at its start.", POSSIBLE, said)
+
+
+def _is_after(one: Said, said: list[Said]) -> bool:
+    return all(one.origin.source == other.origin.source and one.origin.line > other.origin.line for other in said)
 
 
 def _crashes(facts: Facts, told: set[str]) -> Iterator[Answer]:
@@ -192,4 +260,6 @@ def _crashes(facts: Facts, told: set[str]) -> Iterator[Answer]:
                 )
 
 
-RULE = Rule((NO_DRIVER_IN_PLUGIN, NO_PLATFORM, MEMORY_UNSUPPORTED, PLUGIN_CRASHES, BUSY_LOOP), find)
+RULE = Rule(
+    (NO_DRIVER_IN_PLUGIN, NO_PLATFORM, MEMORY_UNSUPPORTED, NO_DEVICES, MAP_FAILS, PLUGIN_CRASHES, BUSY_LOOP), find
+)

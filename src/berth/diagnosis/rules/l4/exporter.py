@@ -154,6 +154,7 @@ PROFILING_STUCK = Code(
 )
 
 _BUSY_PERCENT = 50.0
+_UNFETCHED = ("dcgm.scrape_fails", "dcgm.exporter_hangs", "dcgm.collect_fails", "dcgm.cannot_listen")
 
 
 def find(facts: Facts) -> Iterator[Answer]:
@@ -167,7 +168,7 @@ def find(facts: Facts) -> Iterator[Answer]:
     for said in by_node(facts.said("dcgm.mig_unseen")).values():
         yield MIG_UNSEEN.finding("The exporter has no figures of partitions.", LIKELY, said)
     yield from _partitions(facts)
-    for said in by_node(facts.said("dcgm.scrape_fails", "dcgm.exporter_hangs", "dcgm.collect_fails")).values():
+    for said in by_node(facts.said(*_UNFETCHED)).values():
         if next(facts.said("dcgm.hostengine_gone"), None) is None:
             yield SCRAPE_FAILS.finding("Figures do not come, or not in time.", POSSIBLE, said)
     for said in by_node(facts.said("dcgm.exporter_oom")).values():

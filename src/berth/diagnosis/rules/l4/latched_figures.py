@@ -72,6 +72,8 @@ def find(facts: Facts) -> Iterator[Answer]:
             yield SENTINEL.finding(
                 f"{sample.field} is {sample.value:.0f}: no value.", LIKELY, [sample], node=sample.node
             )
+    for one in facts.said("dcgm.xid_stays"):
+        yield XID_LATCHED.finding("The metric's level is read as if it were a fault of now.", LIKELY, [one])
     for one in facts.said("dcgm.wrong_values"):
         yield SENTINEL.finding("A figure at the end of its range is no value.", LIKELY, [one])
 

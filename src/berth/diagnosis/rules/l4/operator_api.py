@@ -77,6 +77,30 @@ IGNORED = Code(
     sources=("gpu-operator controllers/clusterpolicy_controller.go",),
 )
 
+RIGHTS_MISSING = Code(
+    name="OperatorRightsMissing",
+    layer=Layer.L4,
+    cause_class="permission",
+    severity=Severity.Error,
+    effect=Effect.OperandsHeldBack,
+    title="a component of the operator may not use the API as it has to",
+    meaning="What it reads or writes there stays undone: labels, daemons, states.",
+    known_by="'is forbidden: User \"system:serviceaccount:…\" cannot …' for an account of the operator, of Node "
+    "Feature Discovery or of the plugin.",
+    disproved_by="kubectl auth can-i answers yes for that account, verb and resource: the rights came later.",
+    counter_check="kubectl auth can-i <verb> <resource> --as=system:serviceaccount:<namespace>:<account>: yes",
+    fix=Fix(
+        steps=(
+            "apply the roles of the same chart version (helm upgrade, or the manifests of that release)",
+            "an account in another namespace than its binding names: mend the subject of the binding",
+        ),
+        risk="the account gets these rights",
+        rollback="the former roles",
+    ),
+    verify=("the component's log has no further 'forbidden'",),
+    sources=("gpu-operator deployments/gpu-operator/templates/clusterrole.yaml", "gpu-feature-discovery issue 47"),
+)
+
 # Kinds that the operator makes or reads; the same message about others is another component's.
 _OF_OPERATOR = (
     "DeviceClass",
@@ -98,6 +122,12 @@ def find(facts: Facts) -> Iterator[Answer]:
     for said in by_node(absent).values():
         kind, version = said_of(one.get("kind") for one in said), said_of(one.get("version") for one in said)
         yield API_ABSENT.finding(f"{kind} in {version} is not served by this cluster.", LIKELY, said)
+    for said in by_node(facts.said("operator.group_absent")).values():
+        version = said_of(one.get("version") for one in said)
+        yield API_ABSENT.finding(f"The API {version} is not served by this cluster.", LIKELY, said)
+    for said in by_node(facts.said("operator.rights_missing")).values():
+        account, what = said_of(one.get("account") for one in said), said_of(one.get("what") for one in said)
+        yield RIGHTS_MISSING.finding(f"{account} may not {said[0].get('verb')} {what}.", LIKELY, said)
     for said in by_node(facts.said("operator.crd_old")).values():
         field = said_of(one.get("field") or one.get("why") for one in said)
         yield CRD_OLD.finding(f"The CRD does not take {field or 'the new policy'}.", LIKELY, said)
@@ -120,4 +150,4 @@ def _state(policy: ObjectSeen) -> str:
     return str(status.get("state", "")) if isinstance(status, dict) else ""
 
 
-RULE = Rule((API_ABSENT, CRD_OLD, IGNORED), find)
+RULE = Rule((API_ABSENT, CRD_OLD, IGNORED, RIGHTS_MISSING), find)

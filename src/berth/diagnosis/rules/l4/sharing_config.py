@@ -132,6 +132,9 @@ def find(facts: Facts) -> Iterator[Answer]:
     for said in by_node(facts.said("plugin.config_name_unknown")).values():
         name = said_of(one.get("name") for one in said)
         yield NAME_UNKNOWN.finding(f"There is no configuration {name or 'for this node'}.", LIKELY, said)
+    for said in by_node(facts.said("plugin.config_map_absent")).values():
+        name = said_of(one.get("name") or one.get("other") for one in said)
+        yield NAME_UNKNOWN.finding(f"There is no ConfigMap {name} in the plugin's namespace.", LIKELY, said)
     keys = {config.key for config in configs if config.key}
     for node in facts.of(NodeSeen):
         wanted = node.labels.get(_LABEL, "")
