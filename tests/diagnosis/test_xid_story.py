@@ -166,6 +166,31 @@ def test_numbers_in_other_tools_words() -> None:
         assert code in codes(of_text(text)), text
 
 
+def test_a_harmless_event_makes_nothing_follow() -> None:
+    found = of_text("""
+[1.0] NVRM: Xid (PCI:0018:01:00): 145, RLW_RXPIPE Nonfatal XC0 i0 Link 13 (0x0409a0c2 0x00000008 0x1)
+[9.0] NVRM: Xid (PCI:0018:01:00): 31, pid=9, name=train, Ch 00000010, intr 00000000. MMU Fault
+""")
+    assert causes(found) == ["ProgramFaultOnGpu"]
+    assert [one.code for one in found.traps] == ["NvLinkEventHarmless"]
+    blamed = of_text("""
+[1.0] NVRM: Xid (PCI:0018:01:00): 145, RLW_RXPIPE Nonfatal XC0 i0 Link 13 (0x0409a0c2 0x00000008 0x1)
+[1.2] NVRM: Xid (PCI:0018:01:00): 45, pid=9, name=train, Ch 00000010 caused by previous Xid 145
+""")
+    assert causes(blamed) == ["NvLinkFault"]
+
+
+def test_a_switch_that_failed_explains_its_gpus() -> None:
+    found = of_text("""
+[10.0] nvidia-nvswitch0: SXid (PCI:0000:c3:00.0): 24007, Fatal, Link 30 sourcetrack timeout error (First)
+[10.1] NVRM: Xid (PCI:0000:0f:00): 74, NVLink: fatal error detected on link 6(0x10000, 0x0, 0x0, 0x0, 0x0)
+[10.2] NVRM: Xid (PCI:0000:0f:00): 45, pid=9, name=train, Ch 00000010
+[10.3] NVRM: Xid (PCI:0000:4f:00): 45, pid=10, name=train, Ch 00000010
+""")
+    assert causes(found) == ["NvSwitchFault"]
+    assert "GPUs behind it followed: Xid 74, Xid 45 (2 times)" in found.findings[0].cause
+
+
 def test_the_registers_of_xid_74_decide() -> None:
     line = "NVRM: Xid (PCI:0000:0f:00): 74, pid='<unknown>', name=<unknown>, NVLink: fatal error detected on link 14"
     assert codes(of_text(line + "(0x0, 0x0, 0x10000, 0x0, 0x0, 0x0, 0x0)")) == {"NvLinkFault"}

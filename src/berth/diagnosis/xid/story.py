@@ -13,6 +13,7 @@ from weakref import WeakKeyDictionary
 from msgspec import Struct
 
 from berth.diagnosis.xid import nvlink4, nvlink5
+from berth.diagnosis.xid.nvlink_telling import judged
 from berth.diagnosis.xid.recovery import Recovery, read_recovery
 from berth.diagnosis.xid.seen import Event, Family, events
 from berth.evidence.fact import NO_PCI, Pci
@@ -82,6 +83,7 @@ class Story(Struct, frozen=True):
         return order
 
 
+_Way = Callable[[Event, Sequence[Event]], Event | None]
 _TOLD: WeakKeyDictionary[Facts, tuple[int, Story]] = WeakKeyDictionary()
 
 
@@ -97,12 +99,13 @@ def story_of(facts: Facts) -> Story:
 def tell(found: Sequence[Event], driver: int = 0) -> Story:
     """Who follows whom."""
     follows: dict[int, int] = {}
-    causes = _thinned(
+    able = _thinned(
         one for one in found if one.family not in (Family.Follower, Family.Verdict, Family.Note, Family.Unlisted)
     )
+    grave = [one for one in able if one.family != Family.NvLink or not judged(one, driver).is_harmless]
     for one in found:
-        ways: tuple[Callable[[Event, Sequence[Event]], Event | None], ...] = (_named, _on_the_same, _on_a_peer)
-        for way in ways:
+        ways: tuple[tuple[_Way, list[Event]], ...] = ((_named, able), (_on_the_same, grave), (_on_a_peer, grave))
+        for way, causes in ways:
             cause = way(one, causes)
             if cause is not None and not _follows(cause.order, one.order, follows):
                 follows[one.order] = cause.order

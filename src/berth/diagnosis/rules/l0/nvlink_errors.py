@@ -11,6 +11,7 @@ from berth.diagnosis.xid.nvlink5 import CODES
 from berth.diagnosis.xid.nvlink_telling import NvlinkJudgement, judged
 from berth.diagnosis.xid.seen import Event, Family
 from berth.diagnosis.xid.story import PEERS_S, Story, story_of
+from berth.diagnosis.xid.switches import is_fatal, made_by, switch_lines
 from berth.diagnosis.xid.telling import account, devices, quotations, surety, verdict_fix
 from berth.evidence.fact import NO_PCI
 from berth.evidence.facts import Facts
@@ -94,11 +95,18 @@ HARMLESS = Code(
 def find(facts: Facts) -> Iterator[Answer]:
     """One finding for each event of a fabric, however many GPUs report it."""
     story = story_of(facts)
+    fatal = [said for said in switch_lines(facts) if is_fatal(said)]
     for causes in _events(story):
+        if len(made_by(fatal, causes)) == len(causes):
+            continue  # a switch failed, and is told of
         read = [judged(one, story.driver) for one in causes]
         if all(one.code in (108, 137) for one in causes):
             yield _answer(PEER_ACCESS, story, causes, read, LIKELY)
-        elif all(one.is_harmless for one in read) and not verdict_fix(story, causes[0].pci, causes[0].node):
+        elif (
+            all(one.is_harmless for one in read)
+            and not verdict_fix(story, causes[0].pci, causes[0].node)
+            and not any(one.caused_by for one in story.followers(causes))
+        ):
             yield _answer(HARMLESS, story, causes, read, ESTABLISHED)
         else:
             yield _answer(FAULT, story, causes, read, surety(causes))

@@ -7,8 +7,11 @@ from collections.abc import Iterator, Sequence
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
 from berth.diagnosis.words import ESTABLISHED, LIKELY, Effect, Layer, Severity
+from berth.diagnosis.xid.seen import Event
+from berth.diagnosis.xid.story import story_of
+from berth.diagnosis.xid.switches import is_corrected, is_fatal, made_by, switch_lines
 from berth.diagnosis.xid.sxid import sxid
-from berth.evidence.fact import Pci, Said, pci_of, pci_words
+from berth.evidence.fact import Origin, Pci, Said, pci_of, pci_words
 from berth.evidence.facts import Facts
 
 _SOURCES = ("NVIDIA Fabric Manager guide, SXid errors", "open-gpu-kernel-modules, src/common/nvswitch")
@@ -81,27 +84,47 @@ CORRECTED = Code(
     is_trap=True,
 )
 
-_CORRECTED = frozenset((20001, 20009, 22013))
-
-
 def find(facts: Facts) -> Iterator[Answer]:
     """The gravest of each switch."""
     by_switch: dict[tuple[str, Pci], list[Said]] = {}
-    own = list(facts.said("kernel.sxid", "kernel.nvswitch_error"))
-    for said in own or facts.said("kernel.sxid_named"):
+    for said in switch_lines(facts):
         by_switch.setdefault((said.node, pci_of(said.get("pci"))), []).append(said)
+    events = story_of(facts).events
     for (node, pci), lines in by_switch.items():
-        fatal = [said for said in lines if _is_fatal(said)]
-        grave = fatal or [said for said in lines if not _is_corrected(said)]
+        fatal = [said for said in lines if is_fatal(said)]
+        grave = fatal or [said for said in lines if not is_corrected(said)]
+        made = made_by(grave, events)
         code = FAULT if fatal else NON_FATAL if grave else CORRECTED
         where = f"NVSwitch {pci_words(pci)}" if pci_words(pci) else "an NVSwitch"
         yield code.finding(
-            f"{where[0].upper()}{where[1:]}: {_told(grave or lines)}.",
-            ESTABLISHED if own else LIKELY,
-            grave or lines,
+            f"{where[0].upper()}{where[1:]}: {_told(grave or lines)}.{_made(made)}",
+            LIKELY if lines[0].message == "kernel.sxid_named" else ESTABLISHED,
+            [*_first_of_each(grave or lines), *_first_of_each_code(made)],
             subject=f"{where} of node {node}" if node else where,
             node=node,
         )
+
+
+def _made(made: Sequence[Event]) -> str:
+    counts = Counter[int]()
+    for one in made:
+        counts[one.code] += one.times
+    words = ", ".join(f"Xid {code}" + (f" ({times} times)" if times > 1 else "") for code, times in counts.items())
+    return f" GPUs behind it followed: {words}." if words else ""
+
+
+def _first_of_each(lines: Sequence[Said]) -> list[Said]:
+    first: dict[str, Said] = {}
+    for said in lines:
+        first.setdefault(said.get("code"), said)
+    return list(first.values())
+
+
+def _first_of_each_code(made: Sequence[Event]) -> list[Origin]:
+    first: dict[int, Origin] = {}
+    for one in made:
+        first.setdefault(one.code, one.origin)
+    return list(first.values())
 
 
 def _told(lines: Sequence[Said]) -> str:
@@ -116,18 +139,6 @@ def _told(lines: Sequence[Said]) -> str:
         + (f", {times} lines" if times > 1 else "")
         for code, times in counts.most_common(4)
     )
-
-
-def _is_fatal(said: Said) -> bool:
-    """What the line itself says counts before the guide."""
-    if said_so := said.get("fatality"):
-        return not said_so.lower().startswith("non")
-    return sxid(int(said.get("code"))).severity == "always-fatal"
-
-
-def _is_corrected(said: Said) -> bool:
-    known = sxid(int(said.get("code")))
-    return known.code in _CORRECTED or "Single bit" in known.name
 
 
 RULE = Rule((FAULT, NON_FATAL, CORRECTED), find)

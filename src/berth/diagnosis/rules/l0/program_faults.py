@@ -8,6 +8,7 @@ from berth.diagnosis.finding import Answer, Code, Fix, Rule
 from berth.diagnosis.words import LIKELY, POSSIBLE, WEAK, Effect, Layer, Severity
 from berth.diagnosis.xid.seen import Event, Family
 from berth.diagnosis.xid.story import story_of
+from berth.diagnosis.xid.switches import is_corrected, made_by, switch_lines
 from berth.diagnosis.xid.telling import account, devices, quotations
 from berth.evidence.fact import NO_PCI
 from berth.evidence.facts import Facts
@@ -123,7 +124,10 @@ def find(facts: Facts) -> Iterator[Answer]:
             subject=f"{devices(causes)}{f' of node {node}' if node else ''}" if len(pcis) > 1 else "",
             node=node,
         )
+    switches = [said for said in switch_lines(facts) if not is_corrected(said)]
     for (node, pci), causes in story.by_device(Family.Follower).items():
+        if made_by(switches, causes):
+            continue  # a switch did it, and is told of
         yield ENDED.finding(
             f"{causes[0].where[0].upper()}{causes[0].where[1:]}: {account(story, causes)}",
             WEAK,
