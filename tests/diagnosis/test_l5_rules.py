@@ -11,7 +11,7 @@ from berth.diagnosis.diagnose import Diagnosis, diagnose
 from berth.diagnosis.finding import Finding
 from berth.evidence.fact import Fact
 from berth.evidence.facts import Facts
-from berth.evidence.formats.cluster_facts import Advertised, Condition, Limit, NodeSeen, PodSeen
+from berth.evidence.formats.cluster_facts import Advertised, Condition, Limit, NodeSeen, ObjectSeen, PodSeen
 from berth.evidence.piece import piece
 from berth.evidence.read import read
 
@@ -172,3 +172,18 @@ def test_who_holds_the_devices_is_named_and_a_pod_that_is_too_large() -> None:
     assert "held by n/old (6)" in the(with_facts(SHORT, [offers("a", 8), holder, waits]), "DevicesAllTaken").cause
     large = PodSeen(namespace="n", name="new", phase="Pending", limits=(Limit("c", devices={"nvidia.com/gpu": 16}),))
     assert "asks for 16: it fits on no node" in the(with_facts(SHORT, [offers("a", 8), large]), "DevicesAllTaken").cause
+
+
+def test_a_claim_that_is_not_allocated_says_what_drivers_publish() -> None:
+    body = {
+        "spec": {
+            "driver": "gpu.nvidia.com",
+            "nodeName": "a",
+            "devices": [{"name": "gpu-0", "attributes": {"type": {"string": "gpu"}}}, {"name": "gpu-1"}],
+        }
+    }
+    slices = ObjectSeen(api_version="resource.k8s.io/v1", kind="ResourceSlice", namespace="", name="s", body=body)
+    text = "0/1 nodes are available: 1 cannot allocate all claims. still not schedulable."
+    assert "2 of gpu.nvidia.com on a" in the(with_facts(text, [slices]), "ClaimNotAllocatable").cause
+    empty = ObjectSeen(api_version="resource.k8s.io/v1", kind="ResourceSlice", namespace="", name="s", body={})
+    assert "no device" in the(with_facts(text, [empty]), "ClaimNotAllocatable").cause

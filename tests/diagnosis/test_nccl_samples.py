@@ -10,7 +10,7 @@ from conftest import codes, of_text
 
 from berth.diagnosis.diagnose import diagnose
 from berth.evidence.facts import Facts
-from berth.evidence.formats.cluster_facts import EventSeen, Operand, PodSeen
+from berth.evidence.formats.cluster_facts import EventSeen, ObjectSeen, Operand, PodSeen
 from berth.evidence.formats.infiniband import RdmaPort
 from berth.evidence.formats.nccl_log import (
     NcclChannel,
@@ -26,7 +26,7 @@ from berth.evidence.formats.nccl_log import (
     NcclWarn,
 )
 from berth.evidence.formats.nccl_tests import UNKNOWN, CollectiveRank, CollectiveRow, CollectiveTest
-from berth.evidence.formats.resource_slices import SliceDevice
+from berth.evidence.formats.resource_slices import devices_of
 from berth.evidence.piece import Piece, piece
 from berth.evidence.read import read
 
@@ -184,15 +184,13 @@ def test_ports_of_ibstat_and_of_rdma_link() -> None:
 @needs_samples
 def test_devices_of_resource_slices_also_where_the_document_was_cut_off() -> None:
     facts = sample("dra/resourceslice_h100_excerpt.md")
-    gpus = {one.name: one for one in facts.of(SliceDevice) if one.kind == "gpu"}
-    first = gpus["gpu-1"]
+    devices = [device for one in facts.of(ObjectSeen) for device in devices_of(one)]
+    first, second = (one for one in devices if one.kind == "gpu")
     assert (first.driver, first.on, first.product) == ("gpu.nvidia.com", "gpu-node-1", "NVIDIA H100 80GB HBM3")
-    assert (first.uuid, first.pci) == ("GPU-bc5610b9-79c8-fedd-8899-07539c7f868a", (0, 0x64, 0))
-    assert (first.driver_version, first.memory_bytes) == ("580.105.8", 81559 * 2**20)
-    assert {one.kind for one in facts.of(SliceDevice) if one.driver == "compute-domain.nvidia.com"} == {
-        "daemon",
-        "channel",
-    }
+    assert (first.name, first.uuid) == ("gpu-1", "GPU-bc5610b9-79c8-fedd-8899-07539c7f868a")
+    assert (first.pci, first.driver_version, first.memory_bytes) == ((0, 0x64, 0), "580.105.8", 81559 * 2**20)
+    assert (second.pci, second.uuid) == ((0, 0x75, 0), "")
+    assert {one.kind for one in devices if one.driver == "compute-domain.nvidia.com"} == {"daemon", "channel"}
     assert found_in(facts) == set()
 
 

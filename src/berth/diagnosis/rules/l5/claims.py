@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
-from berth.diagnosis.heard import by_place, heard, value
+from berth.diagnosis.heard import by_place, heard, listed, value
 from berth.diagnosis.words import ESTABLISHED, LIKELY, POSSIBLE, Effect, Layer, Severity
 from berth.evidence.facts import Facts
+from berth.evidence.formats.cluster_facts import ObjectSeen
 from berth.evidence.formats.failed_scheduling import unplaced
+from berth.evidence.formats.resource_slices import KIND, devices_of
 
 _DRA = ("Kubernetes documentation: Dynamic resource allocation", "kubernetes, plugin dynamicresources")
 _DRIVER = ("kubernetes-sigs/dra-driver-nvidia-gpu, kubelet plugins",)
@@ -253,10 +255,11 @@ def find(facts: Facts) -> Iterator[Answer]:
         why = unplaced(said.get("total"), said.get("reasons"))
         for reason in why.of("claims"):
             if "does not exist" not in reason.text:
-                yield UNALLOCATED.finding(f"{reason.nodes} of {why.total} nodes: {reason.text}.", LIKELY, [said])
-    yield from heard(
-        facts, UNALLOCATED, ("dra.not_allocatable",), "No device that is free satisfies the claim.", LIKELY
-    )
+                cause = f"{reason.nodes} of {why.total} nodes: {reason.text}.{_published(facts)}"
+                yield UNALLOCATED.finding(cause, LIKELY, [said])
+    for node, pod, found in by_place(facts.said("dra.not_allocatable")):
+        cause = f"No device that is free satisfies the claim.{_published(facts)}"
+        yield UNALLOCATED.finding(cause, LIKELY, found, node=node, pod=pod)
     for node, pod, found in by_place(facts.said("dra.class_missing")):
         yield NO_CLASS.finding(
             f"Device class {value(found[0], 'name', 'of the claim')} is not there.",
@@ -313,6 +316,20 @@ def find(facts: Facts) -> Iterator[Answer]:
                 node=node,
                 pod=pod,
             )
+
+
+def _published(facts: Facts) -> str:
+    """How many devices drivers publish, where slices were looked at."""
+    slices = [one for one in facts.of(ObjectSeen) if one.kind == KIND]
+    if not slices:
+        return ""
+    counts: dict[str, int] = {}
+    for device in (device for one in slices for device in devices_of(one)):
+        name = f"{device.driver} on {device.on or 'a node'}"
+        counts[name] = counts.get(name, 0) + 1
+    if not counts:
+        return " The slices hold no device."
+    return f" Published are: {listed(f'{count} of {name}' for name, count in sorted(counts.items()))}."
 
 
 def _is_about_claims(line: str) -> bool:

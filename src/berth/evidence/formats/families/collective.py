@@ -1,11 +1,9 @@
-"""NCCL logs and tests, RDMA ports; devices of resource claims; reports in Markdown."""
+"""NCCL logs and tests, RDMA ports."""
 
-from berth.evidence.formats import Format, infiniband, markdown, nccl_log, nccl_tests, resource_slices
+from berth.evidence.formats import Format, infiniband, nccl_log, nccl_tests
 
 FORMATS: tuple[Format, ...] = (
     nccl_log.FORMAT,
     nccl_tests.FORMAT,
     infiniband.FORMAT,
-    resource_slices.FORMAT,
-    markdown.FORMAT,
 )
