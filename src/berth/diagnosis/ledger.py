@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 
 from berth.evidence.fact import pci_words
 from berth.evidence.facts import Facts
@@ -37,6 +38,12 @@ class _Node:
 
 def accounts(facts: Facts) -> tuple[Account, ...]:
     """One for each node and resource, by name. Nodes without devices have none."""
+    return _accounts(facts, len(facts))
+
+
+@lru_cache(maxsize=1)
+def _accounts(facts: Facts, size: int) -> tuple[Account, ...]:
+    """Several rules ask for the accounts of the same facts; `size` tells them from those that have grown since."""
     pods_were_read = bool(facts.of(PodSeen))
     return tuple(
         _account(node, resource, pods_were_read) for node in _nodes(facts) for resource in _resources(node)

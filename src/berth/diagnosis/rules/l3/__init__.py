@@ -4,10 +4,12 @@ from berth.diagnosis.finding import Rule
 from berth.diagnosis.rules.l3 import (
     admission_before_plugin,
     allocation_calls,
+    device_holders,
     ghost_allocations,
     kubelet_memory,
     mig_strategy,
     mps,
+    plugin_answers,
     plugin_health,
     plugin_refuses_config,
     plugin_registration,
@@ -18,6 +20,8 @@ from berth.diagnosis.rules.l3 import (
 )
 
 RULES: tuple[Rule, ...] = (
+    plugin_answers.RULE,
+    device_holders.RULE,
     plugin_start.RULE,
     plugin_watcher.RULE,
     plugin_registration.RULE,
