@@ -147,7 +147,11 @@ _BUILD = (
     ),
     Message(
         "driver.precompiled_missing",
-        ("precompiled", "pre-compiled", "manifest for nvcr.io/nvidia/driver", "nvidia/driver:"),
+        (
+            "linux-objects-nvidia-", "linux-modules-nvidia-", "linux-signatures-nvidia-", "precompiled",
+            "pre-compiled", "manifest for nvcr.io/nvidia/driver", "nvidia/driver:",
+        ),
+        r"Unable to locate package (?P<package>linux-(?:objects|modules|signatures)-nvidia-\S+)|"
         r"(?:Could not find|unable to find|no|not find)[^\n]{0,40}pre-?compiled[^\n]{0,40}(?:driver|package|module|"
         r"interface|"
         r"image)|pre-?compiled[^\n]{0,60}(?:not (?:found|available|supported|exist)|unavailable|missing|"
@@ -240,6 +244,8 @@ _LOADING = (
         r"(?P<open2>(?:GPU|Blackwell|Grace|B\d{3}|GB\d{3}|GH200|RTX PRO|RTX 50\d0|sm_1\d\d)[^\n]{0,60}"
         r"(?:needs?|requires?|only works? with|only supported with)[^\n]{0,30}"
         r"open (?:NVIDIA )?(?:GPU |source )?(?:kernel )?(?:modules?|driver|variant|flavou?r))|"
+        r"(?P<closed3>open (?:NVIDIA )?(?:GPU )?kernel modules?[^\n]{0,60}(?:not support|unsupported)[^\n]{0,40}"
+        r"(?:Pascal|Volta|Maxwell|P100|P4\b|P40|V100|GTX 10\d0))|"
         r"(?P<closed2>(?:Pascal|Volta|Maxwell|P100|P4\b|P40|V100|GTX 10\d0)[^\n]{0,60}"
         r"(?:not supported|not work|unsupported|needs?|requires?)[^\n]{0,40}"
         r"(?:open kernel modules?|open modules?|open driver|proprietary|closed[- ]source))",

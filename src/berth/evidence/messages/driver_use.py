@@ -151,11 +151,17 @@ _NODES = (
     ),
     Message(
         "driver.pod_fails",
-        ("nvidia-driver-daemonset", "nvidia-driver-ctr", "nvidia-driver-installer", "verify gpu driver installation"),
-        r"failed to verify GPU driver installation|nvidia-driver-(?:daemonset|ctr|"
+        (
+            "nvidia-driver-daemonset", "nvidia-driver-ctr", "nvidia-driver-installer", "verify gpu driver installation",
+            "bin/nvidia: cannot overwrite", "downloading gpu installer", "downloading nvidia driver",
+        ),
+        r"failed to verify GPU driver installation|/bin/nvidia: cannot overwrite directory|"
+        r"Downloading (?:GPU installer|NVIDIA driver)[^\n]*\n[^\n]*returned error: 40[34]|"
+        r"nvidia-driver-(?:daemonset|ctr|"
         r"installer)[\w.-]*[^\n]*?(?P<state>(?:Init:)?CrashLoopBackOff|(?:Init:)?Error\b|"
         r"ImagePullBackOff|"
         r"ErrImagePull|OOMKilled)",
+        lines=2,
     ),
 )  # fmt: skip
 
@@ -181,6 +187,7 @@ _BUGS = (
     Message(
         "driver.regression_told",
         (
+            "66 days", "not found when using",
             "driver fail", "driver crash", "driver hang", "driver broke", "driver break", "driver does", "driver did",
             "driver stop", "driver 3", "driver 4", "driver 5", "driver 6", "branch 3", "branch 4", "branch 5",
             "branch 6", "release 3", "release 4", "release 5", "release 6", "regress", "downgrad", " works", " is fine",
@@ -199,14 +206,27 @@ _BUGS = (
         rf"with (?:the )?(?P<bad5>{_BRANCH})(?:\.[\dx.]+)? (?:driver|drivers|driver,|drivers,) we[^\n]{{0,20}}"
         r"(?:can't|cannot|fails?|does ?n[o']t|do not|don't|could ?n[o']t)|"
         r"(?:made it work\w*|works? again|get it working) with (?:the )?(?:driver )?(?P<good3>\d{3}(?:\.[\dx]+)+)|"
-        r"regression (?:in|of|with) (?:the )?(?:NVIDIA )?driver|(?<!not a )(?<!no )driver (?:bug|regression)\b",
+        r"regression (?:in|of|with) (?:the )?(?:NVIDIA )?driver|"
+        # A counter of 570 and 575 runs over after 66.5 days on machines with NVLink 5.
+        r"\b66 days[^\n]{0,120}?(?:driver|nvidia)\W[^\n]*?(?P<bad6>\d{3}\.\d+(?:\.\d+)?)|"
+        r"not found when using (?:nvidia-driver-)?(?P<bad7>\d{3})(?:[^\n]{0,80} found when using (?:nvidia-driver-)?"
+        r"(?P<good4>\d{3}))?|"
+        r"(?<!not a )(?<!no )driver (?:bug|regression)\b",
     ),
 )  # fmt: skip
 
 _LICENSE = (
     Message(
         "driver.license_failed",
-        ("acquire license", "acquire a license", "register client", "local trusted store", "unlicensed", "gridd"),
+        (
+            "acquire license",
+            "acquire a license",
+            "unlicensed",
+            "not licensed",
+            "without licen",
+            "without a licen",
+            "gridd",
+        ),
         r"nvidia-gridd\S*: [^\n]*(?:Failed|Unable|Invalid|Error|expired|not found)[^\n]*|"
         r"Failed to acquire (?:a )?license from|vGPU[^\n]{0,60}(?:\bunlicensed|not licensed|"
         r"without (?:a )?licen[cs]e)|unlicensed[^\n]{0,30}vGPU",

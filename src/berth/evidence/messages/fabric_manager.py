@@ -29,6 +29,7 @@ MESSAGES: tuple[Message, ...] = (
         r"(?:(?:Main|Control) process exited|Failed with result|start request)|"
         r"Failed to start (?:\S+ - )?NVIDIA Fabric ?Manager|Job for nvidia-fabricmanager\.service failed|"
         r"/nv-fabricmanager [^\n]*failed! Exit code|"
+        r"fabric manager config file item: (?P<item>\w+) has an invalid value|"
         rf"{_FM}[^\n]{{0,60}}(?:fail(?:s|ed)?(?: to (?:start|come up|run|initiali[sz]e))|crash|exited|exits with|"
         r"dead\b|has stopped|restarting|CrashLoop)|"
         rf"Could not (?:start|stop) NVIDIA {_FM} daemon",
@@ -164,6 +165,12 @@ MESSAGES: tuple[Message, ...] = (
         r"IMEX[^\n]{0,100}domain[^\n]{0,30}(?:never|does not|doesn't) (?:become|come|reach)|"
         r"IMEX (?:domain|channels?|node)[^\n]{0,40}\b(?:not (?:yet )?(?:ready|up|available|reachable|configured)|"
         r"un(?:ready|available|reachable))",
+    ),
+    Message(
+        "imex.memory_refused",
+        ("memory reference", "export ref for uuid", "import response from node"),
+        r"Failed to (?:get new|allocate) memory reference[^\n]*|Failed to get export ref for UUID|"
+        r"Received import response from node id \d+ with failure",
     ),
     Message(
         "imex.channel_missing",

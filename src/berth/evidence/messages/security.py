@@ -6,12 +6,14 @@ MESSAGES: tuple[Message, ...] = (
     # `avc:  denied  { module_load } for pid=… comm="modprobe" path="…/nvidia.ko.zst" … tcontext=… tclass=system`
     Message(
         "selinux.module_load",
-        ("module_load", "sys_module", "module_request", "tclass=lockdown", "selinux"),
+        ("module_load", "sys_module", "module_request", "tclass=lockdown", "selinux", "setenforce 0"),
         r"avc:\s+denied\s+\{[^}]*\b(?P<right>module_load|sys_module|"
         r"module_request)\b[^}]*\}(?:.*?path=\"(?P<path>[^\"]+)\")?"
         r"(?:.*?scontext=(?P<source>\S+))?(?:.*?tcontext=(?P<target>\S+))?(?:.*?permissive=(?P<permissive>\d))?|"
         r"avc:\s+denied\s+\{ (?P<lockdown>integrity|confidentiality) \}[^\n]*tclass=lockdown|"
-        r"SELinux[^\n]*(?:prevent|den(?:y|ies|ied)|block)\w*[^\n]*(?:module_load|load\w* (?:a |"
+        r"avc:? denied module_load|setenforce 0[^\n]{0,80}(?:nvidia|driver|module)|"
+        r"(?:nvidia|driver|module)[^\n]{0,80}setenforce 0|SELinux[^\n]*(?:prevent|den(?:y|ies|ied)|"
+        r"block)\w*[^\n]*(?:module_load|load\w* (?:a |"
         r"the )?(?:kernel )?module)",
     ),
     Message(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
-from berth.diagnosis.words import LIKELY, POSSIBLE, Effect, Layer, Severity
+from berth.diagnosis.words import ESTABLISHED, LIKELY, POSSIBLE, Effect, Layer, Severity
 from berth.evidence.facts import Facts
 
 _FIX = Fix(
@@ -49,6 +49,9 @@ REGRESSION = Code(
 )
 
 
+_BAD = ("bad", "bad2", "bad3", "bad4", "bad5", "bad6", "bad7")
+
+
 def find(facts: Facts) -> Iterator[Answer]:
     crashed = list(facts.said("driver.oops"))
     if crashed and not any(facts.said("driver.nouveau")):
@@ -60,13 +63,13 @@ def find(facts: Facts) -> Iterator[Answer]:
         yield CRASH.finding(f"The kernel crashed in {where or 'a function'} of {module}.", LIKELY, crashed)
     told = [*facts.said("driver.regression_told"), *facts.said("driver.kind_told")]
     if told:
-        bad = next(
-            (said.get(name) for said in told for name in ("bad", "bad2", "bad3", "bad4", "bad5") if said.get(name)), ""
+        bad = next((said.get(name) for said in told for name in _BAD if said.get(name)), "")
+        good = next(
+            (said.get(name) for said in told for name in ("good", "good2", "good3", "good4") if said.get(name)), ""
         )
-        good = next((said.get(name) for said in told for name in ("good", "good2", "good3") if said.get(name)), "")
         yield REGRESSION.finding(
             f"It fails with {bad or 'this release'}" + (f" and works with {good}." if good else "."),
-            POSSIBLE,
+            ESTABLISHED if any(said.get("bad6") for said in told) else LIKELY if good and bad else POSSIBLE,
             [*told, *facts.said("kernel.driver_version")],
         )
 

@@ -38,6 +38,9 @@ def find(facts: Facts) -> Iterator[Answer]:
     versions = list(facts.said("imex.version_mismatch"))
     failed = list(facts.said("imex.daemon_failed"))
     domain = list(facts.said("imex.domain_not_up"))
+    refused = list(facts.said("imex.memory_refused"))
+    if refused and not (versions or failed or domain):
+        yield IMEX.finding("The daemons run, and do not give out each other's memory.", POSSIBLE, refused)
     if versions or failed or domain:
         state = next((said.get("state") for said in domain if said.get("state")), "")
         yield IMEX.finding(
@@ -47,7 +50,7 @@ def find(facts: Facts) -> Iterator[Answer]:
             if state
             else "The daemon does not run.",
             LIKELY if versions or failed else POSSIBLE,
-            [*versions, *failed, *domain],
+            [*versions, *failed, *domain, *refused],
         )
 
 

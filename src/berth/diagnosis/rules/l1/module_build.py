@@ -126,8 +126,13 @@ def find(facts: Facts) -> Iterator[Answer]:
     missing = list(facts.said("driver.precompiled_missing"))
     if missing:
         tag = next((said.get("tag") for said in missing if said.get("tag")), "")
+        package = next((said.get("package") for said in missing if said.get("package")), "")
         yield NO_PRECOMPILED.finding(
-            f"The driver image {tag or 'that was asked for'} does not exist.".replace("  ", " "), LIKELY, missing
+            f"The package {package} does not exist: nobody made the modules for this kernel."
+            if package
+            else f"The driver image {tag or 'that was asked for'} does not exist.",
+            LIKELY,
+            missing,
         )
 
 
