@@ -28,6 +28,8 @@ _JSON = re.compile(rb'^\s*(?:\[\s*)?\{[\s\S]*?"(?:apiVersion|kind|items|metadata
 _YAML = re.compile(rb"(?m)^(?:- )?(?:apiVersion|kind): *[\"']?[A-Za-z]")
 # A CDI specification has a kind, too, of another sort, and is read by cdi_spec.py.
 _CDI = re.compile(rb"(?:\s*(?:---|#[^\n]*)\n)*\s*\{?\s*(?:[\"']?kind[\"']?: *[^\n,]*,?\s*)?[\"']?cdiVersion\b")
+# Files of the same form that no API server has: kubelet_files.py and gpu_labels.py read them.
+_FILE = re.compile(rb"(?m)^kind: *\"?(?:KubeletConfiguration|\w*NodeProfile)\b")
 _OF_NODES = ("nvidia.com/", "feature.node.kubernetes.io/", "kubernetes.io/hostname")
 _STARTS = re.compile(r'\{\s*"(?:apiVersion|kind|metadata)"\s*:')
 _OF_OBJECTS = {"metadata", "items", "status"}
@@ -232,7 +234,7 @@ def origin_of(piece: Piece, kind: str, meta: wire.Meta) -> Origin:
 
 
 def _looks_like(head: bytes) -> object:
-    return not _CDI.match(head) and (_JSON.match(head) or _YAML.search(head))
+    return not _CDI.match(head) and not _FILE.search(head) and (_JSON.match(head) or _YAML.search(head))
 
 
 OBJECTS = Format("Kubernetes objects", ("objects", "node-json"), _looks_like, read, is_opaque=True)
