@@ -52,6 +52,8 @@ def find(facts: Facts) -> Iterator[Answer]:
         return
     if any(True for _ in facts.said("kernel.gsp_silent", "kernel.off_bus", "nvidia_smi.gpu_lost")):
         return
+    if not (kernel or seen) and any(True for _ in facts.said("driver.regression_told")):
+        return  # people say that it goes with a version of the driver
     who = dict.fromkeys(
         name for one in (*kernel, *seen) for key in ("process", "process2", "process3") if (name := one.get(key))
     )
