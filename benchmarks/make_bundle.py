@@ -14,7 +14,7 @@ from pathlib import Path
 
 MIB = 2**20
 
-_KERNEL = (
+KERNEL_LOG = (
     "[{s:12.6f}] usb 1-1.4: new high-speed USB device number {n} using xhci_hcd",
     "[{s:12.6f}] IPv6: ADDRCONF(NETDEV_CHANGE): cali{n:08x}: link becomes ready",
     "[{s:12.6f}] nvidia 0000:{bus:02x}:00.0: enabling device (0140 -> 0142)",
@@ -22,8 +22,8 @@ _KERNEL = (
     "[{s:12.6f}] EXT4-fs (nvme{n}n1): mounted filesystem with ordered data mode. Opts: (null)",
     "[{s:12.6f}] docker0: port {n}(veth{n:07x}) entered blocking state",
 )
-_PLUGIN = (
-    "I1129 {h:02}:{m:02}:{n:02}.120331       1 server.go:{n}] GetPreferredAllocation: 8 available, 1 required",
+PLUGIN_LOG = (
+    "I1129 {h:02}:{m:02}:{n:02}.120331       1 server.go:{n}] serves ListAndWatch, GPU {n} of 8",
     "I1129 {h:02}:{m:02}:{n:02}.512310       1 server.go:{n}] Allocate: GPU-{n:08x}-aaaa-bbbb-cccc-0123456789ab",
     '{{"level":"info","ts":"2026-11-29T{h:02}:{m:02}:{n:02}Z","msg":"reconciled","controller":"clusterpolicy","name":"gpu-cluster-policy"}}',
     "2026-11-29T{h:02}:{m:02}:{n:02}.000Z INFO  handler labelled node gpu-{n} in {n} ms",
@@ -59,8 +59,8 @@ def bug_report(rng: random.Random, size: int, faults: int = 2) -> str:
         "*** /proc/driver/nvidia/version\n*** ls: -r--r--r-- 1 root root 0\n"
         "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  590.48.01  Release Build\n"
         "GCC version:  gcc version 12.3.0 (Ubuntu 12.3.0-1ubuntu1~22.04)",
-        "/usr/bin/dmesg\n" + "\n".join(lines(rng, _KERNEL, size * 3 // 4, faults)),
-        "/usr/bin/journalctl -b -0\n" + "\n".join(lines(rng, _PLUGIN, size // 4)),
+        "/usr/bin/dmesg\n" + "\n".join(lines(rng, KERNEL_LOG, size * 3 // 4, faults)),
+        "/usr/bin/journalctl -b -0\n" + "\n".join(lines(rng, PLUGIN_LOG, size // 4)),
         "/sbin/lsmod\nModule                  Size  Used by\nnvidia_uvm           4964352  2\n"
         "nvidia              71966720  57 nvidia_uvm",
     ]
@@ -84,8 +84,8 @@ def must_gather(folder: Path, size: int, nodes: int = 4, seed: int = 1) -> None:
     for operand in operands:
         for number in range(nodes):
             log = folder / f"gpu_operand_pod_{operand}-{number:05x}.log"
-            log.write_text("\n".join(lines(rng, _PLUGIN, each)))
-    (folder / "gpu_operator_pod.log").write_text("\n".join(lines(rng, _PLUGIN, size // 5)))
+            log.write_text("\n".join(lines(rng, PLUGIN_LOG, each)))
+    (folder / "gpu_operator_pod.log").write_text("\n".join(lines(rng, PLUGIN_LOG, size // 5)))
     for number, name in enumerate(names):
         text = bug_report(rng, size * 2 // 5 // nodes, faults=2 if number == 0 else 0)
         with gzip.open(folder / f"nvidia-bug-report_{name}.log.gz", "wb", compresslevel=1) as file:

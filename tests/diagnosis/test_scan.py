@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import random
 import re
+import sys
+from pathlib import Path
 from re import _parser as parser  # type: ignore[attr-defined]
 from typing import Any
 
@@ -12,6 +15,9 @@ from berth.evidence.message import Message
 from berth.evidence.messages import MESSAGES
 from berth.evidence.piece import Piece, piece
 from berth.evidence.scan import BLOCK, LONGEST_LINE, MOST_OF_ONE, Scanner
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+from benchmarks.make_bundle import KERNEL_LOG, PLUGIN_LOG, lines  # noqa: E402
 
 PHRASE = 12  # characters: what is shorter is what optional parts leave over, and nothing that somebody prints
 
@@ -125,6 +131,17 @@ def _joined(before: list[list[str]], after: list[list[str]], most: int) -> list[
     """Every way before with every way after; the last run of one goes on as the first of the other."""
     joined = {(*one[:-1], one[-1] + other[0], *other[1:]) for one in before for other in after}
     return [list(way) for way in sorted(joined)[:most]]
+
+
+def test_anchors_are_rare_in_what_is_healthy() -> None:
+    """Where a literal is, a pattern is tried: a bundle of 50 MB must not hold ten of them in each line."""
+    rng = random.Random(1)
+    logs = "\n".join((*lines(rng, PLUGIN_LOG, 200_000), *lines(rng, KERNEL_LOG, 200_000)))
+    status = "Ready=True KubeletReady kubelet is posting ready status, reported by the scheduler\n" * 1000
+    text = f"{logs}\n{status}".lower()
+    most = text.count("\n") // 50
+    common = {anchor: text.count(anchor) for message in MESSAGES for anchor in message.anchors}
+    assert {anchor: count for anchor, count in common.items() if count > most} == {}
 
 
 def test_a_sentence_is_read_from_a_piece() -> None:
