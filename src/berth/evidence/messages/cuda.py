@@ -73,6 +73,7 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "cuda.no_kernel_image",
         (
+            "invalid value for --gpu-architecture",
             "arch list",
             "architecture list",
             "cuda capability sm_",
@@ -91,7 +92,8 @@ MESSAGES: tuple[Message, ...] = (
         r"|CUDA capability (?P<capability>sm_\w+) is not compatible"
         r"|device kernel image is invalid|invalid device function|Unsupported gpu architecture \W*(?P<arch>\w+)"
         r"|Value '(?P<value>sm_\w+)' is not defined for option|is not compatible with the current PyTorch installation"
-        r"|not in (?:the )?arch(?:itecture)? list",
+        r"|not in (?:the )?arch(?:itecture)? list"
+        r"|invalid value for --gpu-architecture",
     ),
     Message(
         "cuda.no_device",
@@ -200,6 +202,12 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "cuda.kernel_fault",
         (
+            "_status_execution_failed",
+            "_status_internal_error",
+            "cublas_status_",
+            "cudnn_status_",
+            "cufft_status_",
+            "cusparse_status_",
             "illegal memory access",
             "illegal_address",
             "illegaladdress",
@@ -227,7 +235,8 @@ MESSAGES: tuple[Message, ...] = (
         r"|illegal instruction was encountered|CUDA_ERROR_ILLEGAL_INSTRUCTION"
         r"|cudaErrorIllegalInstruction|invalid program counter|CUDA_ERROR_INVALID_PC|cudaErrorHardwareStackError"
         r"|device-side assert|cudaErrorAssert\b"
-        r"|illegal address during kernel execution)",
+        r"|illegal address during kernel execution)"
+        r"|(?P<what2>CU(?:BLAS|DNN|FFT|SPARSE)_STATUS_(?:EXECUTION_FAILED|INTERNAL_ERROR))",
     ),
     Message(
         "cuda.ecc",

@@ -62,6 +62,9 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "dist.rendezvous",
         (
+            "getaddrinfo failed",
+            "address already in use",
+            "eaddrinuse",
             "connectfullmesh failed",
             "keep-alive heartbeat",
             "gloo",
@@ -78,7 +81,6 @@ MESSAGES: tuple[Message, ...] = (
             "temporary failure in name resolution",
             "gethostbyname",
             "address family for hostname",
-            "eaddrinuse",
         ),
         r"client socket has (?:failed to connect to|timed out after)\D*\[?(?P<host>[\w.-]+)?"
         r"|Timed out after \d+ seconds waiting for clients|(?:RendezvousConnectionError|RendezvousTimeoutError"
@@ -87,7 +89,9 @@ MESSAGES: tuple[Message, ...] = (
         r"|Temporary failure in name resolution|EADDRINUSE)"
         r"|IPv[46] network addresses of \(?(?P<host2>[\w.-]+).* cannot be retrieved"
         r"|connectFullMesh failed|RendezvousClosedError|failed to send a keep-alive heartbeat|Gloo.{0,40}(?:timed out"
-        r"|Connection (?:refused|reset|closed))",
+        r"|Connection (?:refused|reset|closed))"
+        r"|getaddrinfo failed|(?:MASTER_PORT|c10d|NCCL|rendezvous|TCPStore)\b.{0,80}(?:Address already in use"
+        r"|EADDRINUSE)|(?:Address already in use|EADDRINUSE)\b.{0,80}(?:MASTER_PORT|c10d|NCCL|29500|TCPStore)",
     ),
     Message(
         "mpi.launcher",
@@ -155,10 +159,19 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "nccl.mnnvl",
-        ("mnnvl", "cuda failure 101", "cumemimportfromshareablehandle", "fabric handle", "nvl domain"),
+        (
+            "cuda failure 'invalid resource handle'",
+            "cuda failure 400",
+            "mnnvl",
+            "cuda failure 101",
+            "cumemimportfromshareablehandle",
+            "fabric handle",
+            "nvl domain",
+        ),
         r"MNNVL.*(?:available but not working|fail|error|unable)|NCCL WARN Cuda failure 101\b"
         r"|cuMemImportFromShareableHandle\W.*(?:fail|error|101|invalid|800|not permitted)|(?:import"
-        r"|export)\S* (?:of )?fabric handle\S* fail",
+        r"|export)\S* (?:of )?fabric handle\S* fail"
+        r"|Cuda failure (?:400 )?'invalid resource handle'",
     ),
     Message(
         "cuda.not_permitted",

@@ -50,6 +50,7 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "image.library_missing",
         (
+            "cannot dlopen some gpu libraries",
             "failed to find c compiler",
             "cuda_home environment variable is not set",
             "importerror: lib",
@@ -65,7 +66,8 @@ MESSAGES: tuple[Message, ...] = (
         r"|could not load dynamic library \W*(?P<library2>lib(?!cuda\.)(?!nvidia)[\w.+-]+)"
         r"|unable to load any of \W*\{(?P<library3>libcudnn[^}]*)"
         r"|cannot find -lcuda\b|Failed to find C compiler|CUDA_HOME environment variable is not set"
-        r"|ImportError: lib(?!cuda\.|nvidia)[\w.+-]+: cannot open shared|nvcc\W.{0,20}not found",
+        r"|ImportError: lib(?!cuda\.|nvidia)[\w.+-]+: cannot open shared|nvcc\W.{0,20}not found"
+        r"|Cannot dlopen some GPU libraries",
     ),
     Message(
         "image.symbol_missing",
@@ -165,5 +167,11 @@ MESSAGES: tuple[Message, ...] = (
             "sigsegv",
         ),
         r"exit ?code\W{1,3}(?:139|-11)\b|Segmentation fault \(core dumped\)|signal 11 \(SIGSEGV\)",
+    ),
+    Message(
+        "image.verbs_missing",
+        "ibverbs",
+        r"libibverbs\S*\W.{0,40}(?:missing|not (?:found|installed|in)|\(?empty\)?|absent)|(?:no|without"
+        r"|missing) libibverbs|ldconfig\b.{0,40}ibverbs.{0,30}(?:empty|nothing|no output)",
     ),
 )

@@ -58,6 +58,7 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "nccl.memory_locked",
         (
+            "ibv_reg_dmabuf_mr",
             "ulimit -l",
             "to create qp",
             "couldn't allocate mr",
@@ -70,7 +71,6 @@ MESSAGES: tuple[Message, ...] = (
             "ibv_reg_mr",
             "ibv_create_qp",
             "ibv_create_cq",
-            "ibv_reg_dmabuf_mr",
             "max locked memory",
             "memlock",
             "failed to register memory",
@@ -82,7 +82,8 @@ MESSAGES: tuple[Message, ...] = (
         r"|\b65536\b|\b8192\b)|ulimit -l\W*(?:is|=|:|->|shows)?\s*(?:64|8192|65536)\b"
         r"|(?:failed to register|error registering) memory.*(?:ENOMEM|Cannot allocate)"
         r"|(?:Unable|Failed) to create QP\b|Couldn't (?:allocate|create) (?:QP|CQ)\b|locked memory limit"
-        r"|ulimit -l\b[^\d\n]{0,25}(?:64|8192|65536)\b",
+        r"|ulimit -l\b[^\d\n]{0,25}(?:64|8192|65536)\b"
+        r"|ibv_reg_dmabuf_mr\w*\W.*Cannot allocate memory",
     ),
     Message(
         "nccl.reg_mr_refused",

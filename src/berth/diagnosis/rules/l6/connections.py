@@ -246,6 +246,8 @@ def _interfaces(facts: Facts) -> Iterator[Answer]:
 
 
 def _networks(facts: Facts) -> Iterator[Answer]:
+    if any(facts.said("image.verbs_missing")):
+        return  # the image is what has to be mended
     yield from heard(facts, SOCKET, ("nccl.uneven_nics",), "Ranks have different numbers of network devices.", LIKELY)
     chosen = facts.of(NcclNetwork)
     sockets = [one for one in chosen if one.network.startswith("Socket")]

@@ -162,7 +162,9 @@ def find(facts: Facts) -> Iterator[Answer]:
             node=node,
             pod=pod,
         )
-    for node, pod, found in by_place(facts.said("image.library_missing", "image.symbol_missing", "image.cudnn")):
+    for node, pod, found in by_place(
+        facts.said("image.library_missing", "image.symbol_missing", "image.cudnn", "image.verbs_missing")
+    ):
         yield LIBRARY.finding(_library(found), LIKELY, found, node=node, pod=pod)
     for node, pod, found in by_place(facts.said("pod.wrong_architecture")):
         yield ARCHITECTURE.finding(
@@ -171,6 +173,8 @@ def find(facts: Facts) -> Iterator[Answer]:
 
 
 def _library(found: list[Said]) -> str:
+    if any(said.message == "image.verbs_missing" for said in found):
+        return "The image lacks libibverbs, so NCCL finds no RDMA device and uses sockets."
     libraries, symbols = values(found, "library"), [*values(found, "symbol"), *values(found, "version")]
     if libraries:
         return f"The image lacks {listed(libraries)}."
