@@ -76,9 +76,12 @@ class _Links:
 def find(facts: Facts) -> Iterator[Answer]:
     """One finding for each reduced link; one trap for all that only rest."""
     links = _Links()
-    narrow = {device.pci: _is_narrow(device) for device in facts.of(DeviceSeen) if device.pcie_width}
+    widths: dict[tuple[str, str], set[bool]] = {}
     for device in facts.of(DeviceSeen):
-        _by_smi(device, links, len(set(narrow.values())) > 1)
+        if device.pcie_width:
+            widths.setdefault((device.node, device.name), set()).add(_is_narrow(device))
+    for device in facts.of(DeviceSeen):
+        _by_smi(device, links, len(widths.get((device.node, device.name), ())) > 1)
     for function in facts.of(PciSeen):
         _by_lspci(function, links)
     _by_words(facts, links)
