@@ -62,10 +62,13 @@ MESSAGES: tuple[Message, ...] = (
             "device cdi specs",
             "cdi spec generation failed",
             "failed to get cdi",
+            "edits common for entities",
+            "discoverer for",
         ),
         r"(?:failed to generate|error generating|unable to generate"
         r"|could not generate) CDI spec\w*(?:[^:\n]*: (?P<why>[^\n]{0,240}))?"
-        r"|failed to create device CDI specs(?:: (?P<why2>[^\n]{0,240}))?|CDI spec generation failed",
+        r"|failed to create device CDI specs(?:: (?P<why2>[^\n]{0,240}))?|CDI spec generation failed"
+        r"|failed to create (?:edits common for entities|discoverer for (?:common|driver) \w+): (?P<why3>[^\n]{0,240})",
     ),
     Message("cdi.none_found", "no cdi devices found", r"no CDI devices found"),
     # A sentence about where a specification lies.

@@ -15,10 +15,18 @@ MESSAGES: tuple[Message, ...] = (
     # Its counterpart of cgroup v1, and hosts where the other version is in use.
     Message(
         "cgroup.allow_denied",
-        ("devices.allow", "cgroup subsystem devices", "/sys/fs/cgroup/devices", "devices cgroup"),
+        (
+            "devices.allow",
+            "cgroup subsystem devices",
+            "/sys/fs/cgroup/devices",
+            "devices cgroup",
+            "mountpoint for",
+            "cgroup mountpoint",
+        ),
         r"write error: \S*devices\.allow(?:: (?P<why>[\w ]+))?|cgroup subsystem devices not found"
         r"|open failed: /sys/fs/cgroup/devices\S*|write \S*devices\.allow: (?P<why2>[\w ]+)"
-        r"|failed to get (?:the )?devices cgroup",
+        r"|failed to get (?:the )?devices cgroup"
+        r"|mountpoint for (?:cgroup|devices) not found|cgroup mountpoint does not exist",
     ),
     Message(
         "cgroup.driver_mismatch",

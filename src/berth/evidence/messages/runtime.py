@@ -55,6 +55,19 @@ MESSAGES: tuple[Message, ...] = (
         r"unknown service runtime\.v1(?:alpha2)?\.(?:Runtime|Image)Service|CRI v1 \w+ API is not implemented"
         r"|\bcri plugin (?:is |was )?(?:disabled|not enabled)",
     ),
+    Message(
+        "runtime.cri_unloadable",
+        ("failed to load plugin", "invalid plugin config", "no corresponding runtime configured"),
+        r"failed to load plugin\W+io\.containerd\.(?:grpc\.v1\.cri|cri\.v1\.\w+)\b"
+        r"(?:[^\n]*?\berror=\W*(?P<why>[^\n]{0,240}))?"
+        r"|invalid plugin config: (?P<why2>[^\n]{0,240})"
+        r"|no corresponding runtime configured in [^\n]{0,160}",
+    ),
+    Message(
+        "runtime.shim_missing",
+        "containerd-shim-",
+        r"runtime \W*(?P<type>io\.containerd\.[\w.-]+)\W* binary not installed[^\n]{0,20}containerd-shim-[\w-]+",
+    ),
     # A sign of a distribution that brings its own containerd, with its own configuration.
     Message(
         "runtime.embedded",
@@ -248,7 +261,7 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "runtime.no_smi",
         "nvidia-smi",
-        r"exec: \W*nvidia-smi\W+executable file not found|validating toolkit installation.*nvidia-smi.*not found",
+        r"\bnvidia-smi\W+executable file not found|validating toolkit installation.*nvidia-smi.*not found",
     ),
     Message(
         "runtime.plugin_crashes",
@@ -287,9 +300,16 @@ MESSAGES: tuple[Message, ...] = (
     # The toolkit's own settings, and NRI, through which a newer toolkit adds devices.
     Message(
         "runtime.settings_broken",
-        ("hook config", "invalid runtime mode", "error loading config", "default configuration file"),
+        (
+            "hook config",
+            "invalid runtime mode",
+            "error loading config",
+            "default configuration file",
+            "configure the docker daemon",
+        ),
         r"error getting hook config|invalid runtime mode:? \W*(?P<mode>[\w-]+)"
-        r"|(?:nvidia|NVIDIA)[^\n]{0,200}error loading config|couldn't open default configuration file",
+        r"|(?:nvidia|NVIDIA)[^\n]{0,200}error loading config|couldn't open default configuration file"
+        r"|unable to configure the Docker daemon with file (?P<docker>/[^\s:]+): (?P<why>[^\n]{0,200})",
     ),
     Message(
         "runtime.nri_absent",
@@ -297,6 +317,13 @@ MESSAGES: tuple[Message, ...] = (
         r"nri\.sock\b[^\n]{0,80}(?:no such file|connection refused)|\bNRI (?:is )?(?:disabled|not enabled)"
         r"|(?:failed|unable) to (?:connect|register|start|run)[^\n]{0,60}\bNRI plugin"
         r"|\bNRI plugin\b[^\n]{0,60}(?:failed|exited)",
+    ),
+    Message(
+        "runtime.hooks_not_searched",
+        ("hooks_dir", "hooks.d", "oci hooks"),
+        r"(?:hooks_dir|crio?\b|cri-o)[^\n]{0,120}\b(?:lacks?|without|missing|not configured to look"
+        r"|does not (?:look|search|include|contain|list|have)|is not looking)\b[^\n]{0,80}"
+        r"(?:hooks\.d|hooks_dir|OCI hooks)",
     ),
     # Security modules.
     Message(

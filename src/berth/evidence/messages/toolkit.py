@@ -54,7 +54,13 @@ MESSAGES: tuple[Message, ...] = (
         "/run/nvidia/driver",
         r"\broot\W{1,6}/run/nvidia/driver\b[^\n]{0,120}\b(?:host|pre-?installed|empty|not mounted|does not exist)\b",
     ),
-    Message("toolkit.wrote", "flushing config", r"Flushing config to \W*(?P<path>/[^\s\"']+)"),
+    Message(
+        "toolkit.wrote",
+        ("flushing config", "/etc/containerd/"),
+        r"Flushing config to \W*(?P<path>/[^\s\"']+)"
+        r"|\b(?:operator|toolkit|nvidia-ctk|configured|edited|changed|added)\b[^\n]{0,80}"
+        r"(?P<path2>/etc/containerd/(?:config\.toml|conf\.d/\S+))",
+    ),
     Message(
         "toolkit.sends_signal",
         ("sighup signal to", "successfully signaled"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
-from berth.diagnosis.rules.l2.places import by_node
+from berth.diagnosis.rules.l2.places import by_node, first
 from berth.diagnosis.words import ESTABLISHED, LIKELY, POSSIBLE, Effect, Layer, Severity
 from berth.evidence.facts import Facts
 from berth.evidence.formats.cluster_facts import NodeSeen
@@ -39,9 +39,43 @@ CRI_DISABLED = Code(
     sources=("containerd, docs/getting-started.md", "NVIDIA/nvidia-container-toolkit, containerd config source"),
 )
 
+CRI_UNLOADABLE = Code(
+    name="CriPluginDoesNotLoad",
+    layer=Layer.L2,
+    cause_class="runtime-config",
+    severity=Severity.Critical,
+    effect=Effect.ContainersDoNotStart,
+    title="containerd runs without its CRI plugin, which refuses its configuration",
+    meaning="containerd is active and the kubelet finds no runtime: the node becomes NotReady after the restart that "
+    "the toolkit made.",
+    known_by="containerd logs that it failed to load the CRI plugin, mostly for an invalid configuration: a default "
+    "runtime without its table, or tables that were written for another version.",
+    disproved_by="`crictl info` answers.",
+    counter_check="on NODE: journalctl -u containerd | grep -i 'failed to load plugin' : nothing of cri since the last "
+    "start",
+    fix=Fix(
+        steps=(
+            "`containerd config dump` on NODE: default_runtime_name must name a table under runtimes",
+            "mend the file that sets it, or a drop-in that replaces the whole runtimes table; nvidia-ctk runtime "
+            "configure --config-source=command starts from what is in effect",
+            "systemctl restart containerd and the kubelet on NODE",
+        ),
+        risk="a restart of containerd interrupts container starts for seconds",
+        rollback="restore the saved file and restart containerd",
+    ),
+    verify=("crictl info : RuntimeReady true", "kubectl get node NODE : Ready"),
+    sources=("containerd, pkg/cri/config: ValidatePluginConfig", "NVIDIA/nvidia-container-toolkit pull request 686"),
+)
+
 
 def find(facts: Facts) -> Iterator[Answer]:
     said = list(facts.said("runtime.cri_off"))
+    unloadable = list(facts.said("runtime.cri_unloadable"))
+    for node, of_node in by_node(unloadable).items():
+        why = first(of_node, "why", "why2").strip().rstrip('"\\')
+        cause = f"The CRI plugin is not loaded{': ' + why if why else ''}."
+        yield CRI_UNLOADABLE.finding(cause, ESTABLISHED, of_node, node=node)
+    said = [] if unloadable else said
     for node, of_node in by_node(said).items():
         yield CRI_DISABLED.finding("The socket does not serve the runtime API.", ESTABLISHED, of_node, node=node)
     for config in facts.of(RuntimeConfig):
@@ -63,4 +97,4 @@ def find(facts: Facts) -> Iterator[Answer]:
         )
 
 
-RULE = Rule((CRI_DISABLED,), find)
+RULE = Rule((CRI_DISABLED, CRI_UNLOADABLE), find)

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
 from berth.diagnosis.rules.l2.not_default import SIGNS
-from berth.diagnosis.words import LIKELY, Effect, Layer, Severity
+from berth.diagnosis.rules.l2.places import by_node
+from berth.diagnosis.words import LIKELY, POSSIBLE, Effect, Layer, Severity
 from berth.evidence.facts import Facts
 from berth.evidence.formats.container_facts import RuntimeConfig
 
@@ -41,6 +42,10 @@ HOOK_NOT_SEARCHED = Code(
 
 def find(facts: Facts) -> Iterator[Answer]:
     signs = list(facts.said(*SIGNS))
+    for node, said in by_node(facts.said("runtime.hooks_not_searched")).items():
+        yield HOOK_NOT_SEARCHED.finding(
+            "CRI-O is said not to look where the toolkit puts its hook.", POSSIBLE, [*said, *signs], node=node
+        )
     for config in facts.of(RuntimeConfig):
         searched = config.hooks_dirs
         if config.engine != "cri-o" or not searched or not signs or config.nvidia_handlers:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
-from berth.diagnosis.rules.l2.places import by_node
+from berth.diagnosis.rules.l2.places import by_node, first
 from berth.diagnosis.words import ESTABLISHED, LIKELY, POSSIBLE, Effect, Layer, Severity
 from berth.evidence.facts import Facts
 from berth.evidence.formats.container_facts import V1_TABLE, RuntimeConfig
@@ -63,6 +63,31 @@ NOT_NVIDIAS = Code(
     sources=("NVIDIA/gpu-operator report 1374", "containerd, options of io.containerd.runc.v2"),
 )
 
+TYPE_GONE = Code(
+    name="RuntimeShimMissing",
+    layer=Layer.L2,
+    cause_class="runtime-config",
+    severity=Severity.Error,
+    effect=Effect.RuntimeAbsent,
+    title="a handler's runtime_type is one that this containerd does not have",
+    meaning="containerd 2 has no io.containerd.runtime.v1.linux and no io.containerd.runc.v1 any more: pods of a "
+    "handler that still names them do not start.",
+    known_by="containerd looks for the shim of that type and does not find it.",
+    disproved_by="The shim's program lies in containerd's path.",
+    counter_check="on NODE: containerd config dump | grep runtime_type : io.containerd.runc.v2 throughout",
+    fix=Fix(
+        steps=(
+            'set runtime_type = "io.containerd.runc.v2" in each handler\'s table; options then take BinaryName',
+            "another type (kata, runsc): install its shim where containerd looks for programs",
+            "systemctl restart containerd on NODE",
+        ),
+        risk="a restart of containerd interrupts container starts for seconds",
+        rollback="restore the saved file and restart containerd",
+    ),
+    verify=("a pod with runtimeClassName nvidia becomes Running",),
+    sources=("containerd, RELEASES.md: deprecated features", "containerd, runtime/v2 shim manager"),
+)
+
 
 def find(facts: Facts) -> Iterator[Answer]:
     said = list(facts.said("runtime.type_missing"))
@@ -70,6 +95,8 @@ def find(facts: Facts) -> Iterator[Answer]:
         yield TYPE_MISSING.finding(
             "containerd starts a container of a handler that has no runtime_type.", ESTABLISHED, of_node, node=node
         )
+    for node, of_node in by_node(facts.said("runtime.shim_missing")).items():
+        yield TYPE_GONE.finding(f"No shim for {first(of_node, 'type')} is installed.", ESTABLISHED, of_node, node=node)
     for config in facts.of(RuntimeConfig):
         if config.engine != "containerd" or config.is_template:
             continue
@@ -98,4 +125,4 @@ def find(facts: Facts) -> Iterator[Answer]:
                 break
 
 
-RULE = Rule((TYPE_MISSING, NOT_NVIDIAS), find)
+RULE = Rule((TYPE_MISSING, NOT_NVIDIAS, TYPE_GONE), find)

@@ -20,6 +20,8 @@ SIGNS = (
     "plugin.asks_for_runtime",
     "plugin.no_devices",
 )
+# What programs say then, and for other reasons as well.
+_OF_PROGRAMS = ("cuda.no_device", "cuda.tool_missing", "cuda.driver_insufficient")
 
 NOT_DEFAULT = Code(
     name="NvidiaRuntimeNotDefault",
@@ -54,10 +56,11 @@ NOT_DEFAULT = Code(
 
 def find(facts: Facts) -> Iterator[Answer]:
     signs = list(facts.said(*SIGNS))
-    if not signs:
+    of_programs = [said for said in facts.said(*_OF_PROGRAMS) if not said.get("found")]
+    if not signs and not of_programs:
         return
     plain = list(facts.said("runtime.default_plain"))
-    if plain and not any(True for _ in facts.of(RuntimeConfig)):
+    if plain and signs and not any(True for _ in facts.of(RuntimeConfig)):
         other = next((one.get("default") for one in plain), "") or "another runtime"
         yield NOT_DEFAULT.finding(f"The default is {other}, and pods do not name another.", POSSIBLE, [*plain, *signs])
     named = [pod for pod in facts.of(PodSeen) if "nvidia" in pod.runtime_class]
@@ -65,12 +68,13 @@ def find(facts: Facts) -> Iterator[Answer]:
         default = config.handler(config.default_handler)
         if not config.nvidia_handlers or "nvidia" in config.default_handler or (default and default.is_nvidia) or named:
             continue
-        here = [one for one in signs if not one.node or not config.node or one.node == config.node]
+        seen = signs or ([] if config.enable_cdi else of_programs)
+        here = [one for one in seen if not one.node or not config.node or one.node == config.node]
         if here:
             yield NOT_DEFAULT.finding(
                 f"Handler {config.nvidia_handlers[0].name!r} is configured, the default is "
                 f"{config.default_handler or 'not set to it'}, and no pod was seen to name it.",
-                LIKELY if config.default_handler or config.is_whole else POSSIBLE,
+                LIKELY if signs and (config.default_handler or config.is_whole) else POSSIBLE,
                 [config, *here],
                 node=config.node,
             )

@@ -34,6 +34,30 @@ SETTINGS_BROKEN = Code(
     sources=("NVIDIA/nvidia-container-toolkit, internal/config",),
 )
 
+DOCKER_REFUSED = Code(
+    name="DockerConfigRefused",
+    layer=Layer.L2,
+    cause_class="runtime-config",
+    severity=Severity.Critical,
+    effect=Effect.ContainersDoNotStart,
+    title="dockerd does not start with its configuration",
+    meaning="No container starts on the node, GPU or not.",
+    known_by="dockerd says that it cannot be configured with daemon.json: no JSON, or a key that a flag sets too.",
+    disproved_by="dockerd runs with that file.",
+    counter_check="on NODE: dockerd --validate --config-file=/etc/docker/daemon.json : configuration OK",
+    fix=Fix(
+        steps=(
+            "mend daemon.json; a key that the unit's ExecStart sets as well has to be in one place only",
+            "nvidia-ctk runtime configure --runtime=docker writes the runtime's part",
+            "systemctl restart docker on NODE",
+        ),
+        risk="a restart of dockerd ends its containers unless live-restore is on",
+        rollback="restore the saved file",
+    ),
+    verify=("docker info answers, and lists the nvidia runtime",),
+    sources=("moby/moby, cmd/dockerd: loadDaemonCliConfig",),
+)
+
 NRI_ABSENT = Code(
     name="NriUnavailable",
     layer=Layer.L2,
@@ -64,10 +88,15 @@ NRI_ABSENT = Code(
 def find(facts: Facts) -> Iterator[Answer]:
     for node, said in by_node(facts.said("runtime.settings_broken")).items():
         mode = first(said, "mode")
+        if docker := first(said, "docker"):
+            yield DOCKER_REFUSED.finding(
+                f"dockerd refuses {docker}: {first(said, 'why').strip()}", ESTABLISHED, said, node=node
+            )
+            continue
         cause = f"It does not know the mode {mode!r}." if mode else "Its config.toml cannot be loaded."
         yield SETTINGS_BROKEN.finding(cause, ESTABLISHED, said, node=node)
     for node, said in by_node(facts.said("runtime.nri_absent")).items():
         yield NRI_ABSENT.finding("NRI does not answer.", LIKELY, said, node=node)
 
 
-RULE = Rule((SETTINGS_BROKEN, NRI_ABSENT), find)
+RULE = Rule((SETTINGS_BROKEN, DOCKER_REFUSED, NRI_ABSENT), find)

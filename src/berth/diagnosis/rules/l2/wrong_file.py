@@ -96,7 +96,9 @@ def find(facts: Facts) -> Iterator[Answer]:
 
 def _elsewhere(facts: Facts) -> Iterator[Answer]:
     for node, (distribution, signs) in _embedded(facts).items():
-        said = [one for one in facts.said("toolkit.wrote") if one.get("path").startswith("/etc/containerd/")]
+        said = [
+            one for one in facts.said("toolkit.wrote") if first([one], "path", "path2").startswith("/etc/containerd/")
+        ]
         configs = [
             config
             for config in facts.of(RuntimeConfig)
@@ -106,11 +108,11 @@ def _elsewhere(facts: Facts) -> Iterator[Answer]:
         # A file that nobody reads is a fault only where somebody misses what it says.
         placed: list[Fact] = [one for one in (*said, *(configs if ill else ())) if not node or one.node in ("", node)]
         if placed:
-            path = first(said, "path") or configs[0].path
+            path = first(said, "path", "path2") or configs[0].path
             yield WRONG_FILE.finding(
                 f"{distribution} has a containerd of its own and does not read {path}; it reads "
                 f"{OWN_FILES[distribution]}.",
-                LIKELY,
+                LIKELY if configs or first(said, "path") else POSSIBLE,
                 [*placed, *ill, *signs],
                 node=node,
             )
