@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from berth.node.places import Places
 
 KMSG = "6,{number},{us},-;{text}\n"
+UPTIME_S = 600
 POD_UID = "0d5f4f3c-8f2e-4a63-9d1e-3f1c2b7a9e10"
 CONTAINER_ID = "c" * 64
 
@@ -30,7 +32,7 @@ class MadeUpMachine:
         for folder in ("sys/bus/pci/devices", "dev", "etc", "run", "proc/sys/kernel/random", "var/log/pods",
                        "var/log/containers", "var/lib/kubelet/device-plugins"):  # fmt: skip
             (root / folder).mkdir(parents=True)
-        self.write("proc/stat", "cpu 1 2 3\nbtime 1767225600\n")
+        self.write("proc/stat", f"cpu 1 2 3\nbtime {int(time.time()) - UPTIME_S}\n")
         self.write("proc/sys/kernel/random/boot_id", "boot-1\n")
         self.write("proc/modules", "nvidia_uvm 1929216 0 - Live 0x0\nnvidia 56717312 188 nvidia_uvm, Live 0x0\n")
         self.write("dev/kmsg", "")

@@ -192,7 +192,7 @@ def test_a_look_that_raises_is_told_and_does_not_spread() -> None:
 def test_the_log_is_read_from_boot_and_then_followed_with_times_of_the_clock(tmp_path: Path) -> None:
     machine = MadeUpMachine(tmp_path)
     machine.say("NVRM: Xid (PCI:0000:10:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.", 50)
-    log = KernelLog(machine.places.dev / "kmsg", "n1", 1_000_000_000.0)
+    log = KernelLog(machine.places.dev / "kmsg", "n1", lambda: 1_000_000_000.0)
     assert {one.message for one in log.catch_up()} >= {"kernel.xid"}
     assert log.catch_up() == []
     machine.say("NVRM: Xid (PCI:0000:11:00): 31, pid=7, name=python, Ch 00000001", 60)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import errno
 import os
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -26,9 +26,12 @@ SOURCE = "/dev/kmsg"
 
 
 class KernelLog:
-    """Follows the log. `problem` is why it cannot be read, "" while it can."""
+    """Follows the log. `problem` is why it cannot be read, "" while it can.
 
-    def __init__(self, path: Path, node: str = "", boot_s: float = 0.0) -> None:
+    `boot_s` says when the machine was started. It is asked each time: the kernel moves it when the clock is set.
+    """
+
+    def __init__(self, path: Path, node: str = "", boot_s: Callable[[], float] = lambda: 0.0) -> None:
         self.problem = ""
         self.lost = 0  # how often records were overwritten before they were read
         self._path = path
@@ -50,7 +53,8 @@ class KernelLog:
         if not text:
             return []
         piece = Piece(text, SOURCE, "dmesg", self._node)
-        new = [in_clock_time(said, self._boot_s) for said in scanner().scan(piece)]
+        boot_s = self._boot_s()
+        new = [in_clock_time(said, boot_s) for said in scanner().scan(piece)]
         self._said.extend(new)
         return new
 

@@ -80,7 +80,7 @@ class Machine:
         self.places = places
         self.node = node
         self.looking = looking or Looking()
-        self.log = KernelLog(places.dev / "kmsg", node, boot_time_s(places))
+        self.log = KernelLog(places.dev / "kmsg", node, lambda: boot_time_s(places))
         self._nvml = Nvml(places, node, nvml)
         self._texts = Texts(places, node)
         self._bounded = Bounded()
