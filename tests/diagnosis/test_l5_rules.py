@@ -187,3 +187,13 @@ def test_a_claim_that_is_not_allocated_says_what_drivers_publish() -> None:
     assert "2 of gpu.nvidia.com on a" in the(with_facts(text, [slices]), "ClaimNotAllocatable").cause
     empty = ObjectSeen(api_version="resource.k8s.io/v1", kind="ResourceSlice", namespace="", name="s", body={})
     assert "no device" in the(with_facts(text, [empty]), "ClaimNotAllocatable").cause
+
+
+@pytest.mark.parametrize(
+    "anything", [None, 0, "x", [], [1], {}, {"limits": 3}, {"hard": [1]}, {"devices": [3, {"name": []}]}]
+)
+@pytest.mark.parametrize("kind", ["ResourceQuota", "LimitRange", "ResourceSlice", "ResourceClaim"])
+def test_objects_that_hold_something_else_raise_nothing(kind: str, anything: object) -> None:
+    for body in ({"spec": anything}, {"spec": {"limits": [anything], "hard": anything, "devices": [anything]}}):
+        odd = ObjectSeen(api_version="v1", kind=kind, namespace="n", name="o", body=body)
+        with_facts("0/1 nodes are available: 1 cannot allocate all claims.", [odd])

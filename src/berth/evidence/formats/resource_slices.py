@@ -33,24 +33,21 @@ class SliceDevice(Fact, frozen=True, kw_only=True):
 
 def devices_of(one: ObjectSeen) -> Iterator[SliceDevice]:
     """Devices of a slice; nothing for another object. Of one that was cut off, node and driver come from its names."""
-    spec = one.body.get("spec") if one.kind == KIND else None
-    if not isinstance(spec, Mapping):
-        return
-    known = {**_from_names(one.body.get("metadata")), **spec}
-    pool = known.get("pool")
+    spec = _mapping(one.body.get("spec")) if one.kind == KIND else {}
+    known: dict[str, Any] = {**_from_names(_mapping(one.body.get("metadata"))), **spec}
+    pool = _mapping(known.get("pool"))
     driver, node = str(known.get("driver") or ""), str(known.get("nodeName") or "")
-    for device in known.get("devices") or ():
-        if not isinstance(device, Mapping) or not device.keys() & {"name", "attributes", "basic"}:
+    for device in map(_mapping, _list(known.get("devices"))):
+        if not device.keys() & {"name", "attributes", "basic"}:
             continue
-        nested = device.get("basic")  # v1beta1 has one level more
-        basic: Mapping[str, Any] = nested if isinstance(nested, Mapping) else device
-        values = {key: _value(value) for key, value in (basic.get("attributes") or {}).items()}
-        memory = (basic.get("capacity") or {}).get("memory")
+        basic = _mapping(device.get("basic")) or device  # v1beta1 has one level more
+        values = {str(key): _value(value) for key, value in _mapping(basic.get("attributes")).items()}
+        memory = _mapping(basic.get("capacity")).get("memory")
         yield SliceDevice(
             driver=driver,
             name=str(device.get("name") or ""),
             on=node,
-            pool=str(pool.get("name", "")) if isinstance(pool, Mapping) else "",
+            pool=str(pool.get("name", "")),
             kind=values.get("type", ""),
             uuid=values.get("uuid", ""),
             product=values.get("productName", ""),
@@ -61,16 +58,21 @@ def devices_of(one: ObjectSeen) -> Iterator[SliceDevice]:
         )
 
 
-def _from_names(metadata: Any) -> dict[str, str]:
-    if not isinstance(metadata, Mapping):
-        return {}
-    owners = [
-        one for one in metadata.get("ownerReferences") or () if isinstance(one, Mapping) and one.get("kind") == "Node"
-    ]
+def _from_names(metadata: Mapping[str, Any]) -> dict[str, str]:
+    owners = [one for one in map(_mapping, _list(metadata.get("ownerReferences"))) if one.get("kind") == "Node"]
     node = str(owners[0].get("name", "")) if owners else ""
     prefix = str(metadata.get("generateName") or "")
     driver = prefix.removeprefix(f"{node}-").rstrip("-") if node and prefix.startswith(f"{node}-") else ""
     return {"nodeName": node, "driver": driver}
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    """Objects come as they were found: a field may hold anything."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def _list(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, (list, tuple)) else []
 
 
 def _value(value: Any) -> str:

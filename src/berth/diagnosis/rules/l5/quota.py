@@ -240,40 +240,38 @@ def find(facts: Facts) -> Iterator[Answer]:
 
 
 def _of_object(one: ObjectSeen) -> Iterator[Answer]:
-    spec = one.body.get("spec")
-    if not isinstance(spec, Mapping):
-        return
+    spec = _mapping(one.body.get("spec"))
     name = f"{one.kind} {one.namespace}/{one.name}"
     if one.kind == "ResourceQuota":
-        hard = spec.get("hard")
-        idle = [
-            key
-            for key in hard or ()
-            if is_device(str(key).removeprefix("limits.")) and not str(key).startswith("requests.")
-        ]
-        if isinstance(hard, Mapping) and idle:
-            resource = str(idle[0]).removeprefix("limits.")
+        keys = [str(key) for key in _mapping(spec.get("hard"))]
+        idle = [key for key in keys if is_device(key.removeprefix("limits.")) and not key.startswith("requests.")]
+        if idle:
             yield WITHOUT_EFFECT.finding(
-                f"{name} has {listed(map(str, idle))}, which nothing counts.", ESTABLISHED, [one],
-                subject=name, resource=resource, pod=f"{one.namespace}/",
-            )  # fmt: skip
+                f"{name} has {listed(idle)}, which nothing counts.",
+                ESTABLISHED,
+                [one],
+                subject=name,
+                resource=idle[0].removeprefix("limits."),
+                pod=f"{one.namespace}/",
+            )
     elif one.kind == "LimitRange":
-        for limit in spec.get("limits") or ():
-            given = _defaults(limit)
-            if given:
-                yield GIVES_GPU.finding(
-                    f"{name} gives {listed(given)} to each container that asks for none.", LIKELY, [one],
-                    subject=name, pod=f"{one.namespace}/",
-                )  # fmt: skip
+        limits = spec.get("limits")
+        for limit in limits if isinstance(limits, (list, tuple)) else ():
+            if given := _defaults(_mapping(limit)):
+                cause = f"{name} gives {listed(given)} to each container that asks for none."
+                yield GIVES_GPU.finding(cause, LIKELY, [one], subject=name, pod=f"{one.namespace}/")
 
 
-def _defaults(limit: Any) -> list[str]:
-    if not isinstance(limit, Mapping):
-        return []
+def _defaults(limit: Mapping[str, Any]) -> list[str]:
     found = [
-        (key, amount) for field in ("default", "defaultRequest") for key, amount in dict(limit.get(field) or {}).items()
+        (key, amount) for field in ("default", "defaultRequest") for key, amount in _mapping(limit.get(field)).items()
     ]
     return list(dict.fromkeys(f"{key}={amount}" for key, amount in found if is_device(str(key)) and str(amount) != "0"))
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    """Objects come as they were found: a field may hold anything."""
+    return value if isinstance(value, Mapping) else {}
 
 
 def is_device(resource: str) -> bool:
