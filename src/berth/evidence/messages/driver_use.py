@@ -34,6 +34,7 @@ _CONFLICT = (
         "driver.vfio_held",
         "vfio-pci",
         r"already bound to vfio-pci|[Uu]nable to unbind vfio-pci driver|failed to unbind vfio-pci|"
+        r"(?:bound|binds?|binding) (?:all |the |some |this )*(?:GPUs?|nvidia devices?) to vfio-pci|"
         r"(?:GPU|nvidia|10de)[^\n]{0,60}(?:bound|binds?|held|grabbed|claimed) (?:to|by) vfio-pci|vfio-pci\b[^\n]{0,30}"
         r"(?:holds?|owns?|grabbed|claimed|still has)[^\n]{0,20}GPU",
     ),
@@ -67,10 +68,12 @@ _IN_USE = (
     Message(
         "driver.in_use",
         (
-            " in use", "unload", "rmmod", "cleanup driver modules", "uninstall nvidia driver components",
-            "cleanup nvidia driver", "appears to already be loaded",
+            " in use", "(oe-)", "(poe-)", "unload", "rmmod", "cleanup driver modules",
+            "uninstall nvidia driver components", "cleanup nvidia driver", "appears to already be loaded",
         ),
         r"[Kk]ernel (?:driver|modules?) (?:is|are) (?:still |already )?in use|"
+        # In a trace of the kernel, a module with a minus is on its way out and does not get there.
+        r"Modules linked in:[^\n]*\bnvidia\w*\((?:OE|POE)-\)|"
         r"Could not unload NVIDIA driver kernel modules|failed to unload driver|Module nvidia\S* is in use|"
         r"Unable to cleanup driver modules|[Ff]ailed to (?:uninstall nvidia driver components|cleanup NVIDIA driver)|"
         r"NVIDIA kernel module '?nvidia\S*'? appears to already be loaded|"

@@ -40,6 +40,19 @@ MESSAGES: tuple[Message, ...] = (
         ("insufficient permissions", "no_permission", "nopermission"),
         r"Insufficient Permissions|(?:NVML_)?ERROR_NO_PERMISSION\b|NoPermission\b",
     ),
+    # Performance counters are for administrators, unless the module was loaded with another option.
+    Message(
+        "nvml.counters_refused",
+        ("err_nvgpuctrperm", "cupti_error_insufficient_privileges", "access nvidia gpu performance counters"),
+        r"ERR_NVGPUCTRPERM|CUPTI_ERROR_INSUFFICIENT_PRIVILEGES|permission to access NVIDIA GPU Performance Counters",
+    ),
+    # As dpkg and rpm list what is installed; what is loaded may be older.
+    Message(
+        "nvml.library_package",
+        ("libnvidia-compute", "libnvidia-ml1", "nvidia-utils", "nvidia-smi", "nvidia-driver-cuda-libs"),
+        r"^ii\s+(?:libnvidia-compute|libnvidia-ml1|nvidia-utils|nvidia-smi)\S*\s+(?P<version>\d{3}\.\d+(?:\.\d+)?)|"
+        r"^nvidia-driver-cuda-libs-(?P<version2>\d{3}\.\d+(?:\.\d+)?)",
+    ),
     Message(
         "nvml.function_not_found",
         ("function not found", "function_not_found", "functionnotfound", "undefined symbol: nvml"),

@@ -56,6 +56,13 @@ def find(facts: Facts) -> Iterator[Answer]:
             [*opened, *refused],
             layer=Layer.L1 if is_node else Layer.L2,
         )
+    elif counters := list(facts.said("nvml.counters_refused")):
+        yield RIGHTS.finding(
+            "The driver gives performance counters to administrators only, and a profiler asks for them.",
+            LIKELY,
+            [*counters, *refused],
+            effect=Effect.ProgramFails,
+        )
     elif refused:
         # Who cannot even begin is mostly a container from which the device files are kept.
         begins = all("initialize NVML" in said.origin.text and said.origin.kind != "host" for said in refused)

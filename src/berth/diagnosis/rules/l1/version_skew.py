@@ -100,7 +100,7 @@ def find(facts: Facts) -> Iterator[Answer]:
         yield SKEW.finding(
             f"The kernel module is {value(told[0], 'module')}, the libraries are {value(told[0], 'client')}."
             if told
-            else f"The kernel module is {different[0].get('version')}, NVML is {different[1].get('version')}.",
+            else f"The kernel module is {different[0].get('version')}, NVML is {value(different[1], 'version')}.",
             LIKELY if different else POSSIBLE,
             [*told, *different],
         )
@@ -118,12 +118,14 @@ def find(facts: Facts) -> Iterator[Answer]:
 
 
 def _versions_differ(facts: Facts) -> list[Said]:
-    """The loaded module, and a library that calls itself another version; it leaves the last number out."""
+    """The loaded module, and a library that calls itself another version; it leaves the last number out. Or else the
+    package of the library, as the node's list of packages has it."""
     library = next((one for one in facts.said("nvml.library_version") if "NVML" in one.origin.text), None)
+    library = library or next(iter(facts.said("nvml.library_package")), None)
     loaded = list(facts.said("kernel.driver_version"))
     if library is None or not loaded:
         return []
-    version = library.get("version")
+    version = value(library, "version")
     fits = any(one.get("version") == version or one.get("version").startswith(f"{version}.") for one in loaded)
     return [] if fits else [loaded[-1], library]
 
