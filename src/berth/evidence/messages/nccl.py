@@ -62,6 +62,9 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "dist.rendezvous",
         (
+            "host not found: name or service",
+            "recvvalue failed",
+            "tcpstore",
             "getaddrinfo failed",
             "address already in use",
             "eaddrinuse",
@@ -75,7 +78,6 @@ MESSAGES: tuple[Message, ...] = (
             "waiting for clients",
             "c10d",
             "rendezvous",
-            "tcpstore",
             "diststore",
             "name or service not known",
             "temporary failure in name resolution",
@@ -91,7 +93,9 @@ MESSAGES: tuple[Message, ...] = (
         r"|connectFullMesh failed|RendezvousClosedError|failed to send a keep-alive heartbeat|Gloo.{0,40}(?:timed out"
         r"|Connection (?:refused|reset|closed))"
         r"|getaddrinfo failed|(?:MASTER_PORT|c10d|NCCL|rendezvous|TCPStore)\b.{0,80}(?:Address already in use"
-        r"|EADDRINUSE)|(?:Address already in use|EADDRINUSE)\b.{0,80}(?:MASTER_PORT|c10d|NCCL|29500|TCPStore)",
+        r"|EADDRINUSE)|(?:Address already in use|EADDRINUSE)\b.{0,80}(?:MASTER_PORT|c10d|NCCL|29500|TCPStore)"
+        r"|host not found: Name or service not known|recvValue failed|TCPStore\b.{0,120}(?:got 0 bytes"
+        r"|Connection (?:refused|reset|timed out))",
     ),
     Message(
         "mpi.launcher",

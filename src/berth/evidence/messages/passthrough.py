@@ -21,6 +21,9 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "vfio.unusable",
         (
+            "error getting device from group",
+            "mdev",
+            "mediated device",
             "/sys/bus/pci/",
             "is in use by driver",
             "to vfio",
@@ -43,7 +46,9 @@ MESSAGES: tuple[Message, ...] = (
         r"|setup|add)"
         r"|PCI device \S+ is in use by driver (?P<driver>\w+)"
         r"|/sys/bus/pci/devices/\S+.*(?:Permission denied|Read-only file system)|unable to (?:open"
-        r"|write) .*/sys/bus/pci/",
+        r"|write) .*/sys/bus/pci/"
+        r"|/sys/bus/mdev\S*.{0,40}no such file|error getting device from group|(?:mdev"
+        r"|mediated device)\w*\W.{0,60}(?:not found|failed to create|no such)",
     ),
     Message(
         "vfio.not_permitted",
