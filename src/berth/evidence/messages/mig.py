@@ -24,6 +24,11 @@ MESSAGES: tuple[Message, ...] = (
         r"mig[._]mode[._]current\W+(?:(?:is|=)\W*)?Disabled.*?mig[._]mode[._]pending\W+(?:(?:is|=)\W*)?Enabled|"
         r"mig[._]mode[._]current\W+(?:(?:is|=)\W*)?Enabled.*?mig[._]mode[._]pending\W+(?:(?:is|=)\W*)?Disabled",
     ),
+    Message(
+        "mig.none_found",
+        ("no mig devices found", "no gpu instances found"),
+        r"No MIG devices found|No GPU instances found: Not Found",
+    ),
     Message("mig.mode_disabled", "with mig mode disabled", r"unable to apply MIG config with MIG mode disabled"),
     Message("mig.mode_checked", "asserting mig mode", r"Asserting MIG mode: (?P<wanted>Enabled|Disabled)"),
     Message("mig.mode_now", "current mig mode", r"Current MIG mode: (?P<mode>Enabled|Disabled)"),

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
 from berth.diagnosis.rules.l3.places import by_node, said_of
-from berth.diagnosis.words import ESTABLISHED, LIKELY, Effect, Layer, Severity
+from berth.diagnosis.words import ESTABLISHED, LIKELY, POSSIBLE, Effect, Layer, Severity
 from berth.evidence.facts import Facts
 from berth.evidence.formats.cluster_facts import NodeSeen
+from berth.evidence.formats.smi_facts import DeviceSeen
 
 PROFILES_DIFFER = Code(
     name="MigProfilesDifferUnderSingle",
@@ -142,6 +143,10 @@ def find(facts: Facts) -> Iterator[Answer]:
     for node, said in by_node(facts.said("plugin.mig_empty")).items():
         if node not in told:
             yield EMPTY.finding("A GPU has MIG enabled and no partition on it.", LIKELY, said)
+            told.add(node)
+    for node, said in by_node(facts.said("mig.none_found")).items():
+        if node not in told and not any(device.mig for device in facts.of(DeviceSeen)):
+            yield EMPTY.finding("MIG is enabled, and nvidia-smi finds no partition.", POSSIBLE, said)
     for said in by_node(facts.said("plugin.mig_unplaced")).values():
         device = said_of(one.get("device") for one in said)
         yield UNPLACED.finding(

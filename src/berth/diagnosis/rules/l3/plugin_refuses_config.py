@@ -8,6 +8,7 @@ from berth.diagnosis.finding import Answer, Code, Fix, Rule
 from berth.diagnosis.rules.l3.places import by_node, said_of
 from berth.diagnosis.words import ESTABLISHED, LIKELY, Effect, Layer, Severity
 from berth.evidence.facts import Facts
+from berth.evidence.formats.plugin_config import PluginConfig
 
 CONFIG_REFUSED = Code(
     name="PluginConfigRefused",
@@ -61,6 +62,12 @@ def find(facts: Facts) -> Iterator[Answer]:
         if "mps" not in why.lower():
             yield CONFIG_REFUSED.finding(
                 f"The plugin cannot use its configuration{f': {why}' if why else ''}.", LIKELY, said
+            )
+    for config in facts.of(PluginConfig):
+        few = [one for one in config.resources if one.replicas == 1]
+        if few and not config.is_in_effect:
+            yield CONFIG_REFUSED.finding(
+                f"{few[0].name or 'A resource'} is to have 1 replica; the plugin takes 2 and more.", LIKELY, [config]
             )
     for one in facts.said("plugin.shared_request_too_large"):
         asked = one.get("asked") or one.get("found")

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
 from berth.diagnosis.rules.l3.places import by_node, said_of
-from berth.diagnosis.words import LIKELY, POSSIBLE, WEAK, Effect, Layer, Severity
+from berth.diagnosis.words import ESTABLISHED, LIKELY, POSSIBLE, WEAK, Effect, Layer, Severity
 from berth.evidence.fact import Said
 from berth.evidence.facts import Facts
-from berth.evidence.formats.cluster_facts import Advertised
+from berth.evidence.formats.cluster_facts import Advertised, NodeSeen
+from berth.evidence.formats.smi_facts import DeviceSeen
 
 GPU_IN_USE = Code(
     name="MigGpuInUse",
@@ -146,6 +148,9 @@ CHANGE_FAILED = Code(
 )  # fmt: skip
 
 
+_PARTS = re.compile(r"all-\d+g\.\d+gb|all-balanced")
+
+
 def find(facts: Facts) -> Iterator[Answer]:
     in_use = by_node(one for one in facts.said("mig.in_use") if _is_of_mig(one, facts))
     for node, said in in_use.items():
@@ -163,7 +168,9 @@ def find(facts: Facts) -> Iterator[Answer]:
             yield MODE_PENDING.finding(
                 "A change of the MIG mode was asked for and has not come into effect.", LIKELY, said
             )
+    yield from _pending_modes(facts, {*in_use, *pending})
     yield from _without_effect(facts, {*in_use, *pending})
+    yield from _without_partitions(facts)
     unknown = by_node(facts.said("mig.config_unknown"))
     for said in unknown.values():
         name = said_of(one.get("name") or one.get("wanted") for one in said)
@@ -179,6 +186,37 @@ def find(facts: Facts) -> Iterator[Answer]:
     for node, said in by_node(facts.said("mig.apply_failed", "mig.toggle_unsupported")).items():
         if node not in told:
             yield CHANGE_FAILED.finding("Mode or layout could not be applied.", POSSIBLE, said)
+
+
+def _pending_modes(facts: Facts, told: set[str]) -> Iterator[Answer]:
+    modes = ("Enabled", "Disabled")
+    for device in facts.of(DeviceSeen):
+        now, then = device.mig_mode, device.mig_mode_pending
+        if now in modes and then in modes and now != then and device.node not in told:
+            yield MODE_PENDING.finding(
+                f"MIG mode of GPU {device.uuid if device.index is None else device.index} is {now}, pending {then}.",
+                ESTABLISHED,
+                [device],
+                node=device.node,
+                pci=device.pci,
+            )
+
+
+def _without_partitions(facts: Facts) -> Iterator[Answer]:
+    """Strategy single: the product that discovery writes ends in -MIG-<profile> once the partitions are there."""
+    for node in facts.of(NodeSeen):
+        labels = node.labels
+        layout = labels.get("nvidia.com/mig.config", "")
+        product = labels.get("nvidia.com/gpu.product", "")
+        is_done = labels.get("nvidia.com/mig.config.state") == "success"
+        is_wanted = _PARTS.match(layout) and labels.get("nvidia.com/mig.strategy") == "single"
+        if is_done and is_wanted and product and "-MIG-" not in product:
+            yield WITHOUT_EFFECT.finding(
+                f"{layout} is called a success, and discovery writes {product} without partitions.",
+                POSSIBLE,
+                [node],
+                node=node.name,
+            )
 
 
 def _is_of_mig(said: Said, facts: Facts) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
 from berth.diagnosis.rules.l3.places import by_node, said_of
-from berth.diagnosis.words import LIKELY, Effect, Layer, Severity
+from berth.diagnosis.words import LIKELY, WEAK, CauseClass, Effect, Layer, Severity
 from berth.evidence.facts import Facts
 from berth.evidence.formats.cluster_facts import ContainerState, PodSeen
 
@@ -77,6 +77,37 @@ OUT_OF_MEMORY = Code(
     sources=("gpu-operator deployments/gpu-operator/values.yaml",),
 )
 
+CRASHES = Code(
+    name="OperandCrashes",
+    layer=Layer.L4,
+    cause_class="monitoring",
+    severity=Severity.Error,
+    effect=Effect.BlindMonitoring,
+    title="a component beside the chain of driver, toolkit and plugin ends again and again",
+    meaning="Devices are offered and used all the same; figures, labels or new layouts do not come.",
+    known_by="Its pod is in CrashLoopBackOff or Error while driver, toolkit, plugin and validator run.",
+    disproved_by="Its last line names another reason.",
+    counter_check="kubectl -n gpu-operator logs -p <the pod>: the last line",
+    fix=Fix(
+        steps=(
+            "read its last line (logs -p), and give it to the doctor",
+            "dcgm-exporter: memory limit, hostengine address, counters that the GPU lacks",
+            "mig-manager: configuration and its clients file; gpu-feature-discovery: rights on NodeFeature objects",
+        ),
+        risk="none by looking",
+        rollback="nothing to undo",
+    ),
+    verify=("kubectl get pod of it: Running, no new restarts in ten minutes",),
+    sources=("GPU Operator documentation: components", "dcgm-exporter issue 61"),
+)
+
+# Component → class of cause, where nothing but the crash is known.
+_BESIDE: dict[str, CauseClass] = {
+    "dcgm": "monitoring",
+    "mig-manager": "mig-state",
+    "gpu-feature-discovery": "node-labels",
+}
+_ENDS = ("CrashLoopBackOff", "Error", "RunContainerError")
 _OF_OPERATOR = ("nvidia-", "gpu-operator", "gpu-feature", "node-feature", "dcgm", "nvdp-")
 
 
@@ -99,9 +130,33 @@ def find(facts: Facts) -> Iterator[Answer]:
         yield SECURITY_DENIED.finding(
             "Pods of the GPU components violate the namespace's Pod Security level.", LIKELY, said
         )
+    yield from _beside(facts)
     for one in facts.said("operator.oom"):
         if "dcgm" not in (one.get("who") + one.get("what")):
             yield OUT_OF_MEMORY.finding(f"{one.get('who') or one.get('what')} was killed for memory.", LIKELY, [one])
+
+
+def _beside(facts: Facts) -> Iterator[Answer]:
+    """Only where the chain itself runs: else it is the cause."""
+    pods = [pod for pod in facts.of(PodSeen) if pod.name.startswith(_OF_OPERATOR)]
+    ill = {pod.key: pod for pod in pods if any(_ends(state) for state in pod.states)}
+    beside = {key: name for key, pod in ill.items() for name in _BESIDE if name in pod.name}
+    if ill.keys() - beside.keys():
+        return
+    for key, name in beside.items():
+        pod = ill[key]
+        yield CRASHES.finding(
+            f"{pod.name} ends again and again; why is not among what was given.",
+            WEAK,
+            [pod],
+            pod=key,
+            node=pod.on,
+            cause_class=_BESIDE[name],
+        )
+
+
+def _ends(state: ContainerState) -> bool:
+    return state.reason.removeprefix("Init:") in _ENDS
 
 
 def _is_killed(pod: PodSeen) -> bool:
@@ -115,4 +170,4 @@ def _is_operators(text: str) -> bool:
     return any(word in text for word in ("gpu-operator", "nvidia", "dcgm", "device-plugin"))
 
 
-RULE = Rule((IMAGE_FAILS, SECURITY_DENIED, OUT_OF_MEMORY), find)
+RULE = Rule((IMAGE_FAILS, SECURITY_DENIED, OUT_OF_MEMORY, CRASHES), find)
