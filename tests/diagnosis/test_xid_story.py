@@ -60,6 +60,8 @@ NVRM: Xid (PCI:0000:61:00): 45, pid=1, name=a, Ch 00000001
         ("0x2 (Node Reboot Required)", "restart the machine: a reset of the GPU is not enough"),
         ("0x3 (Drain P2P)", "end all programs that reach this GPU from others"),
         ("0x4 (Drain and Reset)", "let running work finish or drain it"),
+        ("0x1 (PF FLR)", "nvidia-smi --gpu-reset"),
+        ("0x2 (OS Reboot)", "restart the machine: a reset of the GPU is not enough"),
     ],
 )
 def test_the_drivers_verdict_wins(words: str, step: str) -> None:

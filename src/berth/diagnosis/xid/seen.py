@@ -76,7 +76,7 @@ class Event(Struct, frozen=True, gc=False):
 
     @property
     def family(self) -> Family:
-        known = _FAMILY.get(self.code)
+        known = Family.NvLink if "nvlink: fatal error" in self.detail.lower() else _FAMILY.get(self.code)
         if known:
             return known
         standing = self.meaning.standing

@@ -32,6 +32,7 @@ _LINK = re.compile(r"(?P<what>LnkCap|LnkSta):.*?Speed (?P<speed>\d+(?:\.\d+)?)GT
 _REGION = re.compile(
     r"Region (?P<number>\d): (?:Memory|\[virtual\] Memory) at (?P<at>\S+) \((?P<bits>\d+)-bit[^)]*\)(?P<rest>.*)"
 )
+_DEAD_LINK = re.compile(r"LnkSta:.*Width x63\b")
 _SIZE = re.compile(r"\[size=(\d+)([KMGT]?)\]")
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
@@ -53,7 +54,10 @@ class _Device:
         self.is_dead = (found["revision"] or "").lower() == "ff"
 
     def line(self, text: str) -> None:
-        if link := _LINK.search(text):
+        if _DEAD_LINK.search(text):
+            self.is_dead = True
+            self.lines.append(text)
+        elif link := _LINK.search(text):
             self.links.setdefault(link["what"], (float(link["speed"]), int(link["width"])))
             self.lines.append(text)
         elif region := _REGION.search(text):

@@ -30,6 +30,8 @@ _SYSFS = re.compile(
     r"(?P<which>current|max)_link_(?P<what>speed|width)\s*[:=]?\s*(?P<value>[\d.]+)"
 )
 
+ALL_ONES = 63  # lanes, where the link status reads ff
+
 
 def looks_like(head: bytes) -> object:
     return _HEAD.search(head)
@@ -96,6 +98,7 @@ def _links(piece: Piece, text: str) -> Iterator[PciSeen]:
             continue
         links.setdefault((found["pci"], found["function"]), {})[f"{found['which']} {found['what']}"] = value
     for (pci, function), link in links.items():
+        is_dead = link.get("current width") == ALL_ONES
         words = ", ".join(f"{name} {value:g}" for name, value in link.items())
         yield PciSeen(
             origin=_origin(piece, 1, f"{pci}.{function}: {words}"),
@@ -104,7 +107,8 @@ def _links(piece: Piece, text: str) -> Iterator[PciSeen]:
             speed_max_gts=link.get("max speed", 0.0),
             width_max=int(link.get("max width", 0)),
             speed_gts=link.get("current speed", 0.0),
-            width=int(link.get("current width", 0)),
+            width=0 if is_dead else int(link.get("current width", 0)),
+            is_dead=is_dead,
         )
 
 

@@ -254,6 +254,11 @@ _GSP = (
         r"GSP firmware (?:halt|crash|hang|hung|stuck|timeout|timed out)",
     ),
     Message(
+        "kernel.uvm_fatal",
+        ("global fatal error", "nvidia-uvm: ", "nvidia_uvm: "),
+        r"uvm encountered global fatal error (?P<status>0x[0-9a-f]+)|nvidia[-_]uvm: .*[Ff]atal error",
+    ),
+    Message(
         "kernel.gpu_locked",
         ("gpu is probably locked", "wait for idle timed out"),
         r"GPU is probably locked|Wait for idle timed out",

@@ -89,7 +89,9 @@ def find(facts: Facts) -> Iterator[Answer]:
 
 
 def _dead(facts: Facts, lost: set[Pci]) -> Iterator[Answer]:
-    dead: dict[Pci, Fact] = {device.pci: device for device in facts.of(PciSeen) if device.is_dead and device.is_nvidia}
+    dead: dict[Pci, Fact] = {
+        device.pci: device for device in facts.of(PciSeen) if device.is_dead and (device.is_nvidia or not device.kind)
+    }
     known = {device.pci for device in facts.of(PciSeen)}
     for said in facts.said("kernel.config_space_dead"):
         pci = pci_of(said.get("pci"))

@@ -61,7 +61,8 @@ VERDICT = Code(
     title="the driver demands a reset or restart for a GPU",
     meaning="The driver holds the GPU unfit until what it asks for is done. The Xid that made it say so is not in the "
     "text that was read.",
-    known_by="Xid 154, or the recovery action in nvidia-smi -q, with an action other than None.",
+    known_by="Xid 154, or the recovery action in nvidia-smi -q, with an action other than None; or a fatal error of "
+    "nvidia-uvm that wants a restart.",
     disproved_by="A later line changes the action back to None.",
     counter_check="nvidia-smi -q -i PCI.0 | grep -i recovery: None",
     fix=Fix(
@@ -88,6 +89,11 @@ def find(facts: Facts) -> Iterator[Answer]:
         if one.family not in (Family.Note, Family.Unlisted, Family.Follower, Family.Verdict)
         and one.code not in _QUIET
     }
+    uvm = list(facts.said("kernel.uvm_fatal"))
+    if uvm and not grave and not story.by_device(Family.Verdict):
+        yield VERDICT.finding(
+            "The unified-memory part of the driver met a fatal error and wants the system restarted.", POSSIBLE, uvm
+        )
     for code, own in ((NOTE, _notes(story)), (UNLISTED, story.by_device(Family.Unlisted))):
         for (node, pci), causes in own.items():
             if (node, pci) not in grave:
