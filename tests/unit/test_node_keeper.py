@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -185,6 +186,18 @@ def test_a_device_that_is_gone_is_no_device_of_the_host(tmp_path: Path) -> None:
         wire.DeviceSaid("0000:11:00", "Unfit", uuid_of(1), is_gone=True),
     ))  # fmt: skip
     assert [one.uuid for one in facts_in(status).of(DeviceSeen)] == [uuid_of(0)]
+
+
+def test_of_an_agent_that_is_silent_only_the_faults_are_believed(tmp_path: Path) -> None:
+    machine = MadeUpMachine(tmp_path)
+    machine.say(XID_79)
+    status = keeper(machine, two_gpus()).step(boundaries()).status
+    heard_s = datetime.fromisoformat(status.heartbeat).timestamp()
+    fresh, old = (read([Piece(object_of(status), "x", taken_s=heard_s + late)]) for late in (60, 600))
+    assert [one.is_silent for one in fresh.of(wire.AgentHeard)] == [False]
+    assert [(one.is_silent, one.state) for one in old.of(wire.AgentHeard)] == [(True, "Suspect")]
+    assert fresh.of(DeviceSeen) and fresh.of(Given) and not old.of(DeviceSeen) and not old.of(Given)
+    assert [one.code for one in diagnose(old).findings] == ["GpuFellOffBus"]
 
 
 @pytest.mark.parametrize("status", [b"null", b"[]", b'{"devices": 3}', b'"x"'])

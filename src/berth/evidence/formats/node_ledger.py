@@ -7,6 +7,7 @@ stands in the status. Times are RFC 3339.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime
 
 import msgspec
 from msgspec import Raw, Struct
@@ -27,6 +28,7 @@ from berth.evidence.piece import Piece
 
 GROUP, VERSION, KIND, RESOURCE = "berth.dev", "v1alpha1", "NodeLedger", "nodeledgers"
 OF_NODE = "node"  # the target of a fault that is not of one device
+STALE_S = 300.0  # without a heartbeat for so long nothing but a fault is still believed
 
 
 class _Part(Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -189,6 +191,18 @@ class Status(_Part, frozen=True):
     not_seen: tuple[NotSeenSaid, ...] = ()
 
 
+class AgentHeard(Fact, frozen=True, kw_only=True):
+    """The agent of a node has written its ledger. `is_silent`: it had not for STALE_S when that was read; what it
+    saw of boundaries is then left out, since it may be otherwise by now."""
+
+    name: str  # of the node
+    heartbeat: str = ""
+    version: str = ""
+    state: str = ""
+    code: str = ""
+    is_silent: bool = False
+
+
 class _Object(Struct, frozen=True):
     status: Status | None = None
 
@@ -201,13 +215,28 @@ def status_in(raw: bytes | Raw) -> Status | None:
         return None
 
 
-def facts_of(raw: bytes | Raw, node: str, origin: Origin) -> Iterator[Fact | Piece]:
-    """What the agent saw, as if it was seen here; the words that a fault rests on come as evidence of their own."""
+def facts_of(raw: bytes | Raw, node: str, origin: Origin, taken_s: float = 0.0) -> Iterator[Fact | Piece]:
+    """What the agent saw, as if it was seen here; the words that a fault rests on come as evidence of their own.
+
+    `taken_s` is when the object was read, 0.0 where nobody says: then the agent is believed.
+    """
     status = status_in(raw)
     if status is None:
         return
     said = replace(origin, kind="node-ledger", node=node, time=status.heartbeat)
-    yield from _hardware(status, said)
+    is_silent = bool(taken_s) and taken_s - _seconds(status.heartbeat) >= STALE_S
+    words = f"the agent of {node} wrote its ledger last at {status.heartbeat or 'no time'}"
+    yield AgentHeard(
+        origin=replace(said, text=words), name=node, heartbeat=status.heartbeat, version=status.agent_version,
+        state=status.state, code=status.code, is_silent=is_silent,
+    )  # fmt: skip
+    yield from _faults(status, said, node)
+    if not is_silent:
+        yield from _hardware(status, said)
+        yield from _boundaries(status, said)
+
+
+def _boundaries(status: Status, said: Origin) -> Iterator[Fact]:
     for plugin in status.plugins:
         # One that answers and was not asked for its list says nothing of devices.
         if plugin.resource and (plugin.problem or plugin.listed):
@@ -248,10 +277,21 @@ def facts_of(raw: bytes | Raw, node: str, origin: Origin) -> Iterator[Fact | Pie
             process=holder.process,
             memory_bytes=holder.memory_bytes,
         )
+
+
+def _faults(status: Status, said: Origin, node: str) -> Iterator[Piece]:
+    """A fault outlives the one who saw it: nothing mends itself while nobody looks."""
     for fault in status.faults:
         if fault.evidence and not fault.cleared:
             kind = "dmesg" if "kmsg" in fault.source else ""
             yield Piece(fault.evidence.encode(), f"{said.source}: {fault.source}", kind, node)
+
+
+def _seconds(text: str) -> float:
+    try:
+        return datetime.fromisoformat(text).timestamp() if text else 0.0
+    except ValueError:
+        return 0.0
 
 
 def _hardware(status: Status, said: Origin) -> Iterator[Fact]:

@@ -147,7 +147,7 @@ def read(piece: Piece) -> Iterator[Fact | Piece]:
         elif kind == "Node":
             yield from _node(found, meta, origin, piece, texts)
         elif kind == node_ledger.KIND:
-            yield from node_ledger.facts_of(found.raw, meta.name or "", origin)
+            yield from node_ledger.facts_of(found.raw, meta.name or "", origin, piece.taken_s)
         elif kind in _SETS:
             spec, status = _as(wire.SetSpec, found.item.spec), _as(wire.SetStatus, found.item.status)
             yield facts_of.operand(kind, meta, spec, status, origin)
