@@ -10,10 +10,11 @@ MESSAGES: tuple[Message, ...] = (
             "module of dcgm that is not currently loaded",
             "profiling is not supported",
             "dcgm_profiling_sr",
-            "dcp metrics",
+            "not collecting dcp metrics",
             "profiling module returned",
             "profiling module failed",
-            "dcgm_fi_prof_",
+            "metric not enabled",
+            "metrics not enabled",
         ),
         r"Failed to load module 8|module of DCGM that is not currently loaded|Profiling is not supported|"
         r"DCGM_PROFILING_SR_\w+ failed|Not collecting DCP metrics|[Pp]rofiling module (?:returned|failed)|"
@@ -81,7 +82,7 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "dcgm.pods_unmapped",
-        ("pod-resources", "podresources", "pod resources", "kubelet socket", "namespace", "pod label"),
+        ("pod-resources", "podresources", "pod resources", "kubelet socket", "metrics", "dcgm"),
         r"(?:[Ff]ail\w*|[Ee]rror|[Uu]nable|[Nn]o).*?(?:pod-resources|[Pp]od ?[Rr]esources|[Kk]ubelet socket)|"
         r"pod-resources/kubelet\.sock.*?(?:no such file|refused|permission|deadline)|"
         r"(?:[Nn]o|missing|empty) .{0,30}(?:pod|namespace) labels? .{0,40}(?:metrics|dcgm)|"

@@ -54,13 +54,20 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "kubelet.stream_eof",
-        ("listandwatch ended unexpectedly", "listandwatch"),
+        ("listandwatch ended", ": eof", "unexpected eof"),
         r"ListAndWatch ended unexpectedly.*?(?:reading from server: EOF|error reading from server|\bEOF\b)"
-        r"(?:.*?resource(?:Name)?=\"?(?P<resource>[\w./-]+))?|ListAndWatch\b.*?\bEOF\b",
+        r"(?:.*?resource(?:Name)?=\"?(?P<resource>[\w./-]+))?|ListAndWatch\b.*?(?:: EOF|unexpected EOF)\b",
     ),
     Message(
         "kubelet.stream_broken",
-        "listandwatch",
+        (
+            "listandwatch ended",
+            "listandwatch failed",
+            "listandwatch error",
+            "listandwatch stopped",
+            "listandwatch returned",
+            "transport is closing",
+        ),
         r"^(?!.*\bEOF\b).*?(?:ListAndWatch (?:ended unexpectedly|failed|error|stopped|"
         r"returned).*?(?:transport is closing|"
         r"Canceled|Unavailable|connection reset|stream terminated|deadline)|ListAndWatch\b.*?transport is closing)",

@@ -81,7 +81,14 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "operator.policy_ignored",
-        "clusterpolicy",
+        (
+            "multiple clusterpolicy",
+            "multiple instances of clusterpolicy",
+            "more than one clusterpolicy",
+            "more than one instances of clusterpolicy",
+            "singleton",
+            "ignored",
+        ),
         r"(?:[Mm]ultiple|more than one) (?:instances of )?ClusterPolicy|ClusterPolicy.*?\b(?:ignored|singleton)\b",
     ),
     Message(

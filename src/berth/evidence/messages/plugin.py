@@ -88,7 +88,17 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "plugin.cannot_register",
-        ("device plugin", "kubelet"),
+        (
+            "could not register",
+            "could not contact",
+            "failed to register",
+            "failed to contact",
+            "cannot register",
+            "cannot contact",
+            "unable to register",
+            "unable to contact",
+            "error registering with kubelet",
+        ),
         r"(?:Could not|Failed to|Cannot|Unable to) (?:register|contact)\b.*?(?:device plugin|"
         r"Kubelet)(?:.*?: (?P<why>.+))?"
         r"|error registering with kubelet",

@@ -18,7 +18,7 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "reported.lost_still_offered",
-        ("allocatable", "capacity", "plugin", " gpu"),
+        ("still", "keeps", "continues", "stays", "remains", "unchanged"),
         r"\b(?:lost|dead|hung|fallen off the bus) GPU\b.{0,60}?\b(?:node|plugin)\b.{0,20}?\b(?:still|keeps)\b.{0,20}?"
         r"\b(?:advertis\w+|offer\w*|report\w*)|(?:allocatable|capacity)\b.{0,40}?\b(?:stays|remains|still|unchanged)\b.{0,60}?\b(?:lost|gone|fell|fallen|"
         r"dead|hung|"
@@ -35,7 +35,7 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "reported.labels_missing",
-        ("nvidia.com/", "nvidia.com labels", "gpu labels"),
+        ("nvidia.com/gpu.", "nvidia.com/cuda.", "nvidia.com/mig.", "nvidia.com labels", "gpu labels"),
         r"nvidia\.com/(?:gpu|cuda|mig)\.[\w.*-]+.{0,40}?\b(?:missing|not set|absent|removed|not there|not present|"
         r"disappear\w*)|"
         r"\bno (?:nvidia\.com|GPU) labels\b|(?:nvidia\.com|GPU) labels (?:are )?(?:missing|absent)",
@@ -58,13 +58,23 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "reported.two_plugins",
-        "plugin",
+        (
+            "two device",
+            "two plugin",
+            "two nvidia",
+            "both device",
+            "both plugin",
+            "both nvidia",
+            "a second device",
+            "a second plugin",
+            "a second nvidia",
+        ),
         r"(?:[Tt]wo|[Bb]oth|[Aa] second) (?:NVIDIA )?(?:device[ -])?plugins?\b.{0,60}?\b(?:regist\w+|serv\w+|run\w*|"
         r"advertis\w+|offer\w*|same node|same resource)",
     ),
     Message(
         "reported.beside_claims",
-        ("device plugin", "device-plugin", "deviceplugin"),
+        ("device plugin", "device-plugin"),
         r"device[ -]plugin\b.{0,20}?\b(?:and|beside|next to|together with)\b.{0,20}?\b(?:DRA|claims|ResourceSlice\w*)\b"
         r".{0,60}?\b(?:both|same|active|twice|at once|double)\b|"
         r"\bDRA(?: driver)?\b.{0,20}?\b(?:and|beside|next to|together with)\b.{0,20}?device[ -]plugin\b.{0,60}?"
@@ -72,8 +82,19 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "reported.plugin_not_restarted",
-        "kubelet",
-        r"(?:[Kk]ubelet (?:was )?restart\w*|[Rr]estart\w* (?:of )?(?:the )?[Kk]ubelet)\b.{0,60}?\bplugin\b.{0,30}?"
+        (
+            "kubelet restart",
+            "kubelet was restart",
+            "restart of the kubelet",
+            "restart of kubelet",
+            "restart the kubelet",
+            "restart kubelet",
+            "restarted the kubelet",
+            "restarted kubelet",
+            "restarting the kubelet",
+            "restarting kubelet",
+        ),
+        r"(?:[Kk]ubelet (?:was )?restart\w*|[Rr]estart(?:ed|ing| of)? (?:the )?[Kk]ubelet)\b.{0,60}?\bplugin\b.{0,30}?"
         r"\b(?:did not|didn'?t|was not|wasn'?t|has not|not (?:restarted|re-?registered))\b",
     ),
     Message(
@@ -106,7 +127,16 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "reported.stream_dead",
-        ("stream", "listandwatch"),
+        (
+            "stream dead",
+            "stream hung",
+            "stream stale",
+            "stream is dead",
+            "stream is hung",
+            "stream is stale",
+            "listandwatch hung",
+            "listandwatch is hung",
+        ),
         r"(?:ListAndWatch|plugin)?.{0,40}?stream (?:is )?(?:dead|hung|stale)|ListAndWatch (?:is )?hung",
     ),
     Message(
