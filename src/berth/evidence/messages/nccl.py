@@ -100,8 +100,13 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "mpi.launcher",
         (
-            "orte",
-            "prte",
+            "orte was ",
+            "orte does ",
+            "orte has ",
+            "an orte daemon",
+            "prte was ",
+            "prte does ",
+            "prte has ",
             "mpirun",
             "plm:rsh",
             "not enough slots available",

@@ -48,7 +48,7 @@ IN_FORK = Code(
     title="the program uses CUDA in a process that was forked after CUDA began",
     meaning="A CUDA context does not survive a fork. Not a fault of the node.",
     known_by="The framework says so.",
-    disproved_by="nothing: the text is definite",
+    disproved_by="The start method is spawn already: then a library forks by itself.",
     counter_check="multiprocessing start method: spawn",
     fix=Fix(
         steps=("start method spawn (VLLM_WORKER_MULTIPROC_METHOD=spawn); no CUDA call before workers start",),
