@@ -104,7 +104,7 @@ API_NOT_SERVED = Code(
 )  # fmt: skip
 
 NOT_REGISTERED = Code(
-    name="PluginNotRegistered",
+    name="PluginRegistrationFails",
     layer=Layer.L3,
     cause_class="path-mount",
     severity=Severity.Error,

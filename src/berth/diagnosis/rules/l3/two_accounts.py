@@ -13,7 +13,7 @@ from berth.evidence.facts import Facts
 from berth.evidence.formats.cluster_facts import Advertised, ObjectSeen, Operand, PodSeen
 
 TWO_PLUGINS = Code(
-    name="TwoPluginsOneResource",
+    name="PluginsSideBySide",
     layer=Layer.L3,
     cause_class="plugin-config",
     severity=Severity.Error,
