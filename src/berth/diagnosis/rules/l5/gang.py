@@ -27,7 +27,7 @@ INCOMPLETE = Code(
     counter_check="kubectl get podgroup -n NAMESPACE -o yaml: minMember is not above the number of pods that exist",
     fix=Fix(
         steps=(
-            "compare minMember (minAvailable) with the pods that exist and with free GPUs: berth ledger",
+            "compare minMember (minAvailable) with the pods that exist and with free GPUs: berth free",
             "finished or abandoned pod groups of the queue hold its share: delete them",
             "let smaller groups end first, lower minMember, or add nodes",
         ),

@@ -31,7 +31,7 @@ _SCHEDULER = (
     "kubernetes, pkg/scheduler/framework/plugins/noderesources/fit.go",
     "Kubernetes documentation: Managing resources for containers, extended resources",
 )
-_LEDGER = "berth ledger: who holds them, what is free"
+_FREE = "berth why POD -n NAMESPACE, and berth free: what it waits for, and the largest job that fits now"
 
 EXHAUSTED = Code(
     name="DevicesAllTaken",
@@ -49,7 +49,7 @@ EXHAUSTED = Code(
     "the pod needs",
     fix=Fix(
         steps=(
-            _LEDGER,
+            _FREE,
             "end or shrink what holds GPUs without using them; let the pod wait for a queue, or raise its priority",
             "ask for fewer GPUs per pod than the largest node has; add nodes where every GPU is in use",
         ),

@@ -49,7 +49,7 @@ OTHERS = Code(
     known_by="The error names another process with its memory, or the server finds less free at its start than it "
     "wants.",
     disproved_by="The memory belongs to the program itself.",
-    counter_check="nvidia-smi on the node: which processes hold memory, and of which pods (berth top)",
+    counter_check="nvidia-smi on the node: which processes hold memory, and of which pods (berth ledger)",
     fix=Fix(
         steps=(
             "name the neighbour and move one of the two; give servers a lower memory share",
