@@ -69,6 +69,20 @@ NO_HANDLE = Code(
     sources=("nvidia-smi and NVML: what they print for a device without a handle",),
 )
 
+_HEAT = frozenset(("hw_thermal_slowdown", "sw_thermal_slowdown"))
+_SUSPECTS = (
+    ("heat, which is told beside it", ("host.gpu_hot",)),
+    ("its power, which is told beside it", ("host.power_supply", "kernel.power_cable")),
+    (
+        "the link (slot, riser, retimer, cable), of which PCI Express errors tell beside it",
+        (
+            "kernel.aer_uncorrected", "kernel.dpc", "kernel.slot_down", "kernel.firmware_pcie_error",
+            "kernel.aer_corrected",
+        ),
+    ),
+    ("power management, as the device did not wake up before it", ("kernel.power_state",)),
+)
+
 
 def find(facts: Facts) -> Iterator[Answer]:
     """One finding for each device; a line that names none stands for a device that nobody named."""
@@ -83,21 +97,34 @@ def find(facts: Facts) -> Iterator[Answer]:
     named = {node for node, pci in by_device if pci != NO_PCI}
     for (node, pci), origins in by_device.items():
         if pci != NO_PCI or node not in named:
-            yield _lost(story, node, pci, causes.get((node, pci), []), origins)
+            yield _lost(facts, story, node, pci, causes.get((node, pci), []), origins)
     if not by_device:
         yield from _without_handle(facts)
 
 
-def _lost(story: Story, node: str, pci: Pci, causes: list[Event], said: list[Origin]) -> Answer:
+def _lost(facts: Facts, story: Story, node: str, pci: Pci, causes: list[Event], said: list[Origin]) -> Answer:
+    suspect, beside = _suspect(facts)
     where = f"GPU {pci_words(pci)}" if pci != NO_PCI else "a GPU"
     own = account(story, causes) if causes else f"No Xid tells of it; it is what {xid(79).short} stands for."
     return FELL_OFF_BUS.finding(
-        f"The driver lost {where} on the bus. {own} Usual causes: heat, power, seating or riser, old system firmware.",
+        f"The driver lost {where} on the bus. {own} {suspect}",
         ESTABLISHED if said or not all(one.is_named for one in causes) else LIKELY,
-        [*quotations(story, causes), *said],
+        [*quotations(story, causes), *said[:2], *beside[:2]],
         pci=pci,
         node=node,
     )
+
+
+def _suspect(facts: Facts) -> tuple[str, list[Origin]]:
+    """What stands beside the loss and makes one of its usual causes likelier."""
+    for words, messages in _SUSPECTS:
+        beside = [said.origin for said in facts.said(*messages)]
+        if beside:
+            return f"First suspect: {words}.", beside
+    hot = [one.quote("slowed_by") for one in facts.of(DeviceSeen) if {*(one.slowed_by or ())} & _HEAT]
+    if hot:
+        return f"First suspect: {_SUSPECTS[0][0]}.", hot
+    return "Usual causes: heat, power, seating or riser, old system firmware.", []
 
 
 def _without_handle(facts: Facts) -> Iterator[Answer]:
