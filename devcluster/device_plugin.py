@@ -35,16 +35,18 @@ class Allocation:
 class DevicePlugin:
     """Serves `devices` as `resource` to the kubelet whose device-plugins folder is given, from `start` to `stop`.
 
-    It registers again when the kubelet comes back. `refusal` is the text with which Allocate fails, while set.
+    It registers again when the kubelet comes back. `socket` is the name of its socket. `refusal` is the text with which Allocate fails, while set.
     """
 
-    def __init__(self, folder: Path, resource: str = "nvidia.com/gpu", devices: Iterable[str] = ()) -> None:
+    def __init__(
+        self, folder: Path, resource: str = "nvidia.com/gpu", devices: Iterable[str] = (), socket: str = ""
+    ) -> None:
         self.resource = resource
         self.allocations: list[Allocation] = []
         self.refusal = ""
         self.registrations = 0
         self._folder = folder
-        self._endpoint = resource.replace("/", "-") + ".sock"
+        self._endpoint = socket or resource.replace("/", "-") + ".sock"
         self._healthy = dict.fromkeys(devices, True)
         self._streams: list[queue.Queue[bytes | None]] = []
         self._server: grpc.Server | None = None

@@ -118,7 +118,8 @@ MESSAGES: tuple[Message, ...] = (
         rf"(?:\bexec|stat|find|path)\b[^\n]{{0,200}}?{_BINARY}\W*"
         r"(?:executable file not found|no such file or directory)"
         rf"|fork/exec {_BINARY.replace('binary', 'binary2')}: (?:permission denied|exec format error)"
-        rf"|{_BINARY.replace('binary', 'binary3')} did not terminate successfully: exit status (?:1|2|126|127)\b"
+        rf"|{_BINARY.replace('binary', 'binary3')} did not terminate suc+essfully"
+        r"(?:: exit status (?:1|2|126|127)\b|(?!: exit))"
         r"|couldn't find binary nvidia-container-cli|nvidia-(?:container-\w+|ctk): (?:command )?not found",
     ),
     Message(
@@ -161,7 +162,8 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "runtime.down",
         (".sock: connect: connection refused", ".sock: connect: no such file"),
-        r"^(?!.*(?:unable to dial|sock-dir)).*dial unix (?P<socket>/[\w./-]*(?:containerd|crio|dockershim|cri-dockerd)"
+        # cAdvisor tries every runtime that there might be, and says so at each start of a kubelet.
+        r"^(?!.*(?:unable to dial|sock-dir|container factory failed)).*dial unix (?P<socket>/[\w./-]*(?:containerd|crio|dockershim|cri-dockerd)"
         r"[\w./-]*\.sock): connect: (?P<why>connection refused|no such file or directory)",
     ),
     Message(
@@ -214,12 +216,20 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "runtime.cli_denied",
-        ("nvidia-container-cli", "log file", "_devices in non"),
+        ("nvidia-container-cli", "log file", "_devices in non", "error mounting", "exec hook"),
         rf"{_CLI} (?:detection|initialization|mount|container|ldcache|permission) error: "
         r"(?![^\n]*(?:cgroup|bpf|devices\.allow))(?P<what>[^\n\\]*?): (?:permission denied|operation not permitted)"
         r"|error opening (?:debug )?log file[^\n]{0,20}(?P<what2>/\S*nvidia-container\S*?):? [^\n]*"
         r"(?:permission denied|read-only file system)"
-        r"|cannot set (?P<what3>MIG_(?:CONFIG|MONITOR)_DEVICES) in non.privileged container",
+        r"|cannot set (?P<what3>MIG_(?:CONFIG|MONITOR)_DEVICES) in non.privileged container"
+        r"|error mounting \W*(?P<what4>/dev/nvidia[\w/-]*)[^\n]{0,240}(?:permission denied|operation not permitted)",
+    ),
+    # A program that is there and whose loader is not: one for glibc in an image with another C library.
+    Message(
+        "runtime.no_loader",
+        "nvidia-smi",
+        r"\bexec:? \W{0,2}/usr/bin/nvidia-smi\W{1,4}no such file or directory"
+        r"|Error relocating \S*nvidia-smi: |nvidia-smi: not found[^\n]{0,80}\b(?:alpine|musl)\b",
     ),
     Message(
         "runtime.cli_requirement",
@@ -240,10 +250,17 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "runtime.cli_source_missing",
-        ("mount error", "generate spec: lstat", "creating device nodes"),
+        (
+            "mount error",
+            "generate spec: lstat",
+            "generate spec: failed to stat",
+            "creating device nodes",
+            "device information while adding",
+        ),
         rf"{_CLI} mount error: (?:stat failed|mount operation failed|open failed|path error|failed to mount"
         r"|file creation failed): (?!/sys/fs/cgroup)(?P<path>/\S+?): (?:no such file or directory|no such device)"
-        r"|generate spec: lstat (?P<path2>/dev/nvidia(?!-uvm)\S*?): no such file"
+        r"|generate spec: (?:lstat|failed to stat) \W*(?P<path2>/dev/nvidia(?!-uvm)[\w/-]*)\W+no such file"
+        r"|device information while adding (?:custom )?device \W*(?P<path4>/dev/nvidia[\w/-]*)\W+no such file"
         r"|error creating device nodes: mount (?P<path3>/dev/nvidia[\w-]*)[^\n]*no such file",
     ),
     # Containers that the NVIDIA runtime has not touched.
@@ -261,7 +278,8 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "runtime.no_smi",
         "nvidia-smi",
-        r"\bnvidia-smi\W+executable file not found|validating toolkit installation.*nvidia-smi.*not found",
+        r"\bnvidia-smi\W+(?:executable file not found|stat \S{0,40}nvidia-smi: no such file)"
+        r"|validating toolkit installation.*nvidia-smi.*not found",
     ),
     Message(
         "runtime.plugin_crashes",
@@ -365,11 +383,19 @@ MESSAGES: tuple[Message, ...] = (
         r"|github\.com/containerd/containerd(?:/v2)? v?(?P<version2>\d+\.\d+[\w.+-]*)"
         r"|\bcontainerd v?(?P<version3>\d+\.\d+)\b",
     ),
+    Message(
+        "runtime.mounts_off",
+        ("accept-nvidia-visible-devices-as-volume-mounts", "accept_nvidia_visible_devices_as_volume_mounts"),
+        r"accept[-_]nvidia[-_]visible[-_]devices[-_]as[-_]volume[-_]mounts\W{0,6}(?:value\W{1,6})?(?:is |=)?\W*"
+        r"(?:false|unset|not set|off|missing)\b",
+        lines=2,
+    ),
     Message("runtime.cdi_strategy", ("cdi-cri", "cdi-annotations"), r"\b(?P<strategy>cdi-cri|cdi-annotations)\b"),
     Message(
         "runtime.volume_strategy",
-        ("devicelist", "device_list_strategy", "device-list"),
-        r"device[-_]?list[-_]?strategy\W+[\s\S]{0,60}?volume-mounts",
+        ("devicelist", "device_list_strategy", "device-list", "volume-mounts"),
+        r"device[-_]?list[-_]?strategy\W+[\s\S]{0,60}?volume-mounts"
+        r"|\b(?:plugin|strategy)\b[^\n]{0,40}\b(?:uses?|is|with|set to)\b[^\n]{0,12}volume-mounts",
         lines=5,
     ),
     # What people state of a configuration that they do not quote.
