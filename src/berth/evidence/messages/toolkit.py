@@ -34,6 +34,12 @@ MESSAGES: tuple[Message, ...] = (
         ),
         rf"{_INSTALLER}(?P<why>[^\n]{{0,300}})|unable to (?:install toolkit|setup runtime): (?P<why2>[^\n]{{0,300}})",
     ),
+    Message(
+        "toolkit.major_unknown",
+        ("failed to determine major", "create nvidia device nodes"),
+        r"failed to create NVIDIA device nodes:[^\n]{0,120}failed to determine major"
+        r"|failed to determine major: invalid device node",
+    ),
     Message("toolkit.runs_twice", "flock on pidfile", r"unable to get flock on pidfile"),
     Message(
         "toolkit.read_only",

@@ -74,6 +74,8 @@ def find(facts: Facts) -> Iterator[Answer]:
     for node, said in by_node(facts.said("runtime.no_device_driver")).items():
         if first(said, "driver") == "cdi":
             yield CDI_OFF.finding("Docker has no device driver cdi: the feature is off.", ESTABLISHED, said, node=node)
+    for node, said in by_node(facts.said("cdi.runtime_too_old")).items():
+        yield CDI_OFF.finding("containerd here is said not to do CDI.", POSSIBLE, said, node=node)
     strategy = list(facts.said("runtime.cdi_strategy"))
     # The NVIDIA runtime reads annotations itself; the field of the CRI only the container runtime does.
     by_field = any(one.get("strategy") == "cdi-cri" for one in strategy)
@@ -99,6 +101,13 @@ def find(facts: Facts) -> Iterator[Answer]:
             "The hook does not read the device list of an unprivileged container.", ESTABLISHED, said, node=node
         )
     mounts = list(facts.said("runtime.volume_strategy"))
+    off = list(facts.said("runtime.mounts_off"))
+    if mounts and off and not strategy and not any(True for _ in facts.of(ToolkitConfig)):
+        yield MOUNTS_REFUSED.finding(
+            "The plugin hands devices out as volume mounts and the toolkit does not accept them.",
+            LIKELY,
+            [*mounts, *off],
+        )
     for toolkit in facts.of(ToolkitConfig):
         if mounts and not strategy and toolkit.accepts_volume_mounts is False:
             yield MOUNTS_REFUSED.finding(

@@ -86,6 +86,27 @@ CAPABILITY = Code(
     sources=("NVIDIA/nvidia-container-toolkit, cmd/nvidia-container-runtime-hook",),
 )
 
+NO_LOADER = Code(
+    name="ImageWithoutGlibc",
+    layer=Layer.L2,
+    cause_class="image",
+    severity=Severity.Error,
+    effect=Effect.ProgramFails,
+    title="the image cannot run the driver's programs",
+    meaning="The runtime has put nvidia-smi and the libraries into the container; they are built for glibc, and the "
+    "image (Alpine, distroless, scratch) has another C library or none.",
+    known_by="nvidia-smi is in the container and the kernel says no such file on its execution: its loader is missing.",
+    disproved_by="ls /lib64/ld-linux-x86-64.so.2 in the container: it is there.",
+    counter_check="in the container: ls -l /usr/bin/nvidia-smi /lib64/ld-linux-x86-64.so.2 : the second is missing",
+    fix=Fix(
+        steps=("build on an image with glibc: ubuntu, debian, ubi, or nvidia/cuda base",),
+        risk="a larger image",
+        rollback="the former image",
+    ),
+    verify=("nvidia-smi in the container answers",),
+    sources=("execve(2): ENOENT for a missing interpreter", "NVIDIA container toolkit: requirements of images"),
+)
+
 
 def find(facts: Facts) -> Iterator[Answer]:
     for node, said in by_node(facts.said("runtime.cli_requirement")).items():
@@ -102,6 +123,8 @@ def find(facts: Facts) -> Iterator[Answer]:
             node=node,
             cause_class="runtime-install" if is_program else None,
         )
+    for node, said in by_node(facts.said("runtime.no_loader")).items():
+        yield NO_LOADER.finding("nvidia-smi is there and its loader is not.", LIKELY, said, node=node)
     for node, said in by_node(facts.said("runtime.capability_refused")).items():
         asked, allowed = first(said, "asked"), first(said, "allowed")
         yield CAPABILITY.finding(
@@ -109,4 +132,4 @@ def find(facts: Facts) -> Iterator[Answer]:
         )
 
 
-RULE = Rule((NEWER_CUDA, BRINGS_DRIVER, CAPABILITY), find)
+RULE = Rule((NEWER_CUDA, BRINGS_DRIVER, CAPABILITY, NO_LOADER), find)

@@ -106,7 +106,7 @@ def find(facts: Facts) -> Iterator[Answer]:
         )
     for node, said in by_node(facts.said("runtime.cli_source_missing")).items():
         yield SOURCE_MISSING.finding(
-            f"{first(said, 'path', 'path2', 'path3')} is not there.", POSSIBLE, said, node=node
+            f"{first(said, 'path', 'path2', 'path3', 'path4')} is not there.", POSSIBLE, said, node=node
         )
 
 

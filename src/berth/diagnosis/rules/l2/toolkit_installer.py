@@ -136,6 +136,31 @@ NOT_INSTALLED = Code(
     sources=("NVIDIA/nvidia-container-toolkit, cmd/nvidia-ctk-installer",),
 )
 
+TOO_OLD = Code(
+    name="ToolkitOlderThanDriver",
+    layer=Layer.L2,
+    cause_class="version-mismatch",
+    severity=Severity.Error,
+    effect=Effect.OperandsHeldBack,
+    title="the toolkit does not know the devices of this driver",
+    meaning="Driver 550 registers its character devices under another name than those before; a toolkit older than "
+    "1.14.6 (GPU Operator 23.9.1 and before) looks for the old one, creates no device files, and the validator waits.",
+    known_by="Toolkit or validator cannot determine the major number of nvidiactl.",
+    disproved_by="grep nvidia /proc/devices on the node is empty: then the kernel module is not loaded.",
+    counter_check="on NODE: grep nvidia /proc/devices ; the toolkit's image tag : nvidia, 1.14.6 or newer",
+    fix=Fix(
+        steps=(
+            "set toolkit.version in the ClusterPolicy to 1.14.6 or newer, or bring the operator up to date",
+            "until then: DISABLE_DEV_CHAR_SYMLINK_CREATION=true in validator.driver.env, with the symlinks made by "
+            "hand",
+        ),
+        risk=_RESTART_RISK,
+        rollback="set the version back",
+    ),
+    verify=("the validator's driver-validation completes", "ls -l /dev/nvidiactl on NODE : there"),
+    sources=("NVIDIA/gpu-operator report 1015", "NVIDIA/nvidia-container-toolkit release notes 1.14.6"),
+)
+
 # What the installer reports on behalf of another rule.
 _ELSEWHERE = (
     "cdi",
@@ -150,6 +175,8 @@ _ELSEWHERE = (
 
 
 def find(facts: Facts) -> Iterator[Answer]:
+    for node, said in by_node(facts.said("toolkit.major_unknown")).items():
+        yield TOO_OLD.finding("The major number of the device files is not found.", LIKELY, said, node=node)
     for node, said in by_node(facts.said("toolkit.cannot_dial")).items():
         socket = first(said, "socket") or first(said, "why") or "the runtime's socket"
         yield CANNOT_DIAL.finding(f"The toolkit cannot reach {socket}.", ESTABLISHED, said, node=node)
@@ -176,4 +203,4 @@ def find(facts: Facts) -> Iterator[Answer]:
             )
 
 
-RULE = Rule((CANNOT_DIAL, CANNOT_READ, READ_ONLY, RUNS_TWICE, NOT_INSTALLED), find)
+RULE = Rule((CANNOT_DIAL, CANNOT_READ, READ_ONLY, RUNS_TWICE, NOT_INSTALLED, TOO_OLD), find)
