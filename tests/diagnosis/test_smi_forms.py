@@ -234,3 +234,62 @@ def test_text_of_other_kinds_is_not_taken_for_it() -> None:
     for text in ("a,b,c\n1,2,3\n", "GPU memory is low\n", "| a | b |\n", "Temperature: 20\n", "<xml/>"):
         for known in (smi_csv, smi_list, smi_mig, smi_query, smi_table, smi_topology, smi_xml):
             assert not known.FORMAT.looks_like(text.encode()), (known.__name__, text)
+
+
+RENAMED = """\
+==============NVSMI LOG==============
+Driver Version : 610.57.04 [Deprecated; will be removed in CUDA 14.0. Use KMD Version instead]
+CUDA Version : 13.3 [Deprecated; will be removed in CUDA 14.0. Use CUDA UMD Version instead]
+KMD Version      : 610.57.04
+CUDA UMD Version : 13.3
+Attached GPUs    : 1
+GPU 00000000:01:00.0
+    Temperature
+        GPU Current Temp                  : GPU requires reset
+"""
+HALVES = "| NVIDIA-SMI 610.43.02              KMD Version: 610.43.02     CUDA UMD Version: 13.3     |\n"
+VERSIONS = (
+    "NVIDIA-SMI version  : 610.43.02\nNVML version  : 610.43\nKMD version  : 610.43.02\nCUDA UMD Version  : 13.3\n"
+)
+
+
+def test_the_names_of_the_versions_from_610_on() -> None:
+    gpu, driver = read(smi_query.FORMAT, RENAMED)
+    assert isinstance(gpu, DeviceSeen)
+    assert isinstance(driver, DriverSeen)
+    assert (gpu.driver, gpu.cuda, driver.version, driver.cuda) == ("610.57.04", "13.3", "610.57.04", "13.3")
+    for known, text in ((smi_table, HALVES), (smi_list, VERSIONS)):
+        (driver,) = read(known.FORMAT, text)
+        assert isinstance(driver, DriverSeen)
+        assert (driver.version, driver.cuda, driver.tool) == ("610.43.02", "13.3", "610.43.02")
+    columns = "index, name, driver_version, temperature.gpu\n0, NVIDIA H200, 610.43.02 [Deprecated; use another], 30\n"
+    assert [one.driver for one in read(smi_csv.FORMAT, columns) if isinstance(one, DeviceSeen)] == ["610.43.02"]
+
+
+def test_a_device_that_has_to_be_reset_says_so_in_the_place_of_any_value() -> None:
+    (gpu, _) = read(smi_query.FORMAT, RENAMED)
+    assert isinstance(gpu, DeviceSeen)
+    assert (gpu.is_reset_required, gpu.temperature_c) == (True, None)
+    assert gpu.unreadable == {"temperature_c": "GPU requires reset"}
+
+
+def test_a_row_that_was_cut_out_of_the_table_is_known() -> None:
+    (gpu,) = read(
+        smi_table.FORMAT,
+        "|   2  NVIDIA H100 80GB HBM3          On  |   00000000:5D:00.0 Off |                  ERR! |\n"
+        "| N/A   41C    P0            119W /  700W |       4MiB /  81559MiB |      3%      Default |\n",
+    )
+    assert isinstance(gpu, DeviceSeen)
+    assert (gpu.index, gpu.temperature_c, gpu.memory_total_bytes) == (2, 41, 81559 * MIB)
+    assert gpu.unreadable == {"uncorrected_volatile": "ERR!"}
+
+
+def test_the_licence_of_a_guest() -> None:
+    seen = read(
+        smi_query.FORMAT,
+        "    vGPU Software Licensed Product\n        Product Name   : NVIDIA Virtual Compute Server\n"
+        "        License Status : Licensed (Expiry: 2026-1-17 7:33:36 GMT)\n",
+    )
+    assert [one.license_status for one in seen if isinstance(one, DeviceSeen)] == [
+        "Licensed (Expiry: 2026-1-17 7:33:36 GMT)"
+    ]

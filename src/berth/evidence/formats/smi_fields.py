@@ -13,6 +13,7 @@ from typing import Any
 from berth.evidence.fact import LONGEST_TEXT, NO_PCI, Origin, Pci, pci_of
 from berth.evidence.formats.smi_facts import REASONS, DeviceSeen, MigDevice, Process
 
+_DEPRECATED = re.compile(r"(?<=\S)\s*\[Deprecated\b[^\]]*\]\s*$", re.IGNORECASE)
 _ODD = re.compile(
     r"ERR!|unknown error|gpu is lost|gpu lost|gpu access blocked|requires reset|reset required|"
     r"insufficient permissions|^\[?unknown\]?$",
@@ -41,9 +42,22 @@ def one_spelling(name: str) -> str:
     return "_".join(re.findall(r"[a-z0-9]+", name.lower()))
 
 
+def undated(value: str) -> str:
+    """Without the note that a name is going out of use, as 610 appends it: `13.3 [Deprecated; will be removed …]`."""
+    return _DEPRECATED.sub("", value)
+
+
+def versions(header: Mapping[str, str]) -> tuple[str, str]:
+    """Driver and CUDA as the head of a printout has them. From 610 on the driver's halves are named: that of the kernel
+    (KMD), and that of the programs (UMD), whose CUDA it is."""
+    driver = header.get("kmd_version") or header.get("driver_version", "")
+    cuda = header.get("cuda_umd_version") or header.get("cuda_version", "")
+    return undated(driver), undated(cuda)
+
+
 def is_absent(value: str) -> bool:
     """The device does not have it."""
-    bare = value.strip().strip("[]").lower()
+    bare = undated(value).strip().strip("[]").lower()
     return bare in ("", "n/a", "not supported", "none") or "deprecated" in bare
 
 
@@ -75,7 +89,7 @@ def yes_or_no(value: str) -> bool | None:
 
 
 def words(value: str) -> str:
-    return value.strip().strip("[]")
+    return undated(value).strip().strip("[]")
 
 
 def words_if_any(value: str) -> str:
@@ -96,7 +110,7 @@ FIELDS: dict[str, tuple[Reader, tuple[str, ...]]] = {
     "architecture": (words_if_any, ("product_architecture",)),
     "vbios": (words_if_any, ("vbios_version",)),
     "gsp_firmware": (words_if_any, ("gsp_firmware_version",)),
-    "driver": (words_if_any, ("driver_version",)),
+    "driver": (words_if_any, ("kmd_version", "driver_version")),
     "memory_total_bytes": (size_bytes, ("fb_memory_usage/total", "memory_usage/total", "memory/total")),
     "memory_used_bytes": (size_bytes, ("fb_memory_usage/used", "memory_usage/used", "memory/used")),
     "memory_free_bytes": (size_bytes, ("fb_memory_usage/free", "memory_usage/free", "memory/free")),
@@ -302,6 +316,8 @@ def device(
     for field, cell, count in _counts(cells):
         found(field, cell, count)
     _slowed(cells, known, quotes)
+    if any("requires reset" in said.lower() for said in unreadable.values()):  # NVML's answer to any other question
+        known["is_reset_required"] = True
     for maps, pattern, reader in (("remap_banks", _BANKS, whole), ("fabric_health", _HEALTH, words)):
         for name, cell in cells.items():
             if (match := pattern.match(name)) and (value := reader(cell.value)) is not None:

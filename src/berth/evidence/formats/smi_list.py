@@ -30,7 +30,8 @@ _UNSUPPORTED = re.compile(
     r"does not (?:have or )?support Nvlink|Nvlink queries are not supported|NvLink is not supported", re.IGNORECASE
 )
 _VERSIONS = re.compile(
-    r"^\s*(?P<what>NVIDIA-SMI version|NVML version|DRIVER version|CUDA Version)\s*:\s*(?P<version>[\d.]+)",
+    r"^\s*(?P<what>NVIDIA-SMI version|NVML version|DRIVER version|KMD version|CUDA (?:UMD )?Version)"
+    r"\s*:\s*(?P<version>[\d.]+)",
     re.IGNORECASE,
 )
 
@@ -81,7 +82,7 @@ def read(piece: Piece) -> Iterator[Fact]:
             origin=_origin(piece, *first_version),
             tool=versions.get("nvidia-smi", ""),
             nvml=versions.get("nvml", ""),
-            version=versions.get("driver", ""),
+            version=versions.get("kmd") or versions.get("driver", ""),
             cuda=versions.get("cuda", ""),
         )
 

@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator
 from berth.evidence.fact import NO_PCI, Fact, Origin, Pci, pci_of
 from berth.evidence.formats import Format
 from berth.evidence.formats.smi_facts import DeviceSeen, DriverSeen, Process
-from berth.evidence.formats.smi_fields import Cell, Cells, device, mig_device, one_spelling, process, whole
+from berth.evidence.formats.smi_fields import Cell, Cells, device, mig_device, one_spelling, process, versions, whole
 from berth.evidence.piece import Piece
 
 _GPU = re.compile(r"^\s*GPU\s+(?P<pci>[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-9A-Fa-f])\s*$")
 _LINE = re.compile(r"^(?P<indent>[ \t]*)(?P<key>[A-Za-z][^:\n]*?)\s*(?::\s(?P<value>.*)|:)?$")
-_HEADER = {"driver_version", "cuda_version", "attached_gpus", "timestamp"}
+_HEADER = {"driver_version", "kmd_version", "cuda_version", "cuda_umd_version", "attached_gpus", "timestamp"}
 # Sections by which a fragment without a header is known; a line of its own each.
 _SECTIONS = re.compile(
     rb"^[ \t]*(?:Remapped Rows|Retired Pages|ECC Errors|ECC Mode|FB Memory Usage|Clocks (?:Event|Throttle) Reasons|"
@@ -48,7 +48,7 @@ def read(piece: Piece) -> Iterator[Fact]:
             key = one_spelling(found["key"])
             if key in _HEADER and found["value"] and reading.pci == NO_PCI:
                 header[key] = found["value"].strip()
-                if key == "driver_version":
+                if key in ("driver_version", "kmd_version"):
                     header_line = (number, line.strip())
                 continue
             if not devices and reading.take(found, number, line):
@@ -60,11 +60,12 @@ def read(piece: Piece) -> Iterator[Fact]:
     for place, one in enumerate(printed):
         index = place if attached == len(devices) and one.pci != NO_PCI else None
         yield one.device(piece, index, header)
-    if "driver_version" in header or attached is not None:
+    driver, cuda = versions(header)
+    if driver or attached is not None:
         yield DriverSeen(
             origin=_origin(piece, *header_line),
-            version=header.get("driver_version", ""),
-            cuda=header.get("cuda_version", ""),
+            version=driver,
+            cuda=cuda,
             attached=attached,
         )
 
@@ -112,6 +113,7 @@ class _Reading:
 
     def device(self, piece: Piece, index: int | None, header: dict[str, str]) -> DeviceSeen:
         processes: Iterable[Process] | None = None
+        driver, cuda = versions(header)
         if self.says_processes:
             processes = [one for cells in self.running if (one := process(cells))]
         return device(
@@ -120,8 +122,8 @@ class _Reading:
             _origin(piece, self.line, self.text),
             pci=self.pci,
             index=index,
-            driver=header.get("driver_version", ""),
-            cuda=header.get("cuda_version", ""),
+            driver=driver,
+            cuda=cuda,
             mig=[mig_device(cells) for cells in self.mig],
             processes=processes,
         )

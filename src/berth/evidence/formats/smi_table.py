@@ -12,8 +12,8 @@ from berth.evidence.formats.smi_fields import Cell, Cells, device, size_bytes, w
 from berth.evidence.piece import Piece
 
 _HEAD = re.compile(
-    r"\bNVIDIA-SMI\s+(?P<tool>[\d.]+)\s.*?Driver Version:\s*(?P<driver>[\d.]+|N/A)"
-    r"(?:.*?CUDA Version:\s*(?P<cuda>[\d.]+))?"
+    r"\bNVIDIA-SMI\s+(?P<tool>[\d.]+)\s.*?(?:Driver|KMD) Version:\s*(?P<driver>[\d.]+|N/A)"
+    r"(?:.*?CUDA (?:UMD )?Version:\s*(?P<cuda>[\d.]+))?"
 )
 _FIRST = re.compile(
     r"^\s*\|\s*(?P<index>\d+|ERR!)\s+(?P<name>\S.*?)\s+(?P<persistence>On|Off|N/A|ERR!|WDDM|TCC|MCDM)\s*\|"
@@ -37,8 +37,15 @@ _PROCESS = re.compile(
 _COMPUTE = {"E. Process": "Exclusive_Process", "E. Thread": "Exclusive_Thread"}
 
 
+# A device's row that somebody cut out.
+_ROW = re.compile(
+    rb"^\s*\|\s*\d+ [^|\n]+(?:On|Off) *\| *[0-9A-F]{4,8}:[0-9A-F]{2}:[0-9A-F]{2}\.[0-9A-F] ", re.MULTILINE
+)
+
+
 def looks_like(head: bytes) -> bool:
-    return b"| NVIDIA-SMI" in head or b"Bus-Id" in head or b"| Processes:" in head or b"running processes found" in head
+    marks = (b"| NVIDIA-SMI", b"Bus-Id", b"| Processes:", b"running processes found")
+    return any(mark in head for mark in marks) or bool(_ROW.search(head))
 
 
 def read(piece: Piece) -> Iterator[Fact]:

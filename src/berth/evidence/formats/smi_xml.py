@@ -10,7 +10,7 @@ from xml.parsers import expat
 from berth.evidence.fact import Fact, Origin, pci_of
 from berth.evidence.formats import Format
 from berth.evidence.formats.smi_facts import DriverSeen
-from berth.evidence.formats.smi_fields import Cell, Cells, device, mig_device, one_spelling, process, whole
+from berth.evidence.formats.smi_fields import Cell, Cells, device, mig_device, one_spelling, process, versions, whole
 from berth.evidence.piece import Piece
 
 _BEGIN = re.compile(rb"<nvidia_smi_log\b")
@@ -48,7 +48,7 @@ class _Reading:
     def facts(self, document: bytes) -> Iterator[Fact]:
         with suppress(expat.ExpatError, ValueError):  # truncated or mended by hand: what came before is kept
             self._parser.Parse(document, True)
-        driver, cuda = self._words("driver_version"), self._words("cuda_version")
+        driver, cuda = versions({name: cell.value for name, cell in self._header.items()})
         attached = whole(self._words("attached_gpus"))
         for place, gpu in enumerate(self._gpus):
             yield device(
@@ -65,7 +65,7 @@ class _Reading:
                 else None,
             )
         if driver or attached is not None:
-            said = self._header.get("driver_version")
+            said = self._header.get("kmd_version") or self._header.get("driver_version")
             yield DriverSeen(
                 origin=self._origin(said.line if said else 0, said.text if said else ""),
                 version=driver,
