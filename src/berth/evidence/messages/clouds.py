@@ -24,8 +24,14 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "clouds.agent_without_dcgm",
         "dcgm",
-        r"(?:node-monitoring-agent|eks|agent|monitor\w*)?.*?(?:[Ff]ailed|[Uu]nable|cannot|could not|waiting).*?(?:to )?"
-        r"(?:initialize DCGM|connect to (?:the )?DCGM|DCGM socket|dcgm-?server)",
+        r"(?:node-monitoring-agent|eks|agent|monitor\w*)?.*?(?:[Ff]ailed|[Uu]nable|cannot|could not|waiting)"
+        r".*?(?:to )?(?:initialize DCGM|connect to (?:the )?DCGM|DCGM socket|dcgm-?server)",
+    ),
+    Message(
+        "clouds.scales_too_far",
+        ("scale-up", "scale up", "scaleup"),
+        r"GPU\b.{0,60}?\b(?:multiple|too many|unnecessary|additional|two|three|four|\d+) (?:node )?scale[- ]?ups?\b|"
+        r"(?:multiple|too many|unnecessary|additional) (?:node )?scale[- ]?ups?\b.{0,60}?\bGPU",
     ),
     Message(
         "clouds.autoscaler_waits_for_gpu",

@@ -15,10 +15,12 @@ MESSAGES: tuple[Message, ...] = (
             "profiling module failed",
             "metric not enabled",
             "metrics not enabled",
+            "dcgm_fi_prof",
         ),
         r"Failed to load module 8|module of DCGM that is not currently loaded|Profiling is not supported|"
         r"DCGM_PROFILING_SR_\w+ failed|Not collecting DCP metrics|[Pp]rofiling module (?:returned|failed)|"
-        r"DCGM_FI_PROF_\w+.*?(?:DCP metrics|metrics?) not enabled",
+        r"DCGM_FI_PROF_\w+.*?(?:DCP metrics|metrics?) not enabled|"
+        r"DCGM_FI_PROF_\w+ (?:is |are )?(?:missing|absent|not (?:available|supported|exported))",
     ),
     Message(
         "dcgm.profiling_module_state",
@@ -33,9 +35,9 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "dcgm.hostengine_gone",
-        ("host engine", "hostengine"),
-        r"Host ?engine connection invalid/disconnected|(?:[Ee]rror|[Ff]ailed|[Uu]nable|"
-        r"could ?n[o']t).{0,40}?connect\w*.{0,40}?(?:nv-)?host ?engine|"
+        ("host engine", "hostengine", "unable to establish a connection"),
+        r"Host ?engine connection invalid|unable to establish a connection to the specified host|"
+        r"(?:[Ee]rror|[Ff]ailed|[Uu]nable|could ?n[o']t).{0,40}?connect\w*.{0,40}?(?:nv-)?host ?engine|"
         r"(?:nv-)?host ?engine.{0,60}?(?:connection refused|not running|timed? ?out|no such host)",
     ),
     Message(
@@ -65,9 +67,9 @@ MESSAGES: tuple[Message, ...] = (
             "could not find dcgm field",
             "unknown field",
         ),
-        r"(?:[Ee]rror watching fields|[Ff]ailed to watch (?:metrics|fields)|"
-        r"Error setting watches).*?(?P<why>Feature not supported|Bad parameter[\w ]*|"
-        r"not supported|unrecoverable error|.*)|[Cc]ould not find DCGM [Ff]ield",
+        r"(?:[Ee]rror watching fields|[Ff]ailed to watch (?:metrics|fields)|Error setting watches)"
+        r".*?(?P<why>Feature not supported|Bad parameter[\w ]*|not supported|unrecoverable error|.*)|"
+        r"[Cc]ould not find DCGM [Ff]ield",
     ),
     Message(
         "dcgm.collect_fails",
@@ -77,16 +79,18 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "dcgm.counters_unreadable",
         ("malformed csv", "failed to parse", "failed to read", "could not read", "could not parse"),
-        r"[Mm]alformed (?:csv|CSV)|(?:[Ff]ailed to (?:parse|read)|[Cc]ould not (?:read|parse)).*?(?:csv|"
-        r"metrics? file|counters|prometheus)",
+        r"[Mm]alformed (?:csv|CSV)|"
+        r"(?:[Ff]ailed to (?:parse|read)|[Cc]ould not (?:read|parse)).*?(?:csv|metrics? file|counters|prometheus)",
     ),
     Message(
         "dcgm.pods_unmapped",
-        ("pod-resources", "podresources", "pod resources", "kubelet socket", "metrics", "dcgm"),
+        ("pod-resources", "podresources", "pod resources", "kubelet socket", "metrics", "figures", "dcgm"),
+        r"(?:metrics|figures) of the wrong pod|"
         r"(?:[Ff]ail\w*|[Ee]rror|[Uu]nable|[Nn]o).*?(?:pod-resources|[Pp]od ?[Rr]esources|[Kk]ubelet socket)|"
         r"pod-resources/kubelet\.sock.*?(?:no such file|refused|permission|deadline)|"
         r"(?:[Nn]o|missing|empty) .{0,30}(?:pod|namespace) labels? .{0,40}(?:metrics|dcgm)|"
-        r"\b(?:pod|namespace)\b.{0,40}\b(?:missing|absent|empty|not (?:set|there|shown))\b.{0,40}(?:metrics|DCGM|dcgm)|"
+        r"\b(?:pod|namespace)\b.{0,40}\b(?:missing|absent|empty|not (?:set|there|shown))\b"
+        r".{0,40}(?:metrics|DCGM|dcgm)|"
         r"(?:metrics|DCGM|dcgm)\b.{0,40}\b(?:without|lack|miss)\b.{0,20}\b(?:pod|namespace)\b.{0,20}\blabels?\b",
     ),
     Message(
@@ -97,14 +101,14 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "dcgm.cannot_listen",
         ("failed to listen and serve", "listen tcp", "listen and server"),
-        r"(?:[Ff]ailed to [Ll]isten and [Ss]erver?\b|listen tcp).*?\b9400\b(?:.*?(?P<why>missing port|"
-        r"address already in use|permission denied))?",
+        r"(?:[Ff]ailed to [Ll]isten and [Ss]erver?\b|listen tcp)"
+        r".*?\b9400\b(?:.*?(?P<why>missing port|address already in use|permission denied))?",
     ),
     Message(
         "dcgm.xid_stays",
         "xid_error",
-        r"DCGM_FI_DEV_XID_ERRORS?\b(?:\{[^}]*\})?(?:.{0,60}?\b(?:still|stays|remains|keeps|latched|never (?:resets|"
-        r"clears)|not (?:reset|cleared))\b|\s*(?:!=|>=?)\s*\d)",
+        r"DCGM_FI_DEV_XID_ERRORS?\b(?:\{[^}]*\})?(?:.{0,60}?\b"
+        r"(?:still|stays|remains|keeps|latched|never (?:resets|clears)|not (?:reset|cleared))\b|\s*(?:!=|>=?)\s*\d)",
     ),
     Message(
         "dcgm.exporter_oom",
@@ -116,18 +120,19 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "dcgm.exporter_hangs",
         ("dcgm-exporter", "exporter"),
-        r"dcgm-?exporter.*?(?:\bhangs?\b|\bhung\b|stuck|no (?:new )?metrics|stale metrics|stops? (?:reporting|"
-        r"collecting))",
+        r"dcgm-?exporter.*?(?:\bhangs?\b|\bhung\b|stuck|no (?:new )?metrics|stale metrics|"
+        r"stops? (?:reporting|collecting))",
     ),
     Message(
         "dcgm.mig_unseen",
         ("metrics", "dcgm", "gpu_util", "utilisation", "utilization", "figures"),
         r"(?:GPU_UTIL|[Uu]tili[sz]ation)\b.{0,60}?\b(?:doesn'?t|does not|is not|isn'?t|not|(?:is|are|stays?|reads?) 0|"
-        r"missing|absent)\b.{0,60}?\bMIG\b|\bMIG\b.{0,60}?\b(?:GPU_UTIL|utili[sz]ation)\b.{0,20}?\b(?:is|are|"
-        r"stays?|reads?) (?:always )?(?:0|N/A|missing|absent)\b|"
+        r"missing|absent)\b.{0,60}?\bMIG\b|"
+        r"\bMIG\b.{0,60}?\b(?:GPU_UTIL|utili[sz]ation)\b.{0,20}?\b(?:is|are|stays?|reads?) (?:always )?"
+        r"(?:0|N/A|missing|absent)\b|"
         r"(?:\b[Nn]o|\b[Mm]issing|\bwithout)\b.{0,30}?\b(?:metrics|figures)\b.{0,40}?\bMIG\b|"
-        r"\bMIG\b.{0,60}?\b(?:metrics|DCGM_FI\w+)\b.{0,20}?\b(?:missing|absent|not (?:exported|reported|shown|"
-        r"available))",
+        r"\bMIG\b.{0,60}?\b(?:metrics|DCGM_FI\w+)\b.{0,20}?\b"
+        r"(?:missing|absent|not (?:exported|reported|shown|available))",
     ),
     Message(
         "dcgm.nvml_absent",

@@ -49,8 +49,8 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "kubelet.registration_request",
         ("got registration request", "got device plugin registration"),
-        r"Got registration request from device plugin(?: with resource(?: "
-        r"name)?)?\b.*?(?P<resource>[\w.-]+\.[a-z]{2,}/[\w.-]+)?",
+        r"Got registration request from device plugin(?: with resource(?: name)?)?\b"
+        r".*?(?P<resource>[\w.-]+\.[a-z]{2,}/[\w.-]+)?",
     ),
     Message(
         "kubelet.stream_eof",
@@ -68,9 +68,9 @@ MESSAGES: tuple[Message, ...] = (
             "listandwatch returned",
             "transport is closing",
         ),
-        r"^(?!.*\bEOF\b).*?(?:ListAndWatch (?:ended unexpectedly|failed|error|stopped|"
-        r"returned).*?(?:transport is closing|"
-        r"Canceled|Unavailable|connection reset|stream terminated|deadline)|ListAndWatch\b.*?transport is closing)",
+        r"^(?!.*\bEOF\b).*?(?:ListAndWatch (?:ended unexpectedly|failed|error|stopped|returned)"
+        r".*?(?:transport is closing|Canceled|Unavailable|connection reset|stream terminated|deadline)|"
+        r"ListAndWatch\b.*?transport is closing)",
     ),
     Message(
         "kubelet.cannot_dial_plugin",
@@ -88,7 +88,8 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "kubelet.plugin_api_unsupported",
-        ("is not supported by kubelet", "supported version"),
+        ("is not supported by kubelet", "supported version", "no handler registered for plugin type"),
+        r"no handler registered for plugin type|"
         r"requested API version \"?(?P<asked>\S+?)\"? is not supported by kubelet|"
         r"(?:plugin|versions).*?not supported.*?Supported version",
     ),
@@ -108,9 +109,9 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "kubelet.state_file_must_go",
         ("drain this node and", "drain node and", "manager checkpoint file", "differs from state checkpoint policy"),
-        r"(?:drain (?:this )?node and (?:delete|remove)|delete the \w+ manager checkpoint file).*?"
-        r"(?P<file>/[\w./-]+(?:_state|checkpoint\S*))?|(?:configured|"
-        r"current) policy .*? differs from state checkpoint policy",
+        r"(?:drain (?:this )?node and (?:delete|remove)|delete the \w+ manager checkpoint file)"
+        r".*?(?P<file>/[\w./-]+(?:_state|checkpoint\S*))?|"
+        r"(?:configured|current) policy .*? differs from state checkpoint policy",
     ),
     Message(
         "kubelet.checkpoint_absent",
@@ -126,8 +127,8 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "kubelet.checkpoint_not_written",
         ("write checkpoint", "writing checkpoint", "deviceplugin checkpoint"),
-        r"(?:[Ff]ailed to write|writing) (?:deviceplugin )?checkpoint.*?(?P<why>no space left on device|"
-        r"read-only file system|permission denied|.*)?$",
+        r"(?:[Ff]ailed to write|writing) (?:deviceplugin )?checkpoint"
+        r".*?(?P<why>no space left on device|read-only file system|permission denied|.*)?$",
     ),
     Message(
         "kubelet.init_container_reallocated",

@@ -54,9 +54,9 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "mig.config_unknown",
-        ("unable to validate the selected mig", "mig-config", "migconfig"),
+        ("unable to validate the selected mig", "mig-config", "migconfig", "error selecting"),
         r"Unable to validate the selected MIG configuration|selected mig-?config not present:? ?(?P<name>\S*)|"
-        r"mig-?config (?P<wanted>\S+ )?not (?:found|present)",
+        r"mig-?config (?P<wanted>\S+ )?not (?:found|present)|[Ee]rror selecting (?:specific )?MIG config",
     ),
     Message(
         "mig.profile_unsupported",
@@ -92,23 +92,23 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "mig.clients_would_not_leave",
         ("gpu client", "gpu clients"),
-        r"[Uu]nable to (?:shut ?down|tear down) (?:all )?GPU clients?|(?:timed out|timeout|"
-        r"failed).*?(?:shut(?:ting)? ?down)"
-        r".*?GPU clients?|GPU client pods? .*?(?:timed out|still running)",
+        r"[Uu]nable to (?:shut ?down|tear down) (?:all )?GPU clients?|"
+        r"(?:timed out|timeout|failed).*?(?:shut(?:ting)? ?down).*?GPU clients?|"
+        r"GPU client pods? .*?(?:timed out|still running)",
     ),
     Message(
         "mig.lost_at_reboot",
         ("with_reboot", "already attempted a reboot", "reboot"),
-        r"already (?:attempted|tried) (?:a )?reboot|[Rr]eboot(?:ing)? (?:is )?required .*?MIG|MIG.*?(?:requires?|"
-        r"needs?) (?:a )?reboot",
+        r"already (?:attempted|tried) (?:a )?reboot|[Rr]eboot(?:ing)? (?:is )?required .*?MIG|"
+        r"MIG.*?(?:requires?|needs?) (?:a )?reboot",
     ),
     # Labels of a node, wherever somebody mentions them.
     Message("mig.paused", "paused-for-mig-change", r"paused-for-mig-change"),
     Message(
         "mig.state_label",
         "mig.config.state",
-        r"mig\.config\.state['\"]?\s*(?:[=:]|is|stays|stuck (?:at|in|on))\s*['\"]?(?P<state>failed|pending|"
-        r"rebooting)\b",
+        r"mig\.config\.state['\"]?\s*(?:[=:]|is|stays|stuck (?:at|in|on))\s*['\"]?"
+        r"(?P<state>failed|pending|rebooting)\b",
     ),
     Message(
         "mig.toggle_unsupported",

@@ -69,8 +69,8 @@ MESSAGES: tuple[Message, ...] = (
         "operator.rights_missing",
         "is forbidden: user",
         r"is forbidden: User \\?\"system:serviceaccount:[\w-]+:"
-        r"(?P<account>[\w-]*(?:gpu-operator|nvidia|node-feature|nfd|gpu-feature|dcgm|device-plugin|mig-manager)[\w-]*)"
-        r"\\?\" cannot (?P<verb>\w+) resource \\?\"(?P<what>[\w./-]+)",
+        r"(?P<account>[\w-]*(?:gpu-operator|nvidia|node-feature|nfd|gpu-feature|dcgm|device-plugin|"
+        r"mig-manager)[\w-]*)\\?\" cannot (?P<verb>\w+) resource \\?\"(?P<what>[\w./-]+)",
     ),
     Message(
         "operator.crd_old",
@@ -102,23 +102,22 @@ MESSAGES: tuple[Message, ...] = (
             "nfd labels",
             "hasnfdlabels",
         ),
-        r"did you run the node feature discovery|Could not find kernel full version|No GPU node (?:in the cluster|"
-        r"can be monitored)|"
-        r"Could not get any nodes to match|(?:no|missing) NFD labels|NFD labels (?:are )?missing|"
-        r"\"?HasNFDLabels\"?: ?false",
+        r"did you run the node feature discovery|Could not find kernel full version|"
+        r"No GPU node (?:in the cluster|can be monitored)|Could not get any nodes to match|(?:no|missing) NFD labels|"
+        r"NFD labels (?:are )?missing|\"?HasNFDLabels\"?: ?false",
     ),
     Message(
         "operator.nfd_pod_denied",
         ("nfd-worker", "node-feature-discovery", "nfd-master"),
-        r"(?:nfd-(?:worker|master)|node-feature-discovery)\S*.*?(?:CrashLoopBackOff|connection refused|Unavailable|"
-        r"forbidden|OOMKilled)",
+        r"(?:nfd-(?:worker|master)|node-feature-discovery)\S*"
+        r".*?(?:CrashLoopBackOff|connection refused|Unavailable|forbidden|OOMKilled)",
     ),
     Message(
         "operator.image_fails",
         ("failed to pull image", "back-off pulling image", "errimagepull", "imagepullbackoff"),
-        r"(?:Failed to pull image|Back-off pulling image|ErrImagePull|"
-        r"ImagePullBackOff).*?(?P<image>nvcr\.io/[^\s\"\\,]+|\S*(?:gpu-operator|"
-        r"k8s-device-plugin|container-toolkit|dcgm|driver|gpu-feature|k8s-mig-manager)[^\s\"\\,]*)(?P<why>.*)",
+        r"(?:Failed to pull image|Back-off pulling image|ErrImagePull|ImagePullBackOff)"
+        r".*?(?P<image>nvcr\.io/[^\s\"\\,]+|\S*(?:gpu-operator|k8s-device-plugin|container-toolkit|dcgm|driver|"
+        r"gpu-feature|k8s-mig-manager)[^\s\"\\,]*)(?P<why>.*)",
     ),
     Message(
         "operator.oom",

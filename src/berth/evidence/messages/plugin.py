@@ -32,8 +32,8 @@ MESSAGES: tuple[Message, ...] = (
             "unsupported platform detected",
             "detected platform: unknown",
         ),
-        r"Detected non-NVML platform|Incompatible (?:strategy|platform) detected|invalid device discovery strategy"
-        r"|Unsupported platform detected|Detected platform: unknown",
+        r"Detected non-NVML platform|Incompatible (?:strategy|platform) detected|invalid device discovery strategy|"
+        r"Unsupported platform detected|Detected platform: unknown",
     ),
     Message(
         "plugin.asks_for_runtime",
@@ -56,10 +56,11 @@ MESSAGES: tuple[Message, ...] = (
             "inotify_add_watch",
             "inotify instances",
             "inotify watches",
+            "plugin watcher",
         ),
-        r"(?:FS ?watcher|fsnotify watcher|inotify_init\w*|inotify_add_watch|inotify (?:instances|watches))\b.*?"
-        r"(?:too many open files|no space left on device|limit reached)|inotify (?:instances|watches) (?:limit|"
-        r"exhausted|used up)",
+        r"(?:FS ?watcher|fsnotify watcher|plugin watcher|inotify_init\w*|inotify_add_watch|"
+        r"inotify (?:instances|watches))\b.*?(?:too many open files|no space left on device|limit reached)|"
+        r"inotify (?:instances|watches) (?:limit|exhausted|used up)",
     ),
     Message(
         "plugin.watcher_no_directory",
@@ -71,14 +72,14 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "plugin.socket_denied",
         ("kubelet.sock", "device-plugins"),
-        r"device-plugins/\S*\.sock\b.*?permission denied|permission denied.*?device-plugins/\S*\.sock"
-        r"|bind: permission denied.*?device-plugins",
+        r"device-plugins/\S*\.sock\b.*?permission denied|permission denied.*?device-plugins/\S*\.sock|"
+        r"bind: permission denied.*?device-plugins",
     ),
     Message(
         "plugin.socket_absent",
         ("kubelet.sock", "device-plugins/"),
-        r"device-plugins/kubelet\.sock\b.*?(?:no such file or directory|connection refused|not a directory)"
-        r"|(?:no such file|connection refused).*?device-plugins/kubelet\.sock",
+        r"device-plugins/kubelet\.sock\b.*?(?:no such file or directory|connection refused|not a directory)|"
+        r"(?:no such file|connection refused).*?device-plugins/kubelet\.sock",
     ),
     Message(
         "plugin.cannot_bind",
@@ -99,16 +100,15 @@ MESSAGES: tuple[Message, ...] = (
             "unable to contact",
             "error registering with kubelet",
         ),
-        r"(?:Could not|Failed to|Cannot|Unable to) (?:register|contact)\b.*?(?:device plugin|"
-        r"Kubelet)(?:.*?: (?P<why>.+))?"
-        r"|error registering with kubelet",
+        r"(?:Could not|Failed to|Cannot|Unable to) (?:register|contact)\b"
+        r".*?(?:device plugin|Kubelet)(?:.*?: (?P<why>.+))?|error registering with kubelet",
     ),
     Message(
         "plugin.api_not_served",
         ("unknown service", "unimplemented", "supported by kubelet"),
-        r"(?:Unimplemented|unknown service)\b.*?(?:deviceplugin|v1beta1|v1alpha|Registration)"
-        r"|(?:register|device plugin).*?(?:Unimplemented|unknown service)"
-        r"|requested API version .*? is not supported by kubelet|API version .*?not supported by kubelet",
+        r"(?:Unimplemented|unknown service)\b.*?(?:deviceplugin|v1beta1|v1alpha|Registration)|"
+        r"(?:register|device plugin).*?(?:Unimplemented|unknown service)|"
+        r"requested API version .*? is not supported by kubelet|API version .*?not supported by kubelet",
     ),
     Message(
         "plugin.bad_name",
@@ -141,8 +141,8 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "plugin.mig_profiles_differ",
         ("more than one mig device type", "same migenabled value", "migenabled value"),
-        r"[Mm]ore than one MIG device type present|(?:all|not all) (?:devices|GPUs).*?same migEnabled value"
-        r"|same migEnabled value",
+        r"[Mm]ore than one MIG device type present|(?:all|not all) (?:devices|GPUs).*?same migEnabled value|"
+        r"same migEnabled value",
     ),
     Message(
         "plugin.mig_empty",
@@ -170,8 +170,8 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "plugin.mig_denied",
         ("insufficient permissions", "insufficient pemmissions", "error_no_permission"),
-        r"(?:MIG|device memory|visiting device|nvidia-caps|GpuInstance|device map).*?"
-        r"(?:Insufficient Pe[rm]missions|ERROR_NO_PERMISSION)",
+        r"(?:MIG|device memory|visiting device|nvidia-caps|GpuInstance|device map)"
+        r".*?(?:Insufficient Pe[rm]missions|ERROR_NO_PERMISSION)",
     ),
     # Allocation.
     Message(
@@ -183,14 +183,13 @@ MESSAGES: tuple[Message, ...] = (
             "unable to retrieve list of available devices",
         ),
         r"GetPreferredAllocation rpc failed|error getting list of preferred allocation|"
-        r"unable to get device link information"
-        r"|Unable to retrieve list of available devices:? ?(?P<why>.*)",
+        r"unable to get device link information|Unable to retrieve list of available devices:? ?(?P<why>.*)",
     ),
     Message(
         "plugin.preferred_lost_gpu",
         ("gpu is lost", "gpu_is_lost", "fallen off"),
-        r"(?:preferred ?allocation|list of available devices|device link|creating nvml\.Device|"
-        r"nvml).*?(?:GPU[ _]is[ _]lost|fallen off)",
+        r"(?:preferred ?allocation|list of available devices|device link|creating nvml\.Device|nvml)"
+        r".*?(?:GPU[ _]is[ _]lost|fallen off)",
     ),
     Message(
         "plugin.shared_request_too_large",
@@ -214,10 +213,13 @@ MESSAGES: tuple[Message, ...] = (
             "node lock not set",
             "no pending pod",
             "device request not found",
-            "pod annotation decode",
+            "node mismatch for pod",
+            "no assume timestamp for pod",
+            "unknown device id: no-gpu-has",
         ),
-        r"device number not matched|no binding pod found|empty id from pod annotation|[Nn]ode lock not set"
-        r"|no pending pod found|device request not found",
+        r"device number not matched|no binding pod found|empty id from pod annotation|[Nn]ode lock not set|"
+        r"no pending pod found|device request not found|[Nn]ode mismatch for pod \S+ pick up|"
+        r"[Nn]o assume timestamp for pod|unknown device id: no-gpu-has-",
     ),
     Message(
         "plugin.device_map_fails",
@@ -241,14 +243,13 @@ MESSAGES: tuple[Message, ...] = (
         "plugin.config_name_unknown",
         ("specified config", "all fallbacks failed", "no configuration files available"),
         r"specified config (?P<name>\S*) ?does not exist|"
-        r"no config was set, no default was provided, and all fallbacks failed"
-        r"|no configuration files available",
+        r"no config was set, no default was provided, and all fallbacks failed|no configuration files available",
     ),
     Message(
         "plugin.config_map_absent",
         ("configmap", "config map"),
-        r"MountVolume\.SetUp failed for volume \S*(?:slic|plugin|nvidia|gpu|mps|config)\S* ?: configmap "
-        r"\\?\"(?P<name>[\w.-]*(?:slic|device-plugin|plugin-config|nvidia|gpu|mps)[\w.-]*)\\?\" not found|"
+        r"MountVolume\.SetUp failed for volume \S*(?:slic|plugin|nvidia|gpu|mps|config)\S* ?: configmap \\?\""
+        r"(?P<name>[\w.-]*(?:slic|device-plugin|plugin-config|nvidia|gpu|mps)[\w.-]*)\\?\" not found|"
         r"(?i:config ?map) \\?\"?(?P<other>[\w./-]*(?:slic|device-plugin|plugin-config|mps)[\w.-]*)\\?\"? not found",
     ),
     Message(
@@ -273,14 +274,15 @@ MESSAGES: tuple[Message, ...] = (
             "a valid label must",
             "ignoring label",
             "is not allowed",
+            "failed to advertise labels",
             "invalid label",
         ),
-        r"nodefeatures(?:\.nfd[\w.-]*)? .*?(?:forbidden|not found|could not find)|(?:error|"
-        r"failed).*?(?:features\.d/gfd|output(?:ting)? labels)"
-        r"|features\.d.*?(?:permission denied|no such file|read-only)|failed to create NodeFeature object"
-        r"|Namespace '?nvidia\.com'? is not allowed"
-        r"|(?:nvidia\.com|label).*?(?:a valid label must|invalid label value)"
-        r"|[Ii]gnoring label .*?nvidia\.com\S*.*?invalid",
+        r"nodefeatures(?:\.nfd[\w.-]*)? .*?(?:forbidden|not found|could not find)|"
+        r"(?:error|failed).*?(?:features\.d/gfd|output(?:ting)? labels)|"
+        r"features\.d.*?(?:permission denied|no such file|read-only)|failed to create NodeFeature object|"
+        r"failed to advertise labels|Namespace '?nvidia\.com'? is not allowed|"
+        r"(?:nvidia\.com|label).*?(?:a valid label must|invalid label value)|"
+        r"[Ii]gnoring label .*?nvidia\.com\S*.*?invalid",
     ),
     Message(
         "gfd.models_differ",

@@ -13,48 +13,50 @@ MESSAGES: tuple[Message, ...] = (
         "reported.replicas_left",
         ("allocatable", "replicas"),
         r"replicas(?:\W| is| of){0,3}(?P<replicas>\d+)\b(?=.*?\ballocatable)(?=.*\b(?:Xid|unhealthy|fault))"
-        r".*?allocatable(?:\W| is| only){0,3}(?P<allocatable>\d+)|allocatable(?:\W| is| only){0,3}(?P<left>\d+)\b"
-        r"(?=.*\b(?:Xid|unhealthy|fault)).*?replicas(?:\W| of){0,3}(?P<of>\d+)",
+        r".*?allocatable(?:\W| is| only){0,3}(?P<allocatable>\d+)|"
+        r"allocatable(?:\W| is| only){0,3}(?P<left>\d+)\b(?=.*\b(?:Xid|unhealthy|fault))"
+        r".*?replicas(?:\W| of){0,3}(?P<of>\d+)",
     ),
     Message(
         "reported.lost_still_offered",
         ("still", "keeps", "continues", "stays", "remains", "unchanged"),
-        r"\b(?:lost|dead|hung|fallen off the bus) GPU\b.{0,60}?\b(?:node|plugin)\b.{0,20}?\b(?:still|keeps)\b.{0,20}?"
-        r"\b(?:advertis\w+|offer\w*|report\w*)|(?:allocatable|capacity)\b.{0,40}?\b(?:stays|remains|still|unchanged)\b.{0,60}?\b(?:lost|gone|fell|fallen|"
-        r"dead|hung|"
-        r"failed|missing)\b|plugin\b.{0,40}?\b(?:still|keeps|continues)\b.{0,40}?\b(?:advertis\w+|report\w*|"
-        r"offer\w*)\b.{0,60}?"
-        r"\b(?:lost|gone|fell|fallen|dead|hung|failed|healthy)\b",
+        r"\b(?:lost|gone|fell|fallen|dead|hung)\b.{0,40}?\b(?:allocatable|capacity)\b"
+        r".{0,20}?\b(?:stays|remains|still|unchanged)\b|"
+        r"\b(?:lost|dead|hung|fallen off the bus) GPU\b.{0,60}?\b(?:node|plugin)\b.{0,20}?\b(?:still|keeps)\b"
+        r".{0,20}?\b(?:advertis\w+|offer\w*|report\w*)|"
+        r"(?:allocatable|capacity)\b.{0,40}?\b(?:stays|remains|still|unchanged)\b"
+        r".{0,60}?\b(?:lost|gone|fell|fallen|dead|hung|failed|missing)\b|"
+        r"plugin\b.{0,40}?\b(?:still|keeps|continues)\b.{0,40}?\b(?:advertis\w+|report\w*|offer\w*)\b"
+        r".{0,60}?\b(?:lost|gone|fell|fallen|dead|hung|failed|healthy)\b",
     ),
     Message(
         "reported.healthy_after_restart",
         ("unhealthy", "restart"),
-        r"\b(?:un)?healthy\b.{0,80}?\b(?:until|after|once)\b.{0,40}?(?:plugin\b.{0,20}?\brestart|"
-        r"restart\w*.{0,30}?plugin)|"
+        r"\b(?:un)?healthy\b.{0,80}?\b(?:until|after|once)\b"
+        r".{0,40}?(?:plugin\b.{0,20}?\brestart|restart\w*.{0,30}?plugin)|"
         r"restart\w*.{0,30}?device.?plugin.{0,60}?\b(?:healthy again|becomes healthy|is healthy|comes back|recovers)",
     ),
     Message(
         "reported.labels_missing",
         ("nvidia.com/gpu.", "nvidia.com/cuda.", "nvidia.com/mig.", "nvidia.com labels", "gpu labels"),
         r"nvidia\.com/(?:gpu|cuda|mig)\.[\w.*-]+.{0,40}?\b(?:missing|not set|absent|removed|not there|not present|"
-        r"disappear\w*)|"
-        r"\bno (?:nvidia\.com|GPU) labels\b|(?:nvidia\.com|GPU) labels (?:are )?(?:missing|absent)",
+        r"disappear\w*)|\bno (?:nvidia\.com|GPU) labels\b|(?:nvidia\.com|GPU) labels (?:are )?(?:missing|absent)",
     ),
     Message(
         "reported.nfd_missing",
         ("kubernetes.io/pci-", "kernel-version.full"),
-        r"feature\.node\.kubernetes\.io/(?:pci-\w*10de\S*|kernel-version\.full)\W.{0,30}?\b(?:missing|not set|absent|"
-        r"removed|not there|not present|disappear\w*)|\b(?:no|lacks?|without|missing)\b.{0,20}?"
-        r"feature\.node\.kubernetes\.io/pci-\w*10de",
+        r"feature\.node\.kubernetes\.io/(?:pci-\w*10de\S*|kernel-version\.full)\W"
+        r".{0,30}?\b(?:missing|not set|absent|removed|not there|not present|disappear\w*)|"
+        r"\b(?:no|lacks?|without|missing)\b.{0,20}?feature\.node\.kubernetes\.io/pci-\w*10de",
     ),
     Message(
         "reported.config_awaits_restart",
         ("configmap", "config map", "replicas"),
-        r"(?:ConfigMap|config map|replicas)\b.{0,60}?\b(?:changed|edited|updated|new|set)\b.{0,80}?\b(?:still|old|"
-        r"not (?:in effect|taken|applied|picked)|unchanged|no effect)\b.{0,80}?(?:plugin\b.{0,30}?\brestart|"
-        r"restart\w*.{0,30}?plugin)|"
-        r"(?:ConfigMap|config map|replicas)\b.{0,40}?\b(?:changed|edited|updated)\b.{0,60}?\bplugin\b.{0,30}?\bnot\b "
-        r"(?:been )?restarted",
+        r"(?:ConfigMap|config map|replicas)\b.{0,60}?\b(?:changed|edited|updated|new|set)\b"
+        r".{0,80}?\b(?:still|old|not (?:in effect|taken|applied|picked)|unchanged|no effect)\b"
+        r".{0,80}?(?:plugin\b.{0,30}?\brestart|restart\w*.{0,30}?plugin)|"
+        r"(?:ConfigMap|config map|replicas)\b.{0,40}?\b(?:changed|edited|updated)\b.{0,60}?\bplugin\b"
+        r".{0,30}?\bnot\b (?:been )?restarted",
     ),
     Message(
         "reported.two_plugins",
@@ -69,20 +71,21 @@ MESSAGES: tuple[Message, ...] = (
             "a second plugin",
             "a second nvidia",
         ),
-        r"(?:[Tt]wo|[Bb]oth|[Aa] second) (?:NVIDIA )?(?:device[ -])?plugins?\b.{0,60}?\b(?:regist\w+|serv\w+|run\w*|"
-        r"advertis\w+|offer\w*|same node|same resource)",
+        r"(?:[Tt]wo|[Bb]oth|[Aa] second) (?:NVIDIA )?(?:device[ -])?plugins?\b"
+        r".{0,60}?\b(?:regist\w+|serv\w+|run\w*|advertis\w+|offer\w*|same node|same resource)",
     ),
     Message(
         "reported.beside_claims",
         ("device plugin", "device-plugin"),
-        r"device[ -]plugin\b.{0,20}?\b(?:and|beside|next to|together with)\b.{0,20}?\b(?:DRA|claims|ResourceSlice\w*)\b"
-        r".{0,60}?\b(?:both|same|active|twice|at once|double)\b|"
-        r"\bDRA(?: driver)?\b.{0,20}?\b(?:and|beside|next to|together with)\b.{0,20}?device[ -]plugin\b.{0,60}?"
-        r"\b(?:both|same|active|twice|at once|double)\b",
+        r"device[ -]plugin\b.{0,20}?\b(?:and|beside|next to|together with)\b"
+        r".{0,20}?\b(?:DRA|claims|ResourceSlice\w*)\b.{0,60}?\b(?:both|same|active|twice|at once|double)\b|"
+        r"\bDRA(?: driver)?\b.{0,20}?\b(?:and|beside|next to|together with)\b.{0,20}?device[ -]plugin\b"
+        r".{0,60}?\b(?:both|same|active|twice|at once|double)\b",
     ),
     Message(
         "reported.plugin_not_restarted",
         (
+            "allocatable",
             "kubelet restart",
             "kubelet was restart",
             "restart of the kubelet",
@@ -94,8 +97,15 @@ MESSAGES: tuple[Message, ...] = (
             "restarting the kubelet",
             "restarting kubelet",
         ),
-        r"(?:[Kk]ubelet (?:was )?restart\w*|[Rr]estart(?:ed|ing| of)? (?:the )?[Kk]ubelet)\b.{0,60}?\bplugin\b.{0,30}?"
-        r"\b(?:did not|didn'?t|was not|wasn'?t|has not|not (?:restarted|re-?registered))\b",
+        r"allocatable\b\W{0,4}0\b.{0,30}?\b(?:since|after)\b.{0,30}?\bkubelet\b.{0,10}?\brestart|"
+        r"(?:[Kk]ubelet (?:was )?restart\w*|[Rr]estart(?:ed|ing| of)? (?:the )?[Kk]ubelet)\b.{0,60}?\bplugin\b"
+        r".{0,30}?\b(?:did not|didn'?t|was not|wasn'?t|has not|not (?:restarted|re-?registered))\b",
+    ),
+    Message(
+        "reported.partitions_unoffered",
+        ("until the device plugin", "until the plugin", "until device plugin"),
+        r"\b(?:MIG|instances|partitions)\b.{0,80}?\bnot (?:advertised|offered|seen|shown|reported|there)\b"
+        r".{0,20}?\b(?:until the device plugin|until the plugin|until device plugin)\b.{0,20}?\brestart",
     ),
     Message(
         "reported.labels_stale",
@@ -108,9 +118,9 @@ MESSAGES: tuple[Message, ...] = (
             "stale node label",
             "stale nvidia.com label",
         ),
-        r"nvidia\.com/gpu\.(?:present|product|count)\S*.{0,60}?\b(?:no GPU|without (?:a |any )?GPU|GPU (?:was |"
-        r"is )?(?:removed|gone)|"
-        r"stale|still there|left over)|stale (?:GPU |nvidia\.com |node )?labels",
+        r"nvidia\.com/gpu\.(?:present|product|count)\S*.{0,60}?\b"
+        r"(?:no GPU|without (?:a |any )?GPU|GPU (?:was |is )?(?:removed|gone)|stale|still there|left over)|"
+        r"stale (?:GPU |nvidia\.com |node )?labels",
     ),
     Message(
         "reported.busy_mps_client",
@@ -141,7 +151,16 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "reported.mig_reverts",
-        ("needs a reboot", "mode unchanged", "mig mode reverts"),
+        (
+            "needs a reboot",
+            "mode unchanged",
+            "mig mode reverts",
+            "mig instances",
+            "mig devices",
+            "mig geometry",
+            "mig layout",
+        ),
+        r"MIG (?:instances|devices|geometry|layout)\b.{0,20}?\b(?:gone|lost|disappear\w*|missing)\b.{0,20}?\breboot|"
         r"MIG (?:mode )?reverts|MIG .*?needs a reboot each time",
     ),
 )

@@ -147,6 +147,8 @@ def find(facts: Facts) -> Iterator[Answer]:
     for node, said in by_node(facts.said("mig.none_found")).items():
         if node not in told and not any(device.mig for device in facts.of(DeviceSeen)):
             yield EMPTY.finding("MIG is enabled, and nvidia-smi finds no partition.", POSSIBLE, said)
+    for said in by_node(facts.said("reported.partitions_unoffered")).values():
+        yield EMPTY.finding("Partitions were made after the plugin had started: it does not look again.", LIKELY, said)
     for said in by_node(facts.said("plugin.mig_unplaced")).values():
         device = said_of(one.get("device") for one in said)
         yield UNPLACED.finding(

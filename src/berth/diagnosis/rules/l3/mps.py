@@ -129,7 +129,15 @@ def find(facts: Facts) -> Iterator[Answer]:
             "CUDA finds the shared device busy: it does not reach the MPS server.", POSSIBLE, [*said, *shared]
         )
     for said in by_node(facts.said("sharing.mps_server_fails")).values():
-        yield SERVER_FAILS.finding("The MPS server did not start or was ended by a fault.", POSSIBLE, said)
+        is_denied = any("permission denied" in one.origin.text.lower() for one in said)
+        yield SERVER_FAILS.finding(
+            "The MPS server did not start: it may not write where it must."
+            if is_denied
+            else "The MPS server did not start or was ended by a fault.",
+            POSSIBLE,
+            said,
+            cause_class="permission" if is_denied else None,
+        )
 
 
 RULE = Rule((DAEMON_ABSENT, REFUSED, SERVER_FAILS, CLIENT_UNREACHED), find)

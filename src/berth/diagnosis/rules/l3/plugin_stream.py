@@ -71,6 +71,7 @@ STREAM_BROKEN = Code(
 
 def find(facts: Facts) -> Iterator[Answer]:
     yield from _ended(facts)
+    yield from _killed(facts)
     yield from _broken(facts)
 
 
@@ -92,6 +93,23 @@ def _ended(facts: Facts) -> Iterator[Answer]:
                 [*last, *killed],
                 resource=resource,
             )
+
+
+def _killed(facts: Facts) -> Iterator[Answer]:
+    """The plugin's own side: it registered, and a signal from outside ended it, again and again."""
+    registered = {one.origin.source for one in facts.said("plugin.registered")}
+    killed = [one for one in facts.said("plugin.terminated") if one.origin.source in registered]
+    looping = [
+        pod for pod in facts.of(PodSeen) if _is_plugin(pod) and any("CrashLoop" in state.reason for state in pod.states)
+    ]
+    if killed and looping and next(facts.said("kubelet.stream_eof", "plugin.xid"), None) is None:
+        yield PLUGIN_ENDED.finding(
+            "The plugin registers, and is ended by a signal from outside, again and again.",
+            LIKELY,
+            [*killed, *looping],
+            node=looping[0].on,
+            pod=looping[0].key,
+        )
 
 
 def _came_back(end: Said, again: list[Said]) -> bool:

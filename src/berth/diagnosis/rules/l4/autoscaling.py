@@ -57,6 +57,33 @@ STARTUP_TAINT = Code(
     sources=("karpenter documentation: startup taints",),
 )
 
+SCALES_TOO_FAR = Code(
+    name="AutoscalerMakesTooMany",
+    layer=Layer.L4,
+    cause_class="node-labels",
+    severity=Severity.Warning,
+    effect=Effect.CapacityMissing,
+    title="the autoscaler makes several GPU nodes for one pod",
+    meaning="A new node is Ready before its devices are offered; without the cloud's accelerator label the autoscaler "
+    "takes it for one without GPUs and makes the next.",
+    known_by="Several scale-ups for one pod; nodes that are removed again unused.",
+    disproved_by="As many pods waited as nodes were made.",
+    counter_check="kubectl get node NODE --show-labels | tr , '\\n' | grep -e accelerator -e gke-accelerator: is there "
+    "from the node's first second",
+    fix=Fix(
+        steps=(
+            "the node group's template gives the label: k8s.amazonaws.com/accelerator, "
+            "cloud.google.com/gke-accelerator, kubernetes.azure.com/accelerator",
+            "or a startup taint that is lifted when the devices are there (Karpenter: startupTaints)",
+            "driver and plugin in the node's image make the gap shorter",
+        ),
+        risk="new nodes are made with the label; those that run stay",
+        rollback="the former template",
+    ),
+    verify=("one scale-up for one pod",),
+    sources=("Cluster Autoscaler FAQ: GPU nodes", "autoscaler issue 3164, gpu-operator issue 708"),
+)
+
 GKE_DRIVER = Code(
     name="ManagedDriverNotInstalled",
     layer=Layer.L1,
@@ -92,6 +119,8 @@ def find(facts: Facts) -> Iterator[Answer]:
             said,
             resource="nvidia.com/gpu",
         )
+    for said in by_node(facts.said("clouds.scales_too_far")).values():
+        yield SCALES_TOO_FAR.finding("Nodes were made for a pod that needs one.", POSSIBLE, said)
     for said in by_node(facts.said("clouds.startup_taint_stays")).values():
         taint = said_of(one.get("taint") or one.get("other") for one in said)
         yield STARTUP_TAINT.finding(f"The startup taint {taint} is still there.".replace("  ", " "), POSSIBLE, said)
@@ -99,4 +128,4 @@ def find(facts: Facts) -> Iterator[Answer]:
         yield GKE_DRIVER.finding("The plugin waits for a driver that the node pool does not install.", LIKELY, said)
 
 
-RULE = Rule((NOT_REGISTERED, STARTUP_TAINT, GKE_DRIVER), find)
+RULE = Rule((NOT_REGISTERED, STARTUP_TAINT, SCALES_TOO_FAR, GKE_DRIVER), find)
