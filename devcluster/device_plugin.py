@@ -35,7 +35,8 @@ class Allocation:
 class DevicePlugin:
     """Serves `devices` as `resource` to the kubelet whose device-plugins folder is given, from `start` to `stop`.
 
-    It registers again when the kubelet comes back. `socket` is the name of its socket. `refusal` is the text with which Allocate fails, while set.
+    It registers again when the kubelet comes back. `socket` is the name of its socket; `refusal` is the text with which
+    Allocate fails, while set.
     """
 
     def __init__(

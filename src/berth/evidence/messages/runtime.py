@@ -163,7 +163,8 @@ MESSAGES: tuple[Message, ...] = (
         "runtime.down",
         (".sock: connect: connection refused", ".sock: connect: no such file"),
         # cAdvisor tries every runtime that there might be, and says so at each start of a kubelet.
-        r"^(?!.*(?:unable to dial|sock-dir|container factory failed)).*dial unix (?P<socket>/[\w./-]*(?:containerd|crio|dockershim|cri-dockerd)"
+        r"^(?!.*(?:unable to dial|sock-dir|container factory failed)).*"
+        r"dial unix (?P<socket>/[\w./-]*(?:containerd|crio|dockershim|cri-dockerd)"
         r"[\w./-]*\.sock): connect: (?P<why>connection refused|no such file or directory)",
     ),
     Message(
