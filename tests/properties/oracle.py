@@ -111,7 +111,18 @@ def would_do(pod_class, node, snapshot, mended=False):
         return False
     if not node.ready and not any(t.key == "node.kubernetes.io/not-ready" for t in node.taints):
         return False
-    return node.health != Health.Unfit
+    return node.health != Health.Unfit and not any(name in node.unsafe for name, _ in pod_class.requests)
+
+
+def is_suspect(node):
+    """The node, or a device of it, may be failing."""
+    return Health.Suspect in (node.health, *(d.health for d in node.devices))
+
+
+def may_use(workload, node, mended=False):
+    """A new gang starts on no suspect node."""
+    is_new_gang = sum(s.count for s in workload.pod_sets) > 1 and not workload.has_begun
+    return mended or not (is_new_gang and is_suspect(node))
 
 
 def _term_holds(term, node):
@@ -258,7 +269,8 @@ def fits(workload, snapshot, empty=False):
         return any(fits(one, snapshot, empty) for one in of_one)
     running = [a for a in snapshot.allocations if a.is_daemon] if empty else snapshot.allocations
     left = tuple(left_on(node, running, empty) for node in snapshot.nodes)
-    return _Search(snapshot, pods_of(workload), empty).run(0, left, {})
+    nodes = {node.name for node in snapshot.nodes if may_use(workload, node, empty)}
+    return _Search(snapshot, pods_of(workload), empty, nodes).run(0, left, {})
 
 
 @dataclass
@@ -266,6 +278,7 @@ class _Search:
     snapshot: object
     pods: list[Pod]
     mended: bool
+    nodes: set[str]  # that it may use, by name
 
     def __post_init__(self):
         self.dead: set[object] = set()
@@ -279,7 +292,7 @@ class _Search:
             return False
         pod = self.pods[p]
         for n, node in enumerate(self.snapshot.nodes):
-            if not would_do(pod.pod_class, node, self.snapshot, self.mended):
+            if node.name not in self.nodes or not would_do(pod.pod_class, node, self.snapshot, self.mended):
                 continue
             domains = {group: domain_of(group[0], node, self.snapshot.topology) for group in pod.groups}
             if any(d is None or chosen.get(group, d) != d for group, d in domains.items()):
@@ -444,7 +457,7 @@ class _Beside:
             fewer = [*sets[:i], [s, rest - 1], *sets[i + 1 :]]
             for n, node in enumerate(self.snapshot.nodes):
                 pod = Beside(node, self.workload.namespace, pod_set.labels, pod_set.pod_class)
-                if not would_do(pod_set.pod_class, node, self.snapshot):
+                if not may_use(self.workload, node) or not would_do(pod_set.pod_class, node, self.snapshot):
                     continue
                 domains = {g: domain_of(g[0], node, self.snapshot.topology) for g in self.groups[s]}
                 if any(d is None or chosen.get(g, d) != d for g, d in domains.items()):

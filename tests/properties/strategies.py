@@ -111,6 +111,8 @@ def nodes(draw, name="n0", size=SMALL_CLUSTER):
         cordoned=draw(mostly(False, False, True)) if odd else False,
         ready=draw(mostly(True, True, False)) if odd else True,
         health=draw(mostly(Health.Fit, Health.Suspect, Health.Unfit)) if odd else Health.Fit,
+        unsafe=draw(mostly((), (GPU, MIG))) if odd else (),
+        code=draw(st.sampled_from(["", "Xid79", "RemapPending"])) if odd else "",
         allocatable=resources(amounts),
         capacity=resources(amounts),
         gpu_class=gpu_class,

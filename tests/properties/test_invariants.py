@@ -9,9 +9,9 @@ import oracle
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from strategies import CROWDED, allocations, nodes, pod_classes, snapshots
+from strategies import CROWDED, TIGHT, allocations, nodes, pod_classes, snapshots
 
-from berth.model.cluster import Allocation
+from berth.model.cluster import Allocation, Health
 from berth.model.queue import ANY_CLASS
 from berth.model.reasons import Answer, Reason
 from berth.model.resources import is_accelerator
@@ -77,6 +77,57 @@ def test_no_device_is_given_beyond_its_milli(snapshot):
     left = {n.name: {g: m for g, _, m in oracle.left_on(n, snapshot.allocations).devices} for n in snapshot.nodes}
     for (name, g), milli in used.items():
         assert milli <= left[name][g]
+
+
+# --- what may be failing -------------------------------------------------------------------------------------
+
+
+@st.composite
+def ailing(draw):
+    """Plain pods on plain nodes, of which some are suspect, unsafe, or have an unfit GPU."""
+    snapshot = draw(snapshots(TIGHT))
+    found = []
+    for node in snapshot.nodes:
+        ill = draw(st.sampled_from(["", "", "suspect", "suspect GPU", "unsafe", "unfit GPU"]))
+        first = node.devices[:1]
+        if ill in ("suspect GPU", "unfit GPU"):
+            health = Health.Suspect if ill == "suspect GPU" else Health.Unfit
+            first = tuple(replace(device, health=health) for device in first)
+        found.append(replace(
+            node, devices=first + node.devices[1:], health=Health.Suspect if ill == "suspect" else Health.Fit,
+            unsafe=("nvidia.com/gpu",) if ill == "unsafe" else (),
+        ))  # fmt: skip
+    return replace(snapshot, nodes=tuple(found))
+
+
+@often
+@given(snapshot=st.one_of(ailing(), everything))
+def test_nobody_gets_what_is_unfit_or_may_be(snapshot):
+    for bind in cycle(snapshot).binds():
+        asked = {name for name, _ in bind.workload.pod_sets[bind.pod_set].pod_class.requests}
+        assert bind.node.health != Health.Unfit and not asked & set(bind.node.unsafe), bind
+        assert all(bind.node.devices[g].health in (Health.Fit, Health.Suspect) for g in bind.devices), bind
+
+
+@often
+@given(snapshot=st.one_of(ailing(), everything))
+def test_no_new_gang_starts_on_a_suspect_node(snapshot):
+    for bind in cycle(snapshot).binds():
+        assert bind.workload.has_begun or bind.workload.pod_count == 1 or not oracle.is_suspect(bind.node), bind
+
+
+@often
+@given(snapshot=ailing())
+def test_a_suspect_node_is_used_where_no_other_would_do(snapshot):
+    left = {node.name: oracle.left_on(node, snapshot.allocations) for node in snapshot.nodes}
+    for bind in cycle(snapshot).binds():
+        workload, pod_class = bind.workload, bind.workload.pod_sets[bind.pod_set].pod_class
+        wishes = (*workload.topology, *workload.pod_sets[bind.pod_set].topology)
+        if oracle.is_suspect(bind.node) and workload.pod_count == 1 and not wishes:
+            for node in snapshot.nodes:
+                if not oracle.is_suspect(node) and oracle.would_do(pod_class, node, snapshot):
+                    assert not any(oracle.ways_to_put(pod_class, node, left[node.name])), (bind, node.name)
+        left[bind.node.name] = oracle.put_on(pod_class, bind.node, left[bind.node.name], bind.devices)
 
 
 # --- gangs and topology --------------------------------------------------------------------------------------

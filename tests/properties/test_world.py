@@ -6,13 +6,14 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from berth.kube import wire
+from berth.kube import wire, wire_ledger
 from berth.model.snapshot import Snapshot
 from berth.sources.assemble import snapshot_of
 from berth.sources.dump import Found
 from berth.sources.inventory import Inventory
 from berth.sources.live.world import World
 
+TYPES = {"Pod": wire.Pod, "Node": wire.Node, "NodeLedger": wire_ledger.NodeLedger}
 NAMES = ("p0", "p1", "p2", "p3", "p4")
 NODES = ("n0", "n1")
 
@@ -56,6 +57,13 @@ def node(name, cordoned, gpus, block):
             "spec": {"unschedulable": cordoned}, "status": {"capacity": has, "allocatable": has}}  # fmt: skip
 
 
+def ledger(node, state, unfit, suspect, beat):
+    states = {**dict.fromkeys(suspect, "Suspect"), **dict.fromkeys(unfit, "Unfit")}
+    devices = [{"index": g, "state": states.get(g, "Fit"), "code": "Xid79" if g in states else ""} for g in range(8)]
+    return {"apiVersion": "berth.dev/v1alpha1", "kind": "NodeLedger", "metadata": {"name": node},
+            "status": {"state": state, "heartbeat": f"2026-01-01T00:00:{beat:02}Z", "devices": devices}}  # fmt: skip
+
+
 maybe = st.sampled_from
 THINGS = st.one_of(
     st.builds(pod, maybe(NAMES), maybe((None, "j0", "j1")), maybe((None, "g0", "g1")), maybe((None, *NODES)),
@@ -63,6 +71,8 @@ THINGS = st.one_of(
     st.builds(job, maybe(("j0", "j1")), st.integers(1, 4), st.integers(0, 3), maybe((None, "red"))),
     st.builds(pod_group, maybe(("g0", "g1")), st.integers(1, 4)),
     st.builds(node, maybe(NODES), st.booleans(), st.integers(0, 8), maybe(("b0", "b1"))),
+    st.builds(ledger, maybe(NODES), maybe(("Fit", "Suspect", "Unfit", "")), maybe(((), (3,), (0, 7))),
+              maybe(((), (1,))), st.integers(0, 59)),
 )  # fmt: skip
 STEPS = st.lists(st.tuples(maybe(("put", "put", "put", "drop", "look")), THINGS), max_size=25)
 
@@ -83,6 +93,10 @@ def tell(world, verb, thing):
             world.put_node(msgspec.convert(thing, wire.Node))
         case "Node", _:
             world.drop_node(name)
+        case "NodeLedger", "put":
+            world.put_ledger(msgspec.convert(thing, wire_ledger.NodeLedger))
+        case "NodeLedger", _:
+            world.drop_ledger(name)
         case _, "put":
             world.put_object(msgspec.json.decode(msgspec.json.encode(thing)))
         case kind, _:
@@ -93,8 +107,8 @@ def from_scratch(things) -> Snapshot:
     inventory = Inventory()
     for number, thing in enumerate(things):
         value = thing
-        if thing["kind"] in ("Pod", "Node"):
-            value = msgspec.convert(thing, wire.Pod if thing["kind"] == "Pod" else wire.Node)
+        if thing["kind"] in TYPES:
+            value = msgspec.convert(thing, TYPES[thing["kind"]])
         inventory.add(Found(thing["apiVersion"], thing["kind"], value, "here", number))
     return snapshot_of(inventory, now_s=0.0)
 

@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from berth.model.workload import PodSet, TopologyWish, Workload
+from berth.scheduling.columns import I32, Columns
 from berth.scheduling.draft import Draft
 from berth.scheduling.neighbours import Who
 from berth.scheduling.sets import GrowthRoom, Rank, nodes_for_slices, put_all, put_next
-from berth.scheduling.topology import spread_over
+from berth.scheduling.topology import nodes_of, room_by_domain, smallest_first, spread_over
 from berth.scheduling.wishes import gpu_milli_of, labelled, level_of, set_wishes
 
 Mask = NDArray[np.bool_]
@@ -39,6 +40,9 @@ def grow(
             continue
         inside = labelled(scope, levels, draft)
         inside = inside & _domain_of_set(wishes, s, set_of_put, draft)
+        whole = [level for level, w in zip(levels, wishes, strict=True) if not w.slice_size]
+        if whole and not placed:  # without a minimum it has no domain yet
+            inside = inside & _one_domain(max(whole), extra, draft.copies[row], inside, draft.columns)
         slices = next((w for w in wishes if w.slice_size), None)
         who = Who(workload.namespace, pod_set.labels, pod_set.pod_class)
         if slices is not None:
@@ -71,6 +75,17 @@ def _grow_by_slices(
             for node, count in nodes:
                 room.take(node, milli * count)
         extra -= wish.slice_size
+
+
+def _one_domain(level: int, pods: int, copies: I32, inside: Mask, columns: Columns) -> Mask:
+    """The tightest domain of a level that takes all of the pods, else the one that takes most."""
+    on_host = level == len(columns.topology.levels)
+    room = np.where(inside, copies, 0) if on_host else room_by_domain(copies, level, columns, inside)
+    if not len(room):
+        return inside
+    domain = next(smallest_first(room, pods), int(np.argmax(room)))
+    mask: Mask = np.arange(columns.size) == domain if on_host else nodes_of(level, domain, columns)
+    return mask
 
 
 def _domain_of_set(wishes: Sequence[TopologyWish], s: int, set_of_put: Sequence[int], draft: Draft) -> Mask:

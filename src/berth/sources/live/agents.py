@@ -13,26 +13,33 @@ log = logging.getLogger("berth.agents")
 
 
 class Agents:
-    """By the name of the node. Heartbeats come all the time: they are noted, and looked at when one may be missing."""
+    """By the name of the node. Heartbeats come all the time: they are noted, and looked at when one may be missing.
+
+    Clocks of two machines do not agree: an agent is heard when its heartbeat is seen to change, by our own clock. Only
+    of one that is seen for the first time it is taken as it is written.
+    """
 
     def __init__(self, silent_s: float = SILENT_S) -> None:
         self._silent_s = silent_s
         self._reports: dict[str, Report] = {}
+        self._heartbeats: dict[str, str | None] = {}
         self._heard_s: dict[str, float] = {}
         self._silent: set[str] = set()
         self._judge_s = float("inf")  # nobody is missed before
 
-    def put(self, node: str, ledger: NodeLedger) -> bool:
+    def put(self, node: str, ledger: NodeLedger, now_s: float) -> bool:
         """Whether what is said of the node may be another now."""
-        report, heard_s = report_of(ledger), seconds(heartbeat_of(ledger))
-        speaks_again = node in self._silent and heard_s > self._heard_s[node]
+        report, heartbeat = report_of(ledger), heartbeat_of(ledger)
+        beats = node in self._reports and heartbeat != self._heartbeats[node]
+        heard_s = now_s if beats else self._heard_s.get(node, min(seconds(heartbeat), now_s))
+        speaks_again = beats and node in self._silent
         has_changed = self._reports.get(node) != report
-        self._reports[node], self._heard_s[node] = report, heard_s
-        if has_changed or speaks_again:
-            self._judge_s = min(self._judge_s, heard_s + self._silent_s) if not speaks_again else 0.0
+        self._reports[node], self._heartbeats[node], self._heard_s[node] = report, heartbeat, heard_s
+        self._judge_s = min(self._judge_s, now_s if speaks_again else heard_s + self._silent_s)
         return has_changed or speaks_again
 
     def drop(self, node: str) -> bool:
+        self._heartbeats.pop(node, None)
         self._heard_s.pop(node, None)
         self._silent.discard(node)
         return self._reports.pop(node, None) is not None

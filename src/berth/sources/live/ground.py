@@ -93,10 +93,10 @@ class Ground:
         self._told.pop(name, None)
         return self._readings.pop(name, None) is not None
 
-    def put_ledger(self, ledger: NodeLedger) -> bool:
+    def put_ledger(self, ledger: NodeLedger, now_s: float) -> bool:
         """Whether anything changed that decides. A heartbeat does only where the agent was taken for silent."""
         name = (ledger.metadata or wire.NO_META).name or ""
-        has_changed = self._agents.put(name, ledger)
+        has_changed = self._agents.put(name, ledger, now_s)
         if has_changed:
             self._tell(name)
         return has_changed

@@ -110,7 +110,7 @@ class World:
             self.on_change()
 
     def put_ledger(self, ledger: wire_ledger.NodeLedger) -> None:
-        if self._ground.put_ledger(ledger):
+        if self._ground.put_ledger(ledger, self._now()):
             self.on_change()
 
     def drop_ledger(self, node: str) -> None:
