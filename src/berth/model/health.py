@@ -8,12 +8,15 @@ from functools import lru_cache
 
 from berth.model.cluster import Device, Health
 
+_INNER_CAPITALS = re.compile(r"NvLink|NvSwitch|PCIe")
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z][a-z]+|[a-z]+|\d+")
 _NUMBERED = re.compile(r"(S?Xid)[-_ ]?(\d+)", re.IGNORECASE)
 _SPELT = {
-    "bar": "BAR", "dcgm": "DCGM", "dram": "DRAM", "ecc": "ECC", "gpu": "GPU", "gpus": "GPUs", "gsp": "GSP",
-    "hbm": "HBM", "mig": "MIG", "nvlink": "NVLink", "nvml": "NVML", "nvswitch": "NVSwitch", "pci": "PCI",
-    "pcie": "PCIe", "sram": "SRAM", "sxid": "SXid", "vram": "VRAM", "xid": "Xid",
+    one.lower(): one
+    for one in (
+        "BAR", "CDI", "CUDA", "DCGM", "DRA", "DRAM", "ECC", "GPU", "GPUs", "GSP", "HBM", "IMEX", "IOMMU", "MIG", "MPS",
+        "NUMA", "NVIDIA", "NVLink", "NVML", "NVSwitch", "PCI", "PCIe", "RDMA", "SRAM", "SXid", "VBIOS", "Xid",
+    )
 }  # fmt: skip
 
 
@@ -22,7 +25,8 @@ def in_words(code: str) -> str:
     """`Xid 79`, `remap pending`, `GPU fell off bus`: a finding's code as people say it; "" for none."""
     if numbered := _NUMBERED.fullmatch(code):
         return f"{_SPELT[numbered[1].lower()]} {numbered[2]}"
-    words = [_SPELT.get(word.lower(), word.lower()) for word in _WORD.findall(code.replace("NvLink", "Nvlink"))]
+    parts = _INNER_CAPITALS.sub(lambda found: found[0].capitalize(), code)
+    words = [_SPELT.get(word.lower(), word.lower()) for word in _WORD.findall(parts)]
     return " ".join(words) or code
 
 
