@@ -210,11 +210,11 @@ def test_health_and_metrics(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_agent_imports_nothing_that_decides_or_draws() -> None:
     """What it holds in memory on every node."""
-    code = (
-        "import sys; import berth.app.agent.run; "
-        "print([m for m in ('numpy', 'numba', 'rich', 'uvloop', 'matplotlib', 'berth.scheduling', 'berth.views', "
-        "'berth.sources', 'berth.dialects', 'berth.model.gpus') if m in sys.modules])"
-    )
+    names = [
+        "numpy", "numba", "rich", "aiohttp", "uvloop", "matplotlib", "berth.scheduling", "berth.views", "berth.sources",
+        "berth.dialects", "berth.model.gpus",
+    ]  # fmt: skip
+    code = f"import sys; import berth.app.agent.run; print([m for m in {names} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 

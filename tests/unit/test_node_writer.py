@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
 import pytest
 from made_up_machine import MadeUpMachine, MadeUpNvml, nvml_device
-from stand_in import Answer, Seen, StandIn, live, refused
+from stand_in import Answer, Seen, StandIn, refused
 
 from berth.evidence.formats import node_ledger as wire
-from berth.kube.client import Client
+from berth.kube.access import Access
+from berth.kube.few import FewRequests
 from berth.node import node_object
 from berth.node.keeper import Keeper, Report
 from berth.node.look import Looking, Machine
@@ -43,6 +46,14 @@ def report(tmp_path: Path) -> Report:
     return Keeper(Machine(machine.places, "n1", Looking(socket_s=0.1), nvml)).step()
 
 
+def live(story: Callable[[StandIn, FewRequests], Coroutine[Any, Any, None]]) -> None:
+    async def run() -> None:
+        async with asyncio.timeout(20), StandIn() as server, FewRequests(Access(server=server.url)) as client:
+            await story(server, client)
+
+    asyncio.run(run())
+
+
 def played(server: StandIn) -> None:
     """An API server that has the node and no ledger yet."""
     made: list[bool] = []
@@ -66,7 +77,7 @@ def bodies(server: StandIn, path: str, verb: str) -> list[dict[str, Any]]:
 
 
 def test_the_ledger_is_made_once_and_then_written_when_it_says_something_new(report: Report) -> None:
-    async def story(server: StandIn, client: Client) -> None:
+    async def story(server: StandIn, client: FewRequests) -> None:
         played(server)
         writer = Writer(client, "n1", Writes(heartbeat_s=60))
         await writer.node_facts(report.looked.at_s, True)
@@ -89,7 +100,7 @@ def test_the_ledger_is_made_once_and_then_written_when_it_says_something_new(rep
 
 
 def test_a_refusal_costs_what_it_is_for_and_nothing_else(report: Report) -> None:
-    async def story(server: StandIn, client: Client) -> None:
+    async def story(server: StandIn, client: FewRequests) -> None:
         server.on(NODE, Answer(THE_NODE))
         server.on(f"{NODE}/status", refused(403, "Forbidden", "no"))
         server.on(f"{LEDGER}/status", Answer({}))
@@ -106,7 +117,7 @@ def test_a_node_without_gpus_has_no_ledger(tmp_path: Path) -> None:
     nothing = Keeper(Machine(MadeUpMachine(tmp_path, gpus=0).places, "n1", Looking(socket_s=0.1))).step()
     assert not nothing.has_gpus
 
-    async def story(server: StandIn, client: Client) -> None:
+    async def story(server: StandIn, client: FewRequests) -> None:
         played(server)
         writer = Writer(client, "n1", Writes())
         await writer.node_facts(nothing.looked.at_s, True)
@@ -117,7 +128,7 @@ def test_a_node_without_gpus_has_no_ledger(tmp_path: Path) -> None:
 
 
 def test_what_the_configuration_forbids_is_not_written(report: Report) -> None:
-    async def story(server: StandIn, client: Client) -> None:
+    async def story(server: StandIn, client: FewRequests) -> None:
         played(server)
         writer = Writer(client, "n1", Writes(ledger=False, condition=False, events=False))
         await writer.node_facts(report.looked.at_s, True)
@@ -128,7 +139,7 @@ def test_what_the_configuration_forbids_is_not_written(report: Report) -> None:
 
 
 def test_the_queue_of_a_pod_is_asked_for_once() -> None:
-    async def story(server: StandIn, client: Client) -> None:
+    async def story(server: StandIn, client: FewRequests) -> None:
         pods = "/api/v1/namespaces/ml/pods"
         server.on(f"{pods}/a", Answer({"metadata": {"labels": {"berth.dev/queue": "research"}}}))
         server.on(f"{pods}/b", refused(403, "Forbidden"))

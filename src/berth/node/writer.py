@@ -17,8 +17,8 @@ from berth.evidence.formats.node_ledger import GROUP, KIND, RESOURCE, VERSION, S
 from berth.evidence.formats.objects import CUT_OUT
 from berth.evidence.piece import Piece
 from berth.evidence.read import read
-from berth.kube.client import Client
 from berth.kube.errors import ApiError
+from berth.kube.few import FewRequests
 from berth.node import node_object
 from berth.node.keeper import Report
 from berth.node.node_object import NodeObject
@@ -58,7 +58,7 @@ class _PodMeta(Struct, frozen=True):
 class Writer:
     """Reads and writes the objects of one node. `counts` has (what, "written" or the refusal's reason)."""
 
-    def __init__(self, client: Client, node: str, writes: Writes, instance: str = "") -> None:
+    def __init__(self, client: FewRequests, node: str, writes: Writes, instance: str = "") -> None:
         self.counts: Counter[tuple[str, str]] = Counter()
         self._client = client
         self._node = node

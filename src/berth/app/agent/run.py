@@ -15,7 +15,7 @@ from berth.app.agent.configuration import Configured, looking_of, node_of, place
 from berth.app.agent.server import Server
 from berth.evidence.fact import Fact
 from berth.kube.access import Access
-from berth.kube.client import Client
+from berth.kube.few import FewRequests
 from berth.node.keeper import Keeper, Report
 from berth.node.look import Machine
 from berth.node.metrics import Measures
@@ -59,7 +59,7 @@ async def _run(configured: Configured, access: Access | None, node: str, measure
         if access is None:
             await _Loop(keeper, None, measures, value.looks.seconds).run(ends)
             return
-        async with Client(access, user_agent="berth-agent") as client:
+        async with FewRequests(access, user_agent="berth-agent") as client:
             said = value.writes
             writes = Writes(
                 said.ledger, said.condition, said.events, said.taint, said.cordon, said.heartbeat_seconds, said.queues

@@ -164,7 +164,11 @@ def probe(given: tuple[str | None, dict[str, str]], resource: str | None, lists:
 def _configured(config: str | None, values: dict[str, str], *, machine: bool) -> Configured:
     """`machine`: typed by a person on the machine itself, whose root is / where nothing else is said."""
     from difflib import get_close_matches
+    from importlib.util import find_spec
 
+    if find_spec("grpc") is None:
+        remedy = "Install it with: pip install 'berth[agent]'"
+        raise BadInput("berth agent", "grpcio is not installed.", remedy, UNREADABLE)
     from berth.app.agent.configuration import configure
 
     known = [path for path, _, _ in configure().sources]
@@ -210,11 +214,11 @@ def _of_node(access: Access, node: str, notes: list[str]) -> tuple[Fact, ...]:
     from berth.evidence.formats.objects import CUT_OUT
     from berth.evidence.piece import Piece
     from berth.evidence.read import read
-    from berth.kube.client import Client
     from berth.kube.errors import ApiError
+    from berth.kube.few import FewRequests
 
     async def ask() -> bytes:
-        async with Client(access, user_agent="berth-cli") as client:
+        async with FewRequests(access, user_agent="berth-cli") as client:
             return await client.request("GET", f"/api/v1/nodes/{node}", timeout_s=10.0, most_attempts=2)
 
     try:
