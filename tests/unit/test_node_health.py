@@ -65,7 +65,7 @@ def test_every_field_of_a_ledger_may_be_missing() -> None:
 
 def test_devices_are_read_in_their_order_and_those_without_a_place_last() -> None:
     report = report_of(ledger(devices=[
-        {"pci": "0000:64:00.0", "state": "Unfit", "code": "DeviceMissing"}, {"index": 1, "uuid": "b"},
+        {"pci": "0000:64:00", "state": "Unfit", "code": "DeviceMissing"}, {"index": 1, "uuid": "b"},
         {"index": 0, "uuid": "a", "pci": "1b:00.0"},
     ]))  # fmt: skip
     assert [(d.index, d.uuid, d.pci) for d in report.devices] == [

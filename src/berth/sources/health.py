@@ -121,8 +121,9 @@ def _offered(device: LedgerDevice, plugins: Iterable[LedgerPlugin]) -> tuple[str
 
 
 def _full(pci: str) -> str:
-    """`65:00.0` is of domain 0."""
-    return f"0000:{pci}" if pci.count(":") == 1 else pci
+    """`65:00.0` is of domain 0; the kernel spells no function."""
+    pci = f"0000:{pci}" if pci.count(":") == 1 else pci
+    return pci if "." in pci or not pci else f"{pci}.0"
 
 
 def _state(text: str | None) -> Health:
