@@ -228,3 +228,58 @@ def test_device_files_are_the_nodes_only_on_the_node() -> None:
     words = "ls: cannot access '/dev/nvidia*': No such file or directory"
     assert "DeviceFilesMissing" in codes(of_text(words, "host"))
     assert "DeviceFilesMissing" not in codes(of_text(words, "app-log"))
+
+
+GPU = "17:00.0 3D controller [0302]: NVIDIA Corporation GA100 [A100 PCIe 80GB] [10de:20b5] (rev a1)\n"
+MODULES = "Module                  Size  Used by\nxt_mark                16384  2\nveth                   32768  0\n"
+
+
+@pytest.mark.parametrize(
+    ("lspci", "lsmod", "is_absent"),
+    [
+        (GPU + "\tKernel modules: nvidiafb, nouveau\n", "", True),
+        (GPU, MODULES, True),
+        (GPU, MODULES + "nvidia 56717312 188 nvidia_uvm\n", False),
+        (GPU, "xt_mark                16384  2\n", False),  # not the whole list
+        (GPU, "", False),  # lspci without -k says nothing of drivers
+        (GPU + "\tKernel driver in use: nvidia\n\tKernel modules: nvidia\n", MODULES, False),
+        (GPU + "\tKernel driver in use: vfio-pci\n\tKernel modules: nvidiafb\n", MODULES, False),  # of a guest
+        ("", MODULES, False),  # a node without GPUs
+    ],
+)
+def test_a_gpu_that_no_driver_has(lspci: str, lsmod: str, is_absent: bool) -> None:
+    found = codes(of_pieces(("lspci", "gpu-1", lspci), ("lsmod", "gpu-1", lsmod)))
+    assert ("DriverNotLoaded" in found) is is_absent
+
+
+def test_the_tool_that_is_not_there_says_it_of_the_node_alone() -> None:
+    for kind, says_so in (("host", True), ("app-log", False), ("pod-events", False)):
+        assert ("DriverNotLoaded" in codes(of_text("bash: nvidia-smi: command not found", kind))) is says_so
+
+
+def test_a_module_that_others_are_listed_without() -> None:
+    listed = "nvidia_modeset       1306624  0\nnvidia              56696832  1 nvidia_modeset\n"
+    failed = "cuInit: CUDA_ERROR_UNKNOWN (999)\n"
+    uvm = "nvidia_uvm           2306048  0\n"
+    assert "UvmMissing" in codes(of_pieces(("lsmod", "n", listed), ("app-log", "n", failed)))
+    assert "UvmMissing" not in codes(of_pieces(("lsmod", "n", listed + uvm), ("app-log", "n", failed)))
+    assert "UvmMissing" not in codes(of_pieces(("lsmod", "n", listed)))
+    assert "UvmMissing" not in codes(of_pieces(("lsmod", "m", listed), ("app-log", "n", failed)))
+
+
+def test_a_licence_is_asked_of_guests_only() -> None:
+    head = "==============NVSMI LOG==============\nAttached GPUs : 1\nGPU 00000000:02:01.0\n"
+    guest = "    GPU Virtualization Mode\n        Virtualization Mode : VGPU\n"
+    whole = "    GPU Virtualization Mode\n        Virtualization Mode : Pass-Through\n"
+    without = "    vGPU Software Licensed Product\n        License Status : Unlicensed (Unrestricted)\n"
+    licensed = "    vGPU Software Licensed Product\n        License Status : Licensed (Expiry: 2027-1-17 7:33:36 GMT)\n"
+    assert "VgpuUnlicensed" in codes(of_text(head + guest + without, "nvidia-smi-q"))
+    assert "VgpuUnlicensed" not in codes(of_text(head + whole + without, "nvidia-smi-q"))
+    assert "VgpuUnlicensed" not in codes(of_text(head + guest + licensed, "nvidia-smi-q"))
+
+
+@pytest.mark.parametrize(("installed", "differs"), [("535.183.01-0ubuntu1", True), ("535.104.05-0ubuntu1", False)])
+def test_a_package_is_compared_with_what_is_loaded(installed: str, differs: bool) -> None:
+    loaded = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.104.05  Sat Aug 19 01:15:15 UTC 2023\n"
+    text = f"{loaded}ii  libnvidia-compute-535  {installed}\n"
+    assert ("DriverVersionsDiffer" in codes(of_text(text, "host"))) is differs

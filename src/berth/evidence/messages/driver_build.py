@@ -44,13 +44,14 @@ _HEADERS = (
         (
             "failed to update package cache", "package repositories", "dnf metadata cache", "entitlement",
             "failed to download metadata for repo", "there are no enabled repositories", "access the proper networks",
-            "no_pubkey", "developer.download.nvidia.com",
+            "no_pubkey", "download.nvidia.com",
         ),
         r"Failed to update package cache|failed to reach RHEL package repositories|"
         r"failed to update the dnf metadata cache|"
         r"RHEL entitlement may be improperly deployed|no entitlement|entitlement[^\n]{0,40}(?:missing|not found|"
         r"expired)|"
         r"Failed to download metadata for repo|There are no enabled repositories in|access the proper networks|"
+        r"(?:Could not resolve|Failed to connect to|Connection timed out)[^\n]{0,40}download\.nvidia\.com|"
         # The keys of NVIDIA's CUDA repositories: the old one was withdrawn in 2022.
         r"NO_PUBKEY (?:A4B469963BF863CC|F60F4B3D7FA2AF80)|developer\.download\.nvidia\.com\S*[^\n]*(?:is not signed|"
         r"Could not resolve|Connection timed out|Temporary failure)",
@@ -234,11 +235,13 @@ _LOADING = (
     Message(
         "driver.wrong_flavour",
         (
-            "open kernel", "supported by open", "supported by the open", "include the required gpu", "open module",
+            "ready for use on data center", "open kernel", "supported by open",
+            "supported by the open", "include the required gpu", "open module",
             "open driver", "open variant", "open flav", "open nvidia", "open gpu", "open source", "proprietary",
             "closed-source", "closed source",
         ),
         rf"(?:The NVIDIA GPU {_PCI}[\s\S]*?)?(?:(?P<open>requires (?:the )?use of (?:the )?NVIDIA open kernel modules)|"
+        r"(?P<closed4>Open nvidia\.ko is only ready for use on Data Center GPUs)|"
         r"(?P<closed>not supported by (?:the )?open(?:[\s\S]{0,20}nvidia\.ko| kernel modules?| nvidia)|"
         r"does not include the required GPU(?:[\s\S]{0,20}System Processor)?))|"
         r"(?P<open2>(?:GPU|Blackwell|Grace|B\d{3}|GB\d{3}|GH200|RTX PRO|RTX 50\d0|sm_1\d\d)[^\n]{0,60}"

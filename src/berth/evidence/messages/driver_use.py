@@ -137,6 +137,7 @@ _NODES = (
     Message(
         "driver.uvm_missing",
         ("nvidia-uvm", "nvidia_uvm", "uvm kernel module"),
+        r"(?:modprobe|reload\w*|rmmod) nvidia[-_]uvm[^\n]{0,60}(?:fix|help|solve|work)|"
         r"/dev/nvidia-uvm\S*\W[^\n]{0,40}(?:no such file|not found|missing|does not exist|absent|not (?:created|"
         r"there|present))|"
         r"(?:nvidia[-_]uvm)(?:-tools)?\b[^\n]{0,40}(?:not loaded|missing|absent|isn't loaded|is not (?:loaded|"
@@ -156,9 +157,11 @@ _NODES = (
         "driver.pod_fails",
         (
             "nvidia-driver-daemonset", "nvidia-driver-ctr", "nvidia-driver-installer", "verify gpu driver installation",
-            "bin/nvidia: cannot overwrite", "downloading gpu installer", "downloading nvidia driver",
+            "driver-ctr-ready", "bin/nvidia: cannot overwrite", "downloading gpu installer",
+            "downloading nvidia driver",
         ),
-        r"failed to verify GPU driver installation|/bin/nvidia: cannot overwrite directory|"
+        r"Startup probe failed[^\n]*driver-ctr-ready[^\n]*timed out|failed to verify GPU driver installation|"
+        r"/bin/nvidia: cannot overwrite directory|"
         r"Downloading (?:GPU installer|NVIDIA driver)[^\n]*\n[^\n]*returned error: 40[34]|"
         r"nvidia-driver-(?:daemonset|ctr|"
         r"installer)[\w.-]*[^\n]*?(?P<state>(?:Init:)?CrashLoopBackOff|(?:Init:)?Error\b|"

@@ -40,6 +40,12 @@ MESSAGES: tuple[Message, ...] = (
         ("insufficient permissions", "no_permission", "nopermission"),
         r"Insufficient Permissions|(?:NVML_)?ERROR_NO_PERMISSION\b|NoPermission\b",
     ),
+    # Where no driver is installed there is not even the tool; in a container that says less.
+    Message(
+        "nvml.not_installed",
+        ("couldn't find libnvidia-ml", "nvidia-smi: command not found", "nvidia-smi: not found"),
+        r"couldn't find libnvidia-ml\.so library in your system|nvidia-smi: (?:command )?not found",
+    ),
     # Performance counters are for administrators, unless the module was loaded with another option.
     Message(
         "nvml.counters_refused",

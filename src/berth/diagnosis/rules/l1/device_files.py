@@ -8,6 +8,7 @@ from berth.diagnosis.finding import Answer, Code, Fix, Rule
 from berth.diagnosis.words import LIKELY, POSSIBLE, Effect, Layer, Severity
 from berth.evidence.fact import Said
 from berth.evidence.facts import Facts
+from berth.evidence.formats.machine_facts import ModulesSeen
 
 _FIX = Fix(
     steps=(
@@ -99,8 +100,18 @@ def find(facts: Facts) -> Iterator[Answer]:
         )
     if uvm := _of_node(facts, "driver.uvm_missing"):
         yield UVM.finding("nvidia-uvm is missing, without which CUDA does not begin.", LIKELY, uvm)
+    elif (unknown := list(facts.said("cuda.unknown"))) and (
+        without := [one for one in facts.of(ModulesSeen) if _lacks_uvm(one)]
+    ):
+        yield UVM.finding("nvidia is loaded and nvidia-uvm is not.", LIKELY, [*without, *unknown])
     if failed := list(facts.said("driver.persistenced_failed")):
         yield PERSISTENCED.finding("nvidia-persistenced cannot open the devices.", POSSIBLE, failed)
+
+
+def _lacks_uvm(modules: ModulesSeen) -> bool:
+    """A filtered list counts if it has other modules of NVIDIA: then it was filtered by that name."""
+    ours = [name for name in modules.loaded if name.startswith("nvidia")]
+    return "nvidia" in ours and "nvidia_uvm" not in ours and (modules.is_whole or len(ours) > 1)
 
 
 def _of_node(facts: Facts, message: str) -> list[Said]:

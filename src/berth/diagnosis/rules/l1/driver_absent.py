@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule, Unconfirmed
-from berth.diagnosis.words import LIKELY, POSSIBLE, WEAK, Effect, Layer, Severity
+from berth.diagnosis.words import ESTABLISHED, LIKELY, POSSIBLE, WEAK, Effect, Layer, Severity
 from berth.evidence.fact import Fact
 from berth.evidence.facts import Facts
 from berth.evidence.formats.cluster_facts import PodSeen
+from berth.evidence.formats.machine_facts import ModulesSeen, PciSeen
 from berth.evidence.formats.smi_facts import DeviceSeen
 
 ABSENT = Code(
@@ -58,12 +59,23 @@ POD = Code(
     verify=("kubectl get pods -n gpu-operator -l app=nvidia-driver-daemonset: Running",),
     sources=("GPU Operator, driver DaemonSet", "gpu-driver-container"),
 )
+_HOLDERS = {"nvidia", "nouveau", "vfio_pci"}
 _BAD = ("CrashLoopBackOff", "Error", "ImagePullBackOff", "ErrImagePull", "RunContainerError")
 
 
 def find(facts: Facts) -> Iterator[Answer]:
     said = list(facts.said("nvml.no_driver"))
-    if said:
+    unserved = _unserved(facts)
+    bare = [one for one in facts.said("nvml.not_installed") if one.origin.kind in ("host", "probe", "lspci")]
+    if said and unserved:
+        yield ABSENT.finding(
+            "The kernel module is not loaded: NVML reaches no driver.", ESTABLISHED, [*said, *unserved]
+        )
+    elif unserved:
+        yield ABSENT.finding("There are GPUs, and no driver serves them.", LIKELY, [*unserved, *bare])
+    elif bare and not said:
+        yield ABSENT.finding("The node does not have the tools and libraries of a driver.", LIKELY, bare)
+    elif said:
         node = said[0].node
         works = [one for one in facts.of(DeviceSeen) if one.node == node]
         yield ABSENT.finding(
@@ -85,6 +97,19 @@ def find(facts: Facts) -> Iterator[Answer]:
     ]
     if told := [*pods, *facts.said("driver.pod_fails")]:
         yield POD.finding("The pod that brings the driver fails again and again.", POSSIBLE, told)
+
+
+def _unserved(facts: Facts) -> list[Fact]:
+    """GPUs that no module has, as lspci -k shows them; or a whole list of modules in which nvidia is not."""
+    gpus = [one for one in facts.of(PciSeen) if one.is_gpu and not one.is_dead and one.function == 0]
+    if any(one.driver for one in gpus):  # of some it says so: nvidia, or who else has them
+        return []
+    idle = [one for one in gpus if one.modules]
+    listed = [one for one in facts.of(ModulesSeen) if one.is_whole]
+    without = [one for one in listed if not _HOLDERS & set(one.loaded)]
+    if listed and not without:
+        return []
+    return [*idle, *(without if gpus else ())]
 
 
 RULE = Rule((ABSENT, POD), find)

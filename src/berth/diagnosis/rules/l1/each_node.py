@@ -9,13 +9,14 @@ from weakref import WeakKeyDictionary
 from berth.diagnosis.finding import Answer, Rule
 from berth.evidence.facts import Facts
 from berth.evidence.formats.cluster_facts import NodeSeen, PodSeen
+from berth.evidence.formats.machine_facts import ModulesSeen, PciSeen
 from berth.evidence.formats.smi_facts import DeviceSeen
 
 SENTENCES = (
     "driver.", "modprobe.", "nvml.", "nvidia_smi.", "fabric.", "imex.", "selinux.", "apparmor.", "seccomp.",
-    "secure_boot.", "security.", "cdi.", "cuda.system_not_ready", "kernel.driver_version",
+    "secure_boot.", "security.", "cdi.", "cuda.system_not_ready", "cuda.unknown", "kernel.driver_version",
 )  # fmt: skip
-KINDS = (DeviceSeen, NodeSeen, PodSeen)
+KINDS = (DeviceSeen, NodeSeen, PodSeen, PciSeen, ModulesSeen)
 
 _Find = Callable[[Facts], Iterable[Answer]]
 _split: WeakKeyDictionary[Facts, dict[str, Facts]] = WeakKeyDictionary()
