@@ -6,6 +6,7 @@ cause. A GPU that is gone is the exception: it explains what was printed in the 
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from weakref import WeakKeyDictionary
@@ -48,6 +49,8 @@ class Story(Struct, frozen=True):
 
     events: tuple[Event, ...]
     follows: dict[int, int]  # order → order of the cause
+    under: dict[int, list[Event]]  # order of a cause that follows nothing → all that follows from it
+    verdicts: dict[str, list[Event]]  # node → lines of Xid 154
     driver: int = 0  # its branch, 575; 0 where nobody says
 
     def roots(self, *families: Family) -> list[Event]:
@@ -63,24 +66,17 @@ class Story(Struct, frozen=True):
 
     def followers(self, causes: Sequence[Event]) -> list[Event]:
         """All that follows from one of these, over any number of steps."""
-        orders = {one.order for one in causes}
-        return [one for one in self.events if one.order not in orders and self._root(one.order) in orders]
+        found = [one for cause in causes for one in self.under.get(cause.order, ())]
+        return sorted(found, key=lambda one: one.order)
 
     def verdict(self, pci: Pci, node: str = "") -> tuple[Recovery, Event] | None:
         """The last that the driver said of what this device needs."""
         found = None
-        for one in self.events:
-            if one.code == 154 and one.node == node and (one.pci == pci or NO_PCI in (one.pci, pci)):
+        for one in self.verdicts.get(node, ()):
+            if one.pci == pci or NO_PCI in (one.pci, pci):
                 recovery = read_recovery(one.detail or one.origin.text)
                 found = (recovery, one) if recovery else found
         return found
-
-    def _root(self, order: int) -> int:
-        seen = set[int]()
-        while order in self.follows and order not in seen:
-            seen.add(order)
-            order = self.follows[order]
-        return order
 
 
 _Way = Callable[[Event, Sequence[Event]], Event | None]
@@ -103,14 +99,60 @@ def tell(found: Sequence[Event], driver: int = 0) -> Story:
         one for one in found if one.family not in (Family.Follower, Family.Verdict, Family.Note, Family.Unlisted)
     )
     grave = [one for one in able if one.family != Family.NvLink or not judged(one, driver).is_harmless]
+    peers = _Peers(grave)
+    able_of, grave_of = _by_node(able), _by_node(grave)
     for one in found:
-        ways: tuple[tuple[_Way, list[Event]], ...] = ((_named, able), (_on_the_same, grave), (_on_a_peer, grave))
+        ways: tuple[tuple[_Way, Sequence[Event]], ...] = (
+            (_named, able_of.get(one.node, ())),
+            (_on_the_same, grave_of.get(one.node, ())),
+            (_on_a_peer, peers.near(one)),
+        )
         for way, causes in ways:
             cause = way(one, causes)
             if cause is not None and not _follows(cause.order, one.order, follows):
                 follows[one.order] = cause.order
                 break
-    return Story(tuple(found), follows, driver)
+    under: dict[int, list[Event]] = defaultdict(list)
+    for one in found:
+        if one.order in follows:
+            under[_root(one.order, follows)].append(one)
+    return Story(tuple(found), follows, dict(under), _by_node(one for one in found if one.code == 154), driver)
+
+
+class _Peers:
+    """Events that may reach other GPUs: of the same machine, and of other machines within a minute."""
+
+    def __init__(self, causes: Sequence[Event]) -> None:
+        linked = [one for one in causes if one.family in (Family.NvLink, Family.Lost) and one.code not in _QUIET]
+        self._of_node = _by_node(linked)
+        self._timed = sorted(
+            (one for one in linked if one.family == Family.NvLink and one.origin.at_s > _CALENDAR),
+            key=lambda one: one.origin.at_s,
+        )
+        self._times = [one.origin.at_s for one in self._timed]
+
+    def near(self, one: Event) -> list[Event]:
+        if one.family not in (Family.Follower, Family.NvLink):
+            return []
+        own = self._of_node.get(one.node, [])
+        at_s = one.origin.at_s
+        if at_s <= _CALENDAR:
+            return own
+        first, last = bisect_left(self._times, at_s - PEERS_S), bisect_right(self._times, at_s + TOGETHER_S)
+        return [*own, *(other for other in self._timed[first:last] if other.node != one.node)]
+
+
+def _root(order: int, follows: dict[int, int]) -> int:
+    while order in follows:
+        order = follows[order]
+    return order
+
+
+def _by_node(events: Iterable[Event]) -> dict[str, list[Event]]:
+    found: dict[str, list[Event]] = defaultdict(list)
+    for one in events:
+        found[one.node].append(one)
+    return dict(found)
 
 
 def _follows(order: int, other: int, follows: dict[int, int]) -> bool:
@@ -156,15 +198,12 @@ def _on_the_same(one: Event, causes: Sequence[Event]) -> Event | None:
 
 def _on_a_peer(one: Event, causes: Sequence[Event]) -> Event | None:
     """Torn down channels and NVLink errors after a fatal event elsewhere in the machine or its NVLink domain."""
-    if one.family not in (Family.Follower, Family.NvLink):
-        return None
     found = [
         other
         for other in causes
-        if other.pci not in (one.pci, NO_PCI)
-        and one.pci != NO_PCI
-        and (other.family == Family.NvLink or (other.family == Family.Lost and other.node == one.node))
-        and other.code not in _QUIET
+        if NO_PCI not in (other.pci, one.pci)
+        and (other.node, other.pci) != (one.node, one.pci)
+        and (other.family == Family.NvLink or other.node == one.node)
         and (one.family == Family.Follower or _nvlink_depth(other) < _nvlink_depth(one))
         and (other.node == one.node or min(other.origin.at_s, one.origin.at_s) > _CALENDAR)
         and -TOGETHER_S <= _after(other, one) <= PEERS_S
