@@ -54,7 +54,7 @@ class Ward:
         }  # fmt: skip
         settings = [part for path, value in values.items() for part in ("--set", f"{path}={value}")]
         done = self._berth("agent", *settings, "bundle", str(target), "--no-commands")
-        assert done.returncode in (0, 1), done.stderr
+        assert target.is_dir(), done.stderr
         for number, path in enumerate(LISTS):
             items = self.cluster.admin.items(path)
             kind = path.rsplit("/", 1)[1][:-1].capitalize().replace("Runtimeclasse", "RuntimeClass")
@@ -68,7 +68,9 @@ class Ward:
         return target
 
     def told(self, what: str = "doctor", *arguments: str) -> dict[str, Any]:
-        return dict(json.loads(self._berth(what, *arguments, "--from", str(self.gather()), "-o", "json").stdout))
+        done = self._berth(what, *arguments, "--from", str(self.gather()), "-o", "json")
+        assert done.returncode in (0, 1), done.stderr
+        return dict(json.loads(done.stdout))
 
     def names(self, code: str, layer: str, *words: str) -> dict[str, Any]:
         """Until the doctor finds it, within ten seconds from now; then how it is told. Everything that was found counts
@@ -199,7 +201,7 @@ def test_a_kubelet_that_comes_back_while_the_plugin_hangs(ward: Ward, plugin: su
     ward.node.wait_allocatable(GPU, 0, 30)
     ward.names("PluginNotRegistered", "L3", "no plugin of it has a socket")
     account = ward.account()
-    assert (account["capacity"], account["allocatable"], account["partsAt"]) == (8, 0, "node")
+    assert (account["host"], account["allocatable"], account["partsAt"]) == (8, 0, "node")
 
 
 def test_a_socket_that_is_removed(ward: Ward, plugin: subprocess.Popen[str]) -> None:
@@ -252,5 +254,5 @@ def test_a_configuration_of_the_runtime_that_is_broken(ward: Ward, plugin: subpr
     folder.mkdir(parents=True)
     table = 'plugins."io.containerd.grpc.v1.cri".containerd.runtimes.nvidia'
     (folder / "config.toml").write_text(f"version = 2\n[{table}\n")
-    told = ward.names("RuntimeConfigUnreadable", "L2")
+    told = ward.names("ContainerdConfigRefused", "L2")
     assert told["cause_class"] == "runtime-config"

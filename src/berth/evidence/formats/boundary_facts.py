@@ -28,6 +28,12 @@ class PluginAnswer(Fact, frozen=True, kw_only=True):
     devices: tuple[Offered, ...] = ()
 
 
+class SocketsSeen(Fact, frozen=True, kw_only=True):
+    """The kubelet's folder for device plugins was looked into: what has no socket there serves nothing."""
+
+    sockets: tuple[str, ...] = ()
+
+
 class KubeletOffers(Fact, frozen=True, kw_only=True):
     """The devices that the kubelet takes for allocatable. Source: PodResources, GetAllocatableResources."""
 

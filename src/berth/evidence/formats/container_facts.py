@@ -45,6 +45,7 @@ class RuntimeConfig(Fact, frozen=True, kw_only=True):
     hooks_dirs: tuple[str, ...] | None = None  # of CRI-O
     is_template: bool = False
     is_in_effect: bool = False  # what the daemon itself answers: crictl info, `containerd config dump`
+    problem: str = ""  # of a whole file: why it cannot be read at all
     is_whole: bool = False  # it parses, and begins as a file does: what it does not hold is not there
 
     def handler(self, name: str) -> Handler | None:

@@ -40,7 +40,10 @@ def read(piece: Piece) -> Iterator[Fact]:
         name for name in dict.fromkeys(TABLE_OF_VERSION.values()) if any(key in table(plugins, name) for key in _OURS)
     )
     loose = not tables and any(key in tree for key in _LOOSE)
-    if not (tables or disabled or loose or "imports" in tree):
+    is_template = path.endswith(".tmpl") or "-template" in path or "{{" in text
+    is_file = piece.source.endswith("config.toml") and not is_template
+    problem = toml_tables.problem(text) if is_file and not is_toml else ""
+    if not (tables or disabled or loose or problem or "imports" in tree):
         return
     handlers: dict[str, Handler] = {}
     default, enable_cdi, cdi_dirs = "", None, None
@@ -74,7 +77,8 @@ def read(piece: Piece) -> Iterator[Fact]:
         cdi_dirs=cdi_dirs,
         imports=imports,
         disabled_plugins=disabled,
-        is_template=path.endswith(".tmpl") or "-template" in path or "{{" in text,
+        is_template=is_template,
+        problem=problem,
         is_in_effect="config dump" in piece.source or "[stream_processors" in text,
         is_whole=is_toml and not imports and not any(mark in path for mark in _DROP_IN) and _begins_as_a_file(tree),
         origin=_origin(piece, text),

@@ -21,6 +21,7 @@ from berth.evidence.formats.boundary_facts import (
     KubeletOffers,
     Offered,
     PluginAnswer,
+    SocketsSeen,
     Visible,
 )
 from berth.evidence.formats.smi_facts import DeviceSeen, DriverSeen, MigDevice
@@ -237,6 +238,10 @@ def facts_of(raw: bytes | Raw, node: str, origin: Origin, taken_s: float = 0.0) 
 
 
 def _boundaries(status: Status, said: Origin) -> Iterator[Fact]:
+    if not any("device plugins" in one.what for one in status.not_seen):
+        sockets = tuple(plugin.socket for plugin in status.plugins)
+        words = f"sockets of device plugins: {', '.join(sockets) or 'none'}"
+        yield SocketsSeen(origin=replace(said, text=words), sockets=sockets)
     for plugin in status.plugins:
         # One that answers and was not asked for its list says nothing of devices.
         if plugin.resource and (plugin.problem or plugin.listed):

@@ -27,6 +27,15 @@ def parsed(text: str) -> tuple[Tree, bool]:
         return _by_line(text), False
 
 
+def problem(text: str) -> str:
+    """Why a whole file is no TOML; "" where it is."""
+    try:
+        tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
+        return str(error)
+    return ""
+
+
 def at(tree: Tree, *keys: str) -> Any:
     """The value under a path of keys; None where there is none."""
     here: Any = tree

@@ -12,7 +12,7 @@ from berth.diagnosis.finding import Answer, Code, Fix, Rule, Unconfirmed
 from berth.diagnosis.ledger import accounts, is_gpu
 from berth.diagnosis.words import ESTABLISHED, LIKELY, POSSIBLE, Effect, Layer, Severity
 from berth.evidence.facts import Facts
-from berth.evidence.formats.boundary_facts import KubeletOffers, PluginAnswer
+from berth.evidence.formats.boundary_facts import PluginAnswer, SocketsSeen
 from berth.evidence.formats.cluster_facts import UNSAID, Advertised
 from berth.model.ledger import Account
 
@@ -221,19 +221,25 @@ def _answers(facts: Facts) -> Iterator[Answer]:
 
 
 def _sockets(facts: Facts) -> Iterator[Answer]:
-    """A node that offers devices while no plugin has a socket."""
-    looked_at = {one.node for one in facts.of(KubeletOffers)} | {one.node for one in facts.of(PluginAnswer)}
+    """A node that has devices, or offers some, while no plugin has a socket; and nodes that nobody looked into."""
+    looked = {one.node: one for one in facts.of(SocketsSeen)}
     with_plugin = {(one.node, one.resource) for one in facts.of(PluginAnswer)}
-    for one in facts.of(Advertised):
-        if not is_gpu(one.resource) or max(one.capacity, one.allocatable) <= 0:
-            continue
-        if one.name in looked_at and (one.name, one.resource) not in with_plugin:
-            cause = f"{one.name} offers {max(one.allocatable, 0)} of {one.resource}, and no plugin of it has a socket."
-            yield UNREGISTERED.finding(cause, POSSIBLE, [one], node=one.name, resource=one.resource)
-        elif not looked_at and UNSAID not in (one.capacity, one.allocatable) and one.allocatable < one.capacity:
-            how = f"on {one.name or 'the node'}: berth agent probe --plugin {one.resource}"
-            what = f"what the plugin of {one.resource} on {one.name or 'the node'} answers"
-            yield Unconfirmed(what, how, SILENT.name, Layer.L3, one.name)
+    with_socket = {node for node, seen in looked.items() if seen.sockets}
+    for account in accounts(facts):
+        node, resource = account.node, account.resource
+        evidence = _offers(facts, node, resource)
+        if node in looked and (node, resource) not in with_plugin:
+            offered = max(account.allocatable or 0, account.capacity or 0)
+            # A node without any plugin may be meant to have none; one with a socket that was not asked may serve it.
+            if (offered and node not in with_socket) or (account.host and account.allocatable == 0):
+                has = f"has {account.host} devices and " if account.host else ""
+                cause = f"{node} {has}offers {account.allocatable or 0} of {resource}; no plugin of it has a socket."
+                sure = LIKELY if account.host else POSSIBLE
+                yield UNREGISTERED.finding(cause, sure, [looked[node], *evidence], node=node, resource=resource)
+        elif not looked and account.capacity and (account.allocatable or 0) < account.capacity:
+            on = node or "the node"
+            how = f"on {on}: berth agent probe --plugin {resource}"
+            yield Unconfirmed(f"what the plugin of {resource} on {on} answers", how, SILENT.name, Layer.L3, node)
 
 
 RULE = Rule((SILENT, GONE, UNREGISTERED, TWO_PLUGINS, FEWER, UNHEALTHY, KUBELET_DIFFERS), find)
