@@ -30,6 +30,7 @@ _YAML = re.compile(rb"(?m)^(?:- )?(?:apiVersion|kind): *[\"']?[A-Za-z]")
 _CDI = re.compile(rb"(?:\s*(?:---|#[^\n]*)\n)*\s*\{?\s*(?:[\"']?kind[\"']?: *[^\n,]*,?\s*)?[\"']?cdiVersion\b")
 # Files of the same form that no API server has: kubelet_files.py and gpu_labels.py read them.
 _FILE = re.compile(rb"(?m)^kind: *\"?(?:KubeletConfiguration|\w*NodeProfile)\b")
+_LOG = re.compile(rb'\s*\{\s*"(?:level|ts|time|timestamp|severity|msg|message|logger|log|caller|stream)"\s*:')
 _OF_NODES = ("nvidia.com/", "feature.node.kubernetes.io/", "kubernetes.io/hostname")
 _STARTS = re.compile(r'\{\s*"(?:apiVersion|kind|metadata)"\s*:')
 _OF_OBJECTS = {"metadata", "items", "status"}
@@ -234,7 +235,8 @@ def origin_of(piece: Piece, kind: str, meta: wire.Meta) -> Origin:
 
 
 def _looks_like(head: bytes) -> object:
-    return not _CDI.match(head) and not _FILE.search(head) and (_JSON.match(head) or _YAML.search(head))
+    others = _CDI.match(head) or _LOG.match(head) or _FILE.search(head)
+    return not others and (_JSON.match(head) or _YAML.search(head))
 
 
 OBJECTS = Format("Kubernetes objects", ("objects", "node-json"), _looks_like, read, is_opaque=True)

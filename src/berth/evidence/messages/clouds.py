@@ -24,6 +24,7 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "clouds.agent_without_dcgm",
         "dcgm",
+        r"(?:gpud|agent|monitor\w*)\b.*?\b(?:dcgm|DCGM) (?:is )?not initialized|"
         r"(?:node-monitoring-agent|eks|agent|monitor\w*)?.*?(?:[Ff]ailed|[Uu]nable|cannot|could not|waiting)"
         r".*?(?:to )?(?:initialize DCGM|connect to (?:the )?DCGM|DCGM socket|dcgm-?server)",
     ),

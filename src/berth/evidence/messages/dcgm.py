@@ -48,14 +48,16 @@ MESSAGES: tuple[Message, ...] = (
             "error starting nv-hostengine",
             "dcgm library",
             "cachemanager init",
+            "failed to start dcgm server",
         ),
         r"libdcgm\.so[.\d]*(?::|.*?(?:cannot open|not [Ff]ound))|DCGM initialization error|"
-        r"[Ee]rror starting nv-hostengine|CacheManager Init Failed",
+        r"[Ee]rror starting nv-hostengine|CacheManager Init Failed|Failed to start DCGM Server",
     ),
     Message(
         "dcgm.versions_differ",
-        ("version mismatch", "different version of dcgm", "api version"),
-        r"(?:DCGM|dcgm|hostengine|host engine).*?[Vv]ersion mismatch|API version.*?(?:dcgm|hostengine).*?mismatch",
+        ("version mismatch", "different version of dcgm", "api version", "requested function was not found"),
+        r"[Tt]he requested function was not found|(?:DCGM|dcgm|hostengine|host engine).*?[Vv]ersion mismatch|"
+        r"API version.*?(?:dcgm|hostengine).*?mismatch",
     ),
     Message(
         "dcgm.fields_refused",
@@ -66,10 +68,11 @@ MESSAGES: tuple[Message, ...] = (
             "error setting watches",
             "could not find dcgm field",
             "unknown field",
+            "unknown dcgm field",
         ),
         r"(?:[Ee]rror watching fields|[Ff]ailed to watch (?:metrics|fields)|Error setting watches)"
         r".*?(?P<why>Feature not supported|Bad parameter[\w ]*|not supported|unrecoverable error|.*)|"
-        r"[Cc]ould not find DCGM [Ff]ield",
+        r"[Cc]ould not find DCGM [Ff]ield|DCGM_FI_\w+\W.{0,20}?unknown field|unknown (?:DCGM )?field:? \S*DCGM_FI_",
     ),
     Message(
         "dcgm.collect_fails",
@@ -120,6 +123,7 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "dcgm.exporter_hangs",
         ("dcgm-exporter", "exporter"),
+        r"DCGM_FI\w+.*?\bexporter (?:hangs|hung|is stuck)|"
         r"dcgm-?exporter.*?(?:\bhangs?\b|\bhung\b|stuck|no (?:new )?metrics|stale metrics|"
         r"stops? (?:reporting|collecting))",
     ),

@@ -108,7 +108,14 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "kubelet.state_file_must_go",
-        ("drain this node and", "drain node and", "manager checkpoint file", "differs from state checkpoint policy"),
+        (
+            "with cpus in state",
+            "drain this node and",
+            "drain node and",
+            "manager checkpoint file",
+            "differs from state checkpoint policy",
+        ),
+        r"available CPUs .*? doesn't match with CPUs in state|"
         r"(?:drain (?:this )?node and (?:delete|remove)|delete the \w+ manager checkpoint file)"
         r".*?(?P<file>/[\w./-]+(?:_state|checkpoint\S*))?|"
         r"(?:configured|current) policy .*? differs from state checkpoint policy",

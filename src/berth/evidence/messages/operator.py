@@ -74,10 +74,17 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "operator.crd_old",
-        ("com.nvidia.v1", "clusterpolicy.nvidia.com", "clusterpolicies.nvidia.com", "nvidiadrivers.nvidia.com"),
+        (
+            "com.nvidia.v1",
+            "clusterpolicy.nvidia.com",
+            "clusterpolicies.nvidia.com",
+            "nvidiadrivers.nvidia.com",
+            "cannot be imported",
+        ),
         r"unknown field \\?\"(?P<field>[\w.]+)\\?\" in com\.nvidia\.v1|"
         r"ClusterPolicy\.nvidia\.com \\?\"[\w-]+\\?\" is invalid:? ?(?P<why>.*)|"
-        r"(?:clusterpolicies|nvidiadrivers)\.nvidia\.com\\?\" (?:is invalid|exists and cannot be imported)",
+        r"(?:clusterpolicies|nvidiadrivers)\.nvidia\.com\\?\" (?:is invalid|exists and cannot be imported)|"
+        r"ClusterPolicy \\?\"[\w-]+\\?\" (?:in namespace \S+ )?exists and cannot be imported",
     ),
     Message(
         "operator.policy_ignored",
@@ -101,10 +108,13 @@ MESSAGES: tuple[Message, ...] = (
             "could not get any nodes to match",
             "nfd labels",
             "hasnfdlabels",
+            "system-os_release",
+            "failed to get cluster wide os",
         ),
         r"did you run the node feature discovery|Could not find kernel full version|"
         r"No GPU node (?:in the cluster|can be monitored)|Could not get any nodes to match|(?:no|missing) NFD labels|"
-        r"NFD labels (?:are )?missing|\"?HasNFDLabels\"?: ?false",
+        r"NFD labels (?:are )?missing|\"?HasNFDLabels\"?: ?false|failed to get cluster wide OS|"
+        r"system-os_release\.\S+ (?:label )?(?:is )?(?:missing|not found|not set|absent)",
     ),
     Message(
         "operator.nfd_pod_denied",

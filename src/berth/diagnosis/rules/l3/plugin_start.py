@@ -205,7 +205,8 @@ def find(facts: Facts) -> Iterator[Answer]:
         if node not in told:
             told.add(node)
             yield NO_DRIVER_IN_PLUGIN.finding("The plugin cannot load NVML in its container.", LIKELY, said)
-    for said in by_node(facts.said("plugin.grpc_crashes", "plugin.panic")).values():
+    crashed = [one for one in facts.said("plugin.grpc_crashes", "plugin.panic") if "dcgm" not in _whose(one)]
+    for said in by_node(crashed).values():
         yield PLUGIN_CRASHES.finding(
             "The plugin's own code fails.", POSSIBLE, said, layer=Layer.L3, cause_class="plugin-health"
         )
@@ -214,6 +215,10 @@ def find(facts: Facts) -> Iterator[Answer]:
     for one in facts.said("reported.plugin_busy"):
         if int(one.get("percent") or one.get("load") or 0) >= 50:
             yield BUSY_LOOP.finding("The plugin's process keeps a CPU busy.", LIKELY, [one])
+
+
+def _whose(one: Said) -> str:
+    return f"{one.origin.kind} {one.origin.source} {one.origin.pod} {one.origin.text}".lower()
 
 
 def _of_plugins(facts: Facts) -> Iterator[Said]:
@@ -228,7 +233,18 @@ def _of_plugins(facts: Facts) -> Iterator[Said]:
 
 def _by_device(facts: Facts, told: set[str]) -> Iterator[Answer]:
     reasons = by_node(facts.said(*_REASONS))
-    for node, said in by_node(facts.said("plugin.device_map_fails")).items():
+    failed = list(facts.said("plugin.device_map_fails"))
+    for_cdi = [one for one in failed if "cdi spec" in one.origin.text.lower()]
+    for said in by_node(for_cdi).values():
+        is_denied = "permission denied" in said[-1].origin.text.lower()
+        yield PLUGIN_CRASHES.finding(
+            "The plugin cannot write its CDI specification.",
+            LIKELY,
+            said,
+            layer=Layer.L3,
+            cause_class="permission" if is_denied else "cdi",
+        )
+    for node, said in by_node(one for one in failed if one not in for_cdi).items():
         if node not in told and node not in reasons:
             told.add(node)
             why = said[-1].get("why").rpartition(": ")[2]

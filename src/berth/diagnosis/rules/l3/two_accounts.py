@@ -75,7 +75,7 @@ def _two_plugins(facts: Facts) -> Iterator[Answer]:
     for pod in facts.of(PodSeen):
         found = _SET.match(pod.name)
         if found and pod.on and pod.phase == "Running" and _is_plugin(pod.name):
-            here[pod.on].setdefault(found["set"], pod)
+            here[pod.on].setdefault(f"{pod.namespace}/{found['set']}".lstrip("/"), pod)
     for node, sets in here.items():
         if len(sets) > 1 and not _one_of_many(sets):
             yield TWO_PLUGINS.finding(

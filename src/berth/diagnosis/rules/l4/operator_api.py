@@ -142,7 +142,7 @@ def find(facts: Facts) -> Iterator[Answer]:
 
 def _is_operators(one: Said) -> bool:
     text = one.origin.text.lower()
-    return one.get("kind") in _OF_OPERATOR or "clusterpolicy" in text or "gpu-operator" in text
+    return one.get("kind") in _OF_OPERATOR or "clusterpolic" in text or "gpu-operator" in text
 
 
 def _state(policy: ObjectSeen) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
 from berth.diagnosis.rules.l3.places import by_node, said_of
-from berth.diagnosis.words import LIKELY, WEAK, CauseClass, Effect, Layer, Severity
+from berth.diagnosis.words import LIKELY, POSSIBLE, WEAK, CauseClass, Effect, Layer, Severity
 from berth.evidence.facts import Facts
 from berth.evidence.formats.cluster_facts import ContainerState, PodSeen
 
@@ -131,6 +131,9 @@ def find(facts: Facts) -> Iterator[Answer]:
             "Pods of the GPU components violate the namespace's Pod Security level.", LIKELY, said
         )
     yield from _beside(facts)
+    for one in facts.said("plugin.panic"):
+        if "dcgm" in f"{one.origin.kind} {one.origin.source} {one.origin.text}".lower():
+            yield CRASHES.finding("The exporter's own code fails.", POSSIBLE, [one])
     for one in facts.said("operator.oom"):
         if "dcgm" not in (one.get("who") + one.get("what")):
             yield OUT_OF_MEMORY.finding(f"{one.get('who') or one.get('what')} was killed for memory.", LIKELY, [one])
