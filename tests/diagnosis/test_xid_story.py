@@ -193,6 +193,22 @@ def test_a_switch_that_failed_explains_its_gpus() -> None:
     assert "GPUs behind it followed: Xid 74, Xid 45 (2 times)" in found.findings[0].cause
 
 
+def test_a_light_xid_that_only_the_plugin_tells_of_is_the_plugins_to_mend() -> None:
+    line = "XidCriticalError: Xid={} on Device=GPU-7540a9b3-eeb9-1214-1526-f93c9ea826a8, the device will go unhealthy."
+    assert of_text(line.format(94)).findings[0].layer == Layer.L3
+    assert of_text(line.format(48)).findings[0].layer == Layer.L0
+    kernel = "NVRM: Xid (PCI:0000:9b:00): 94, pid=1, name=a, Contained: SM (0x1). RST: No, D-RST: No\n"
+    assert of_text(kernel + line.format(94)).findings[0].layer == Layer.L0
+
+
+def test_a_sentence_about_a_monitor_that_misses_an_xid_is_about_the_monitor() -> None:
+    for text in (
+        "AcceleratedHardwareReady=True although Xid 79 is in the kernel log",
+        "Xid 62 never appears in the metrics of dcgm-exporter",
+    ):
+        assert not {"GpuFellOffBus", "GpuEngineStopped"} & codes(of_text(text)), text
+
+
 def test_the_registers_of_xid_74_decide() -> None:
     line = "NVRM: Xid (PCI:0000:0f:00): 74, pid='<unknown>', name=<unknown>, NVLink: fatal error detected on link 14"
     assert codes(of_text(line + "(0x0, 0x0, 0x10000, 0x0, 0x0, 0x0, 0x0)")) == {"NvLinkFault"}

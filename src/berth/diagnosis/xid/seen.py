@@ -16,6 +16,10 @@ from berth.evidence.formats.dcgm_metrics import Sample
 
 _PROCESS = re.compile(r"pid='?(?P<pid>\d+|<unknown>)'?(?:, name=(?P<name>[^,\s]+))?", re.IGNORECASE)
 _CAUSED = re.compile(r"caused by (?:previous )?Xid (\d+)", re.IGNORECASE)
+_MONITOR = re.compile(r"exporter|\bdcgm\b|metric|monitor|\bagent\b|condition|\w+Ready\b|alert|detector", re.IGNORECASE)
+_MISSED = re.compile(
+    r"\b(?:not|never|although|though|despite|in spite|stays?|still|miss(?:es|ed)?|unseen|no event)\b|n't\b", re.IGNORECASE
+)
 _UNIT = re.compile(r"\(?GPC (\d+), TPC (\d+)(?:, SM (\d+))?", re.IGNORECASE)
 
 
@@ -101,6 +105,7 @@ def events(facts: Facts) -> list[Event]:
         if (said.origin.source, said.origin.line, said.origin.text) not in lines
         and not _CAUSED.search(said.origin.text)
     ]
+    named = [one for one in named if not (_is_the_plugins_alone(one) or _is_of_a_monitor(one))]
     known = {one.code for one in own}
     found = own + [one for one in (*named, *_counted(facts)) if one.code not in known]
     found = [one for one in (*found, *_implied(found)) if 0 < one.code <= 255]
@@ -117,6 +122,18 @@ def _implied(found: Sequence[Event]) -> list[Event]:
             key = (one.node, one.caused_by, one.pci)
             causes.setdefault(key, Event(one.caused_by, 0, one.pci, "", one.origin, is_named=True))
     return list(causes.values())
+
+
+def _is_the_plugins_alone(one: Event) -> bool:
+    """A device plugin takes a device out for good for codes that ask for no more than a restart of the program; where
+    nothing but its log tells of one, what has to be mended is the plugin's verdict."""
+    is_light = one.meaning.standing in ("app", "info") and one.family in (Family.Memory, Family.Pcie)
+    return is_light and "XidCriticalError" in one.origin.text
+
+
+def _is_of_a_monitor(one: Event) -> bool:
+    """`the condition stays True although Xid 79 is in the log`: the sentence is about who does not see it."""
+    return bool(_MONITOR.search(one.origin.text) and _MISSED.search(one.origin.text))
 
 
 def _counted(facts: Facts) -> list[Event]:
