@@ -82,6 +82,7 @@ def test_levels_in_a_variable():
         ("preemption: {enabled: 'no'}\n", ": preemption.enabled is 'no'. Write true or false."),
         ("logFormat: xml\n", ": logFormat is 'xml'. Write json or text."),
         ("clients: {inFlight: 0}\n", ": clients.inFlight is 0. Write 1 to 1024."),
+        ("nodeAgents: {silentSeconds: 5}\n", ": nodeAgents.silentSeconds is 5. Write 30 or more, such as 300."),
         ("gpuClasses: 'class: 5'\n", ": gpuClasses"),
         ("logLevel: info\nlogLevel: debug\n", ", line 4, column 1 is no YAML: the key 'logLevel' is there twice."),
         ("batch: {windowMs: 5\n", ", line 4, column 1 is no YAML: expected ',' or '}', but got the end of the file."),
