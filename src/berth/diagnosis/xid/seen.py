@@ -16,7 +16,7 @@ from berth.evidence.formats.dcgm_metrics import Sample
 
 _PROCESS = re.compile(r"pid='?(?P<pid>\d+|<unknown>)'?(?:, name=(?P<name>[^,\s]+))?", re.IGNORECASE)
 _CAUSED = re.compile(r"caused by (?:previous )?Xid (\d+)", re.IGNORECASE)
-_MONITOR = re.compile(r"exporter|\bdcgm\b|metric|monitor|\bagent\b|condition|\w+Ready\b|alert|detector", re.IGNORECASE)
+_MONITOR = re.compile(r"exporter|\bdcgm\b|metric|monitor|\bagent\b|condition|Ready\b|alert|detector", re.IGNORECASE)
 _MISSED = re.compile(
     r"\b(?:not|never|although|though|despite|in spite|stays?|still|miss(?:es|ed)?|unseen|no event)\b|n't\b", re.IGNORECASE
 )
