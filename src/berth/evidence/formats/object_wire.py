@@ -213,3 +213,26 @@ class SetStatus(Wire, frozen=True, gc=False):
     desired_number_scheduled: int | None = None
     number_ready: int | None = None
     ready_replicas: int | None = None
+
+
+# What most of a dump is made of, to be decoded in one pass over a list.
+
+
+class NodeItem(Wire, frozen=True, gc=False, tag_field="kind", tag="Node"):
+    metadata: Meta | None = None
+    spec: NodeSpec | None = None
+    status: NodeStatus | None = None
+
+
+class PodItem(Wire, frozen=True, gc=False, tag_field="kind", tag="Pod"):
+    metadata: Meta | None = None
+    spec: PodSpec | None = None
+    status: PodStatus | None = None
+
+
+class EventItem(EventWire, frozen=True, gc=False, tag_field="kind", tag="Event"):
+    pass
+
+
+class CommonList(Wire, frozen=True, gc=False):
+    items: list[NodeItem | PodItem | EventItem]

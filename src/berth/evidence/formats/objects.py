@@ -43,6 +43,7 @@ Part = TypeVar("Part")
 _item = msgspec.json.Decoder(wire.Item).decode
 _array = msgspec.json.Decoder(list[Raw]).decode
 _plain = msgspec.json.Decoder().decode
+_common_list = msgspec.json.Decoder(wire.CommonList, strict=False).decode
 
 
 class Found(msgspec.Struct, frozen=True):
@@ -132,7 +133,16 @@ def read(piece: Piece) -> Iterator[Fact | Piece]:
     """Facts of each object; then the texts in which something may be said: of events with their reason, of statuses, of
     configuration."""
     texts: list[tuple[str, Origin]] = []
-    for found in objects(piece.raw):
+    common = _common(piece.raw) if piece.kind == CUT_OUT else None
+    for item in common or ():
+        meta = item.metadata or wire.Meta()
+        if isinstance(item, wire.NodeItem):
+            yield from _node(item.spec, item.status, meta, origin_of(piece, "Node", meta), piece, texts)
+        elif isinstance(item, wire.PodItem):
+            yield from _pod(item.spec, item.status, meta, origin_of(piece, "Pod", meta), texts)
+        else:
+            yield from _event(item, origin_of(piece, "Event", meta), texts)
+    for found in objects(piece.raw) if common is None else ():
         if isinstance(found, bytes):
             yield Piece(found, piece.source, "", piece.node, piece.pod, piece.taken_s)
             continue
@@ -142,16 +152,18 @@ def read(piece: Piece) -> Iterator[Fact | Piece]:
             continue
         origin = origin_of(piece, kind, meta)
         if kind == "Event":
-            yield from _event(found, origin, texts)
+            yield from _event(_as(wire.EventWire, found.raw), origin, texts)
         elif kind == "Pod":
-            yield from _pod(found, meta, origin, texts)
+            spec, status = _as(wire.PodSpec, found.item.spec), _as(wire.PodStatus, found.item.status)
+            yield from _pod(spec, status, meta, origin, texts)
         elif kind == "Node":
-            yield from _node(found, meta, origin, piece, texts)
+            of_node, state = _as(wire.NodeSpec, found.item.spec), _as(wire.NodeStatus, found.item.status)
+            yield from _node(of_node, state, meta, origin, piece, texts)
         elif kind == node_ledger.KIND:
             yield from node_ledger.facts_of(found.raw, meta.name or "", origin, piece.taken_s)
         elif kind in _SETS:
-            spec, status = _as(wire.SetSpec, found.item.spec), _as(wire.SetStatus, found.item.status)
-            yield facts_of.operand(kind, meta, spec, status, origin)
+            wanted, ready = _as(wire.SetSpec, found.item.spec), _as(wire.SetStatus, found.item.status)
+            yield facts_of.operand(kind, meta, wanted, ready, origin)
         elif kind:
             yield from _other(found, kind, meta, origin, piece, texts)
         elif labels := _labels(found):
@@ -161,24 +173,33 @@ def read(piece: Piece) -> Iterator[Fact | Piece]:
         yield Piece(text.encode(), origin.source, origin.kind, origin.node, origin.pod)
 
 
+def _common(raw: bytes) -> list[wire.NodeItem | wire.PodItem | wire.EventItem] | None:
+    """A list of nodes, pods and events in one pass; None where it holds anything else."""
+    try:
+        return _common_list(raw).items
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+
+
 def _node(
-    found: Found, meta: wire.Meta, origin: Origin, piece: Piece, texts: list[tuple[str, Origin]]
-) -> Iterator[Fact]:
-    spec, status = _as(wire.NodeSpec, found.item.spec), _as(wire.NodeStatus, found.item.status)
+    spec: wire.NodeSpec | None, status: wire.NodeStatus | None, meta: wire.Meta, origin: Origin, piece: Piece,
+    texts: list[tuple[str, Origin]],
+) -> Iterator[Fact]:  # fmt: skip
     yield from facts_of.node(meta, spec, status, origin, piece.node)
     texts.extend((text, origin) for text in _of_conditions(status.conditions if status else None))
 
 
-def _pod(found: Found, meta: wire.Meta, origin: Origin, texts: list[tuple[str, Origin]]) -> Iterator[Fact]:
-    status = _as(wire.PodStatus, found.item.status)
-    yield from facts_of.pod(meta, _as(wire.PodSpec, found.item.spec), status, origin)
+def _pod(
+    spec: wire.PodSpec | None, status: wire.PodStatus | None, meta: wire.Meta, origin: Origin,
+    texts: list[tuple[str, Origin]],
+) -> Iterator[Fact]:  # fmt: skip
+    yield from facts_of.pod(meta, spec, status, origin)
     if status is not None:
         said = replace(origin, kind="pod-events")
         texts.extend((text, said) for text in facts_of.pod_texts(status))
 
 
-def _event(found: Found, origin: Origin, texts: list[tuple[str, Origin]]) -> Iterator[Fact]:
-    event = _as(wire.EventWire, found.raw)
+def _event(event: wire.EventWire | None, origin: Origin, texts: list[tuple[str, Origin]]) -> Iterator[Fact]:
     if event is None:
         return
     fact = facts_of.event(event, origin)
