@@ -18,7 +18,8 @@ _PROCESS = re.compile(r"pid='?(?P<pid>\d+|<unknown>)'?(?:, name=(?P<name>[^,\s]+
 _CAUSED = re.compile(r"caused by (?:previous )?Xid (\d+)", re.IGNORECASE)
 _MONITOR = re.compile(r"exporter|\bdcgm\b|metric|monitor|\bagent\b|condition|Ready\b|alert|detector", re.IGNORECASE)
 _MISSED = re.compile(
-    r"\b(?:not|never|although|though|despite|in spite|stays?|still|miss(?:es|ed)?|unseen|no event)\b|n't\b", re.IGNORECASE
+    r"\b(?:not|never|although|though|despite|in spite|stays?|still|miss(?:es|ed)?|unseen|no event)\b|n't\b",
+    re.IGNORECASE,
 )
 _UNIT = re.compile(r"\(?GPC (\d+), TPC (\d+)(?:, SM (\d+))?", re.IGNORECASE)
 
