@@ -233,3 +233,17 @@ BinaryName = "/usr/local/nvidia/toolkit/nvidia-container-runtime"
     plugin = ("plugin.log", '"deviceListStrategy": ["cdi-annotations"],')
     assert "CdiSwitchedOff" not in codes(of(("config.toml", config), ("nodes", node), plugin))
     assert "CdiSwitchedOff" in codes(of(("nodes", node), ("plugin.log", '"deviceListStrategy": ["cdi-cri"],')))
+
+
+def test_a_drop_in_that_the_main_file_does_not_import() -> None:
+    drop_in = (
+        "version = 3\n[plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.nvidia]\n"
+        "runtime_type = 'io.containerd.runc.v2'\n"
+        "[plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.nvidia.options]\n"
+        "BinaryName = '/usr/bin/nvidia-container-runtime'\n"
+    )
+    event = ("events", 'no runtime for "nvidia" is configured')
+    for imports, expected in (("[]", True), ('["/etc/containerd/conf.d/*.toml"]', False)):
+        main = f"version = 3\nimports = {imports}\n[grpc]\naddress = '/run/containerd/containerd.sock'\n"
+        found = of(("/etc/containerd/config.toml", main), ("/etc/containerd/conf.d/99-nvidia.toml", drop_in), event)
+        assert ("RuntimeConfigInWrongFile" in codes(found)) is expected

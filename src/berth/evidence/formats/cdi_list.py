@@ -16,7 +16,7 @@ _NAME = re.compile(r"^\s*(?:cdi:\s*)?([a-z0-9][\w.-]*\.[\w.-]+/[\w.-]+=[\w:.-]+)
 
 
 def looks_like(head: bytes) -> bool:
-    return _LOOKS.search(head) is not None
+    return (b" CDI devices" in head or b"Discovered Devices" in head) and _LOOKS.search(head) is not None
 
 
 def read(piece: Piece) -> Iterator[Fact]:

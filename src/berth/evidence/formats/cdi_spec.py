@@ -27,7 +27,7 @@ LONGEST = 8 * 2**20
 
 
 def looks_like(head: bytes) -> bool:
-    return _LOOKS.search(head) is not None
+    return b"cdiVersion" in head and _LOOKS.search(head) is not None
 
 
 def read(piece: Piece) -> Iterator[Fact]:

@@ -15,6 +15,7 @@ from berth.evidence.piece import Piece
 _LOOKS = re.compile(
     rb"""^[ \t>+|-]*\[+[ ]*plugins[. \]]|^[ \t>+|-]*disabled_plugins[ \t]*=|\[[^\]\n]*\.containerd\.runtimes"""
     # or lines out of one of its tables, without the table
+    rb"""|^[ \t>+|-]*imports[ \t]*=[ \t]*\[(?:[^\]\n]*containerd|[ \t]*\])"""
     rb"""|^[ \t>+|-]*(?:default_runtime_name|BinaryName|SystemdCgroup|enable_cdi|cdi_spec_dirs)[ \t]*=[ \t]*\S""",
     re.MULTILINE,
 )
@@ -23,10 +24,21 @@ _EXCERPT = re.compile(r"^.*(?:containerd|disabled_plugins|default_runtime|Binary
 _OURS = ("containerd", "enable_cdi", "cdi_spec_dirs")  # what the table of each version is read for
 _LOOSE = ("default_runtime_name", "BinaryName", "SystemdCgroup", "enable_cdi", "cdi_spec_dirs")
 _DROP_IN = ("conf.d/", "config.d/")
+EXCERPT = 8 * 1024  # bytes: of what somebody quotes
 
 
 def looks_like(head: bytes) -> bool:
+    if not (b"[plugins" in head or b"disabled_plugins" in head or (len(head) < EXCERPT and _loose_in(head))):
+        return False
     return _LOOKS.search(head) is not None
+
+
+def _loose_in(head: bytes) -> bool:
+    """Lines out of a table that was not quoted with them: only in short texts, where it costs little to look."""
+    return (
+        b"imports" in head or b".containerd.runtimes" in head or b"default_runtime_name" in head
+        or b"BinaryName" in head or b"SystemdCgroup" in head or b"enable_cdi" in head or b"cdi_spec_dirs" in head
+    )  # fmt: skip
 
 
 def read(piece: Piece) -> Iterator[Fact]:

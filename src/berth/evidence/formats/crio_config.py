@@ -16,7 +16,7 @@ _LOOKS = re.compile(rb"^[ \t>+|-]*\[crio[.\]]", re.MULTILINE)
 
 
 def looks_like(head: bytes) -> bool:
-    return _LOOKS.search(head) is not None
+    return b"[crio" in head and _LOOKS.search(head) is not None
 
 
 def read(piece: Piece) -> Iterator[Fact]:

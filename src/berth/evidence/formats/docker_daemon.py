@@ -26,7 +26,11 @@ _CGROUP = re.compile(r"native\.cgroupdriver=(\w+)")
 
 def looks_like(head: bytes) -> bool:
     """Also in the middle of a text: people quote it between other things."""
-    return b'"runtimeHandlers"' not in head and b'"enableCDI"' not in head and _LOOKS.search(head) is not None
+    return (
+        (b'"default-runtime"' in head or b'"runtimes"' in head or b"native.cgroupdriver=" in head
+         or b'"cdi-spec-dirs"' in head or b"docker/daemon.json" in head)
+        and b'"runtimeHandlers"' not in head and b'"enableCDI"' not in head and _LOOKS.search(head) is not None
+    )  # fmt: skip
 
 
 def read(piece: Piece) -> Iterator[Fact]:

@@ -24,7 +24,7 @@ _LINES = re.compile(
 
 
 def looks_like(head: bytes) -> bool:
-    return _LOOKS.search(head) is not None
+    return (b"[nvidia-" in head or b"accept-nvidia-" in head) and _LOOKS.search(head) is not None
 
 
 def read(piece: Piece) -> Iterator[Fact]:

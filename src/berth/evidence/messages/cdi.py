@@ -71,11 +71,12 @@ MESSAGES: tuple[Message, ...] = (
         r"|failed to create (?:edits common for entities|discoverer for (?:common|driver) \w+): (?P<why3>[^\n]{0,240})",
     ),
     Message(
-        "cdi.runtime_too_old",
-        "containerd",
+        "cdi.said_off",
+        ("containerd", "enable_cdi"),
         r"\bcontainerd\b[^\n]{0,60}\b(?:has no|no|lacks?|without|does not (?:know|support|have))\b[^\n]{0,16}\bCDI\b"
         r"|\bcontainerd\b[^\n]{0,60}(?:older than|before|below|<)\s*v?1\.7\b[^\n]{0,60}\bCDI\b"
-        r"|\bCDI\b[^\n]{0,80}\bnot supported\b[^\n]{0,40}\bcontainerd 1\.[0-6]\b",
+        r"|\bCDI\b[^\n]{0,80}\bnot supported\b[^\n]{0,40}\bcontainerd 1\.[0-6]\b"
+        r"|\benable_cdi\b (?:is |was )?(?:missing|false|not set|off|unset|absent)\b",
     ),
     Message("cdi.none_found", "no cdi devices found", r"no CDI devices found"),
     # A sentence about where a specification lies.

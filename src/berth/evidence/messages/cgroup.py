@@ -55,11 +55,18 @@ MESSAGES: tuple[Message, ...] = (
         r"runtimeClass(?:Name)?\W+nvidia[^\n]*\b(?:killed|terminated|restarted|die)\b"
         r"|\bplugin\b[^\n]*\b(?:killed|terminated)\b[^\n]*Registered device plugin",
     ),
-    Message("cgroup.nvml_unknown", "nvml: unknown error", r"Failed to initialize NVML: Unknown Error"),
+    Message("cgroup.nvml_unknown", "nvml: unknown error", r"\bNVML: Unknown Error"),
     Message(
         "cgroup.rules_dropped",
         ("devices.list", "daemon-reload", "daemon-reexec", "systemd[1]: re"),
         r"devices\.list\b[^\n]*(?:no longer|lacks|without|missing|gone|only)|systemctl daemon-re(?:load|exec)"
         r"|systemd\[1\]: Re(?:loading|executing)",
+    ),
+    Message(
+        "cgroup.said_revoked",
+        ("daemon-reload", "daemon-reexec", "/dev/char"),
+        r"\b(?:lose|loses|lost|losing)\b[^\n]{0,40}\bGPUs?\b[^\n]{0,80}\bdaemon-re(?:load|exec)"
+        r"|daemon-re(?:load|exec)\b[^\n]{0,80}\b(?:lose|loses|lost|losing)\b[^\n]{0,40}\bGPUs?\b"
+        r"|\b(?:no|missing|without|lacks?)\b[^\n]{0,40}\b(?:symlinks?|links?)\b[^\n]{0,20}/dev/char\b",
     ),
 )

@@ -92,7 +92,17 @@ MESSAGES: tuple[Message, ...] = (
         ("config.toml", "config-v3.toml", "containerd.toml", "containerd-template"),
         r"^(?=.*\b(?:re-?generate[sd]|over-?wr(?:itten|ites?|ote)|re-?rendered|renders|revert(?:ed|s)|stomped|"
         r"replaced)\b)"
-        r".*?(?P<path>(?:/[\w.-]+)*/?\b(?:config(?:-v3)?|containerd(?:-template)?)\.toml(?:\.tmpl)?)",
+        r".*?(?P<path>(?:/[\w.-]+)*/?\b(?:config(?:-v3)?|containerd(?:-template)?)\.toml(?:\.tmpl)?)"
+        r"|(?P<path2>config\.toml\.tmpl)\b[^\n]{0,60}\bignored\b"
+        r"|(?P<path3>config-v3\.toml\.tmpl)\b[^\n]{0,40}\b(?:needed|required|missing|instead|absent)\b",
+    ),
+    Message(
+        "runtime.not_imported",
+        ("imports", "conf.d", "containerd.d/", "drop-in", "imported"),
+        r"(?P<path>/etc/containerd/(?:conf|containerd)\.d/\S*?\.toml|\bdrop-in\b)[^\n]{0,60}"
+        r"\b(?:not (?:in|listed in|part of)|missing (?:from|in)|absent from|not imported|never imported)\b"
+        r"|\bimports\b[^\n]{0,40}\b(?:lacks?|without|does not (?:have|list|include|contain|name))\b[^\n]{0,60}"
+        r"(?P<path2>/etc/containerd/(?:conf|containerd)\.d|conf\.d)",
     ),
     Message(
         "runtime.config_lost",
@@ -126,7 +136,7 @@ MESSAGES: tuple[Message, ...] = (
         "runtime.library_missing",
         ("libnvidia-container", "nvc_", "symbol lookup error"),
         r"libnvidia-container(?:-go)?\.so\.\d+: (?:cannot open|version)|nvidia-container-cli\S* symbol lookup error"
-        r"|undefined symbol: nvc_",
+        r"|undefined symbol: nvc_|symbol lookup error: \S*libnvidia-container",
     ),
     Message(
         "runtime.no_device_driver",
@@ -429,7 +439,7 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "runtime.class_unset",
         "runtimeclass",
-        r"\bruntimeClass(?:Name)?\b\W{0,4}(?:was |is )?(?:missing|not set|absent|unset)\b"
+        r"\bruntimeClass(?:Name)?\b\W{0,4}(?:\"?nvidia\"? )?(?:was |is )?(?:missing|not set|absent|unset)\b"
         r"|\b(?:without|missing|lacks?|forgot|has no|have no)\b(?: a| the)? runtimeClass(?:Name)?\b",
     ),
     Message("runtime.no_cgroups", "no-cgroups", r"(?<![#\w])\s*no-cgroups\s*=\s*true"),

@@ -44,7 +44,8 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "toolkit.read_only",
         "read-only file system",
-        r"(?:/usr/local/nvidia|/opt/nvidia|/etc/containerd|/etc/cdi|/etc/crio|ldconfig)\S*[^\n]*read-only file system",
+        r"(?:/usr/local/nvidia|/opt/nvidia|mkdir /run/nvidia|/etc/containerd|/etc/cdi|/etc/crio|ldconfig)\S*[^\n]*"
+        r"read-only file system",
     ),
     Message("toolkit.no_devices", "no nvidia device", r"no NVIDIA devices?(?: nodes?)? (?:were )?found"),
     # Where the toolkit looks for a driver that is in a container, and the driver is not there.

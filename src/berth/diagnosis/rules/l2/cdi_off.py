@@ -74,8 +74,8 @@ def find(facts: Facts) -> Iterator[Answer]:
     for node, said in by_node(facts.said("runtime.no_device_driver")).items():
         if first(said, "driver") == "cdi":
             yield CDI_OFF.finding("Docker has no device driver cdi: the feature is off.", ESTABLISHED, said, node=node)
-    for node, said in by_node(facts.said("cdi.runtime_too_old")).items():
-        yield CDI_OFF.finding("containerd here is said not to do CDI.", POSSIBLE, said, node=node)
+    for node, said in by_node(facts.said("cdi.said_off")).items():
+        yield CDI_OFF.finding("The runtime here is said not to do CDI.", POSSIBLE, said, node=node)
     strategy = list(facts.said("runtime.cdi_strategy"))
     # The NVIDIA runtime reads annotations itself; the field of the CRI only the container runtime does.
     by_field = any(one.get("strategy") == "cdi-cri" for one in strategy)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
 from berth.diagnosis.rules.l2.places import by_node, first
-from berth.diagnosis.words import ESTABLISHED, LIKELY, Effect, Layer, Severity
+from berth.diagnosis.words import ESTABLISHED, LIKELY, POSSIBLE, Effect, Layer, Severity
 from berth.evidence.facts import Facts
 from berth.evidence.formats.container_facts import ToolkitConfig
 
@@ -107,7 +107,12 @@ def find(facts: Facts) -> Iterator[Answer]:
         )
     dropped = list(facts.said("cgroup.rules_dropped"))
     off = [*(one for one in facts.of(ToolkitConfig) if one.no_cgroups), *facts.said("runtime.no_cgroups")]
-    for node, said in by_node(facts.said("cgroup.nvml_unknown")).items():
+    unknown = list(facts.said("cgroup.nvml_unknown"))
+    for node, said in () if unknown else by_node(facts.said("cgroup.said_revoked")).items():
+        yield REVOKED.finding(
+            "Device rules are said to be dropped when systemd reads its units again.", POSSIBLE, said, node=node
+        )
+    for node, said in by_node(unknown).items():
         how = "no-cgroups is set, so nobody makes the rules" if off else "its device rules were dropped"
         yield REVOKED.finding(
             f"NVML fails inside a container with Unknown Error: {how}.",

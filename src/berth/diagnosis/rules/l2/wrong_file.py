@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fnmatch import fnmatch
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
 from berth.diagnosis.rules.l2.not_default import SIGNS
@@ -79,8 +80,8 @@ def find(facts: Facts) -> Iterator[Answer]:
         )
     for node, said in by_node(facts.said("runtime.config_regenerated")).items():
         yield OVERWRITTEN.finding(
-            f"{first(said, 'path') or 'The file'} is made from a template: what was added by hand is lost at a "
-            "restart.",
+            f"{first(said, 'path', 'path2', 'path3') or 'The file'} is made from a template: what was added by hand "
+            "is lost at a restart.",
             LIKELY,
             said,
             node=node,
@@ -90,7 +91,12 @@ def find(facts: Facts) -> Iterator[Answer]:
         yield WRONG_FILE.finding(
             f"{name} has a containerd of its own; it reads {OWN_FILES[name]}.", POSSIBLE, said, node=node
         )
+    for node, said in by_node(facts.said("runtime.not_imported")).items():
+        yield WRONG_FILE.finding(
+            f"containerd's main file does not import {first(said, 'path', 'path2')}.", POSSIBLE, said, node=node
+        )
     yield from _elsewhere(facts)
+    yield from _not_imported(facts)
     yield from _for_docker(facts)
 
 
@@ -125,6 +131,27 @@ def _elsewhere(facts: Facts) -> Iterator[Answer]:
                 [*ill, *signs],
                 node=node,
             )
+
+
+def _not_imported(facts: Facts) -> Iterator[Answer]:
+    """A drop-in with the handler, beside a main file that does not import its directory."""
+    signs = list(facts.said(*SIGNS, "runtime.no_handler"))
+    configs = [one for one in facts.of(RuntimeConfig) if one.engine == "containerd" and not one.is_template]
+    in_effect = any(one.is_in_effect and one.nvidia_handlers for one in configs)
+    for main in configs if signs and not in_effect else ():
+        if main.path != "/etc/containerd/config.toml" or main.nvidia_handlers:
+            continue
+        for part in configs:
+            apart = part.node == main.node and part.path.startswith(
+                ("/etc/containerd/conf.d/", "/etc/containerd/config.d/")
+            )
+            if apart and part.nvidia_handlers and not any(fnmatch(part.path, one) for one in main.imports):
+                yield WRONG_FILE.finding(
+                    f"{main.path} does not import {part.path}, where handler {part.nvidia_handlers[0].name!r} is.",
+                    LIKELY,
+                    [main, part, *signs],
+                    node=main.node,
+                )
 
 
 def _for_docker(facts: Facts) -> Iterator[Answer]:
