@@ -87,8 +87,9 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "admission.not_mutated",
-        ("not injected by the webhook", "not mutated", "without mutation", "mutation was skipped"),
-        r"(?:was|is|were|pod) not mutated|without mutation|mutation was skipped|not injected by the webhook",
+        ("default-scheduler", "not injected by the webhook", "not mutated", "without mutation", "mutation was skipped"),
+        r"(?:was|is|were|pod) not mutated|without mutation|mutation was skipped|not injected by the webhook"
+        r"|default-scheduler\b.{0,40}\b(?:instead of|and not|rather than) \S*(?:hami|volcano|kai|vgpu)",
     ),
     Message(
         "admission.account_missing",

@@ -38,6 +38,8 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "cuda.forward_compatibility",
         (
+            "cuda/compat",
+            "/compat/",
             "forward compatibility was attempted",
             "compat_not_supported_on_device",
             "compatnotsupportedondevice",
@@ -52,7 +54,8 @@ MESSAGES: tuple[Message, ...] = (
         r"forward compatibility was attempted on non ?supported HW|COMPAT_NOT_SUPPORTED_ON_DEVICE"
         r"|CompatNotSupportedOnDevice"
         r"|SYSTEM_DRIVER_MISMATCH|SystemDriverMismatch|unsupported display driver ?/ ?cuda driver combination"
-        r"|\berror 80[34]\b|\(80[34]\)",
+        r"|\berror 80[34]\b|\(80[34]\)"
+        r"|cuda/compat\b.{0,60}libcuda|libcuda\S*\s.{0,60}/compat/",
     ),
     Message(
         "cuda.ptx_too_new",

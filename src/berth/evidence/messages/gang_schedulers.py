@@ -13,8 +13,10 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "gang.queue_overused",
-        "overused",
-        r"resource in cluster is overused|queue\S*\s*\S*\s+is overused",
+        ("overused", "finished pod", "finished job", "completed pod", "completed job"),
+        r"resource in cluster is overused|queue\S*\s*\S*\s+is overused"
+        r"|queue\b.{0,80}\b(?:finished|completed) (?:pod|job)"
+        r"|(?:finished|completed) (?:pod|job)\S*(?: groups?)?\b.{0,40}\b(?:still )?(?:count|hold)",
     ),
     Message(
         "gang.queue_short",

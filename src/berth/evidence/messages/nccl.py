@@ -205,6 +205,13 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "nccl.peer_access",
         (
+            "first collective",
+            "first allreduce",
+            "first all_reduce",
+            "simple collective",
+            "simple allreduce",
+            "simple all_reduce",
+            "via shm",
             "iommu",
             "p2p is disabled between",
             "could not enable p2p between",
@@ -232,7 +239,9 @@ MESSAGES: tuple[Message, ...] = (
         r"|Verification error @ element|DMAR:.*fault.*(?:addr|reason)|P2P (?:is not working|test failed)"
         r"|Missing .{0,2}iommu=pt|P2P is disabled between (?:NVLINK )?connected GPUs|Could not enable P2P between"
         r"|(?:intel_iommu|amd_iommu|iommu)=(?:off|pt)\b.{0,40}(?:resolv|fix|work|solve|help)|IOMMU\b.{0,40}(?:enabled"
-        r"|\bon)\b.{0,60}(?:hang|stuck|deadlock|slow)",
+        r"|\bon)\b.{0,60}(?:hang|stuck|deadlock|slow)"
+        r"|(?:first|simple) (?:collective|all_?reduce)\b.{0,20}\bhang|hang\w* (?:at|in|on"
+        r"|during) (?:the )?first (?:collective|all_?reduce)|via SHM\b.{0,40}\b(?:instead of|rather than|not) P2P",
     ),
     Message(
         "nccl.setting",
@@ -258,8 +267,9 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "nccl.shm_apart",
-        ("/dev/shm/nccl", "attaching to shared memory segment"),
-        r"attaching to shared memory segment|(?:open|attach)\S* (?:failed|error)?.*/dev/shm/nccl\S*.*No such file",
+        ("/dev/shm", "attaching to shared memory segment"),
+        r"attaching to shared memory segment|(?:open|attach)\S* (?:failed|error)?.*/dev/shm/nccl\S*.*No such file"
+        r"|/dev/shm\b.{0,30}\bnot shared|separate /dev/shm",
     ),
     Message(
         "nccl.plugin_failed",

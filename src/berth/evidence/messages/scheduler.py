@@ -71,13 +71,15 @@ MESSAGES: tuple[Message, ...] = (
     # Proxies of kubectl logs and exec that run as pods are kept out by the same taint.
     Message(
         "scheduler.no_tunnel_agent",
-        ("no agent available", "konnectivity-agent"),
-        r"No agent available|konnectivity-agent\S*\s+(?:\d+/\d+\s+)?Pending",
+        ("konnectivity-agent", "no agent available"),
+        r"No agent available|konnectivity-agent\S*\s+(?:\d+/\d+\s+)?Pending"
+        r"|konnectivity-agent\b.{0,40}\bPending",
     ),
     Message(
         "scheduler.system_pod_kept_out",
-        ("coredns", "metrics-server", "kube-dns", "cert-manager"),
-        r"(?P<name>(?:coredns|kube-dns|metrics-server|cert-manager)\S*)\s+\d+/\d+\s+Pending",
+        ("coredns", "kube-dns", "metrics-server", "cert-manager"),
+        r"(?P<name>(?:coredns|kube-dns|metrics-server|cert-manager)\S*)\s+\d+/\d+\s+Pending"
+        r"|(?P<name2>coredns|kube-dns|metrics-server)\b.{0,30}\b(?:is|are|stays?|stuck|pods?) (?:in )?Pending",
     ),
     Message(
         "scheduler.not_responsible",
