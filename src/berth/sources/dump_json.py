@@ -48,6 +48,8 @@ _KIND_FIRST = re.compile(rb'\s*\{\s*"kind"\s*:\s*"([^"\\]*)"\s*,\s*"apiVersion"\
 _NEXT_VALUE = re.compile(rb"[}\]](\s*\n\s*)[{\[]")
 _PRINTED = re.compile(rb'\{\n +"apiVersion": "[^"\n]*",\n +"items": \[\n( +)(?=\{\n)')
 
+_LIST_BEGINS = b'{"apiVersion":"v1","kind":"List","items":['
+
 _decode_head = msgspec.json.Decoder(Head).decode
 _decode_many = msgspec.json.Decoder(Many).decode
 _decode_array = msgspec.json.Decoder(list[Raw]).decode
@@ -87,21 +89,31 @@ def cut(content: Content) -> Iterator[bytes]:
     if printed is None:
         yield bytes(content)
         return
-    between = b"\n" + printed[1] + b"}," + b"\n" + printed[1] + b"{"
-    left = b""
-    for piece in _pieces(content, printed.end()):
-        text = left + piece
-        at = text.rfind(between)
-        if at < 0:
-            left = text
-            continue
-        end = at + len(printed[1]) + 2  # the bracket of the last whole item
-        yield b'{"apiVersion":"v1","kind":"List","items":[' + text[:end] + b"]}"
-        left = text[end + 1 :]
-    if left.strip():
-        last = left.rfind(b"\n" + printed[1] + b"}\n")
-        end = len(left) if last < 0 else last + len(printed[1]) + 2
-        yield b'{"apiVersion":"v1","kind":"List","items":[' + left[:end] + b"]}"
+    margin = b"\n" + printed[1]
+    between = margin + b"}," + margin + b"{"
+    closing = len(margin) + 1  # of `between`, what still belongs to the item before
+    begin = printed.end()
+    view = memoryview(content)
+    try:
+        while begin < len(content):
+            until = begin + PIECE_BYTES
+            at = content.rfind(between, begin, until) if until < len(content) else -1
+            if at < 0 and until < len(content):
+                at = content.find(between, begin)  # one item is longer than a piece
+            if at < 0:
+                at = content.rfind(margin + b"}\n", begin)
+                end = at + closing if at >= 0 else len(content)
+                following = len(content)
+            else:
+                end = following = at + closing
+                following += 1  # the comma
+            yield b"".join((_LIST_BEGINS, view[begin:end], b"]}"))
+            if isinstance(content, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+                page = begin // mmap.PAGESIZE * mmap.PAGESIZE
+                content.madvise(mmap.MADV_DONTNEED, page, max(end - page, 1))
+            begin = following
+    finally:
+        view.release()
 
 
 # ---- what kubectl prints
