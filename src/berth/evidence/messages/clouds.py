@@ -29,6 +29,11 @@ MESSAGES: tuple[Message, ...] = (
         r".*?(?:to )?(?:initialize DCGM|connect to (?:the )?DCGM|DCGM socket|dcgm-?server)",
     ),
     Message(
+        "clouds.cordoned_by_monitor",
+        ("cordon-by", "cordoned by nvsentinel", "remained cordoned", "stays cordoned", "still cordoned"),
+        r"cordon-by\W+NVSentinel|cordoned by NVSentinel|\bnode\b.{0,40}?\b(?:remained|stays|still) cordoned\b",
+    ),
+    Message(
         "clouds.scales_too_far",
         ("scale-up", "scale up", "scaleup"),
         r"GPU\b.{0,60}?\b(?:multiple|too many|unnecessary|additional|two|three|four|\d+) (?:node )?scale[- ]?ups?\b|"

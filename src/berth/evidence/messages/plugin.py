@@ -230,12 +230,14 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "plugin.config_refused",
         (
+            "resource name may not be empty",
             "unable to load config",
             "unable to finalize config",
             "unable to validate flags",
             "error parsing config file",
             "unable to parse config",
         ),
+        r"get node error:? (?P<empty>resource name may not be empty)|"
         r"unable to (?:load|finalize|parse) config(?: file)?\b(?::? ?(?P<why>.*))?|"
         r"unable to validate flags: (?P<reason>.*)",
     ),

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
 from berth.diagnosis.rules.l3.places import by_node, said_of
 from berth.diagnosis.words import ESTABLISHED, LIKELY, Effect, Layer, Severity
+from berth.evidence.fact import Said
 from berth.evidence.facts import Facts
 from berth.evidence.formats.plugin_config import PluginConfig
 
@@ -58,7 +59,7 @@ SHARED_REQUEST = Code(
 
 def find(facts: Facts) -> Iterator[Answer]:
     for said in by_node(facts.said("plugin.config_refused", "sharing.replicas_refused")).values():
-        why = said_of(one.get("why") or one.get("reason") for one in said)
+        why = said_of(one.get("why") or one.get("reason") or _of_node(one) for one in said)
         if "mps" not in why.lower():
             yield CONFIG_REFUSED.finding(
                 f"The plugin cannot use its configuration{f': {why}' if why else ''}.", LIKELY, said
@@ -77,6 +78,10 @@ def find(facts: Facts) -> Iterator[Answer]:
             [one],
             resource=one.get("resource"),
         )
+
+
+def _of_node(said: Said) -> str:
+    return "it does not know the name of its node (NODE_NAME)" if said.get("empty") else ""
 
 
 RULE = Rule((CONFIG_REFUSED, SHARED_REQUEST), find)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
 from berth.diagnosis.rules.l3.places import by_node, said_of
-from berth.diagnosis.words import LIKELY, POSSIBLE, Effect, Layer, Severity
+from berth.diagnosis.words import LIKELY, POSSIBLE, WEAK, Effect, Layer, Severity
 from berth.evidence.fact import Said
 from berth.evidence.facts import Facts
 from berth.evidence.formats.cluster_facts import Advertised, PodSeen
@@ -66,6 +66,31 @@ STREAM_BROKEN = Code(
     ),
     verify=("kubectl get node NODE -o jsonpath={.status.allocatable}: RESOURCE as many as capacity",),
     sources=("kubernetes pkg/kubelet/cm/devicemanager", "kubernetes issues 62773, 114422"),
+)  # fmt: skip
+
+
+AT_ZERO = Code(
+    name="ResourceAtZero",
+    layer=Layer.L3,
+    cause_class="plugin-health",
+    severity=Severity.Error,
+    effect=Effect.CapacityMissing,
+    title="the node's GPU resource is at 0",
+    meaning="A plugin registered it once; now none serves it, or it serves an empty list. What ended or emptied it is "
+    "the cause.",
+    known_by="Capacity and allocatable of the resource are 0, and no other resource of that vendor has devices.",
+    disproved_by="The devices are offered under another name (partitions, shares), or as resource claims.",
+    counter_check="kubectl get pod -A -o wide --field-selector spec.nodeName=NODE | grep device-plugin: Running, and "
+    "its log's last lines",
+    fix=Fix(
+        steps=("no plugin there: labels, taints and the DaemonSet's selector",
+               "it does not run: its last line (kubectl logs -p) names the reason",
+               "it runs: kubectl delete pod of it, so that it registers anew"),
+        risk="no new allocations for some seconds",
+        rollback="nothing to undo",
+    ),
+    verify=("kubectl get node NODE -o jsonpath={.status.allocatable}: RESOURCE is there",),
+    sources=("kubernetes pkg/kubelet/cm/devicemanager/manager.go: GetCapacity", "k8s-device-plugin issue 1228"),
 )  # fmt: skip
 
 
@@ -139,10 +164,40 @@ def _broken(facts: Facts) -> Iterator[Answer]:
                 node=offer.name,
                 resource=offer.resource,
             )
+    yield from _at_zero(facts, running)
+
+
+def _at_zero(facts: Facts, running: set[str]) -> Iterator[Answer]:
+    """The kubelet keeps a resource that was registered once: at 0 where nobody serves it any more."""
+    there = {(one.name, _vendor(one)) for one in facts.of(Advertised) if max(one.capacity, one.allocatable) > 0}
+    for offer in facts.of(Advertised):
+        gone = max(offer.capacity, offer.allocatable) == 0 and _vendor(offer) == "nvidia.com"
+        if not gone or (offer.name, _vendor(offer)) in there:
+            continue
+        if offer.name in running or "" in running:
+            yield STREAM_BROKEN.finding(
+                f"{offer.resource} is at 0, and the plugin's pod runs: the kubelet knew it once and lost it.",
+                POSSIBLE,
+                [offer],
+                node=offer.name,
+                resource=offer.resource,
+            )
+        else:
+            yield AT_ZERO.finding(
+                f"{offer.resource} is at 0: it was registered once, and nobody serves it now.",
+                WEAK,
+                [offer],
+                node=offer.name,
+                resource=offer.resource,
+            )
+
+
+def _vendor(offer: Advertised) -> str:
+    return offer.resource.partition("/")[0]
 
 
 def _is_plugin(pod: PodSeen) -> bool:
     return "device-plugin" in pod.name and not any(word in pod.name for word in ("validator", "mps-control", "sandbox"))
 
 
-RULE = Rule((PLUGIN_ENDED, STREAM_BROKEN), find)
+RULE = Rule((PLUGIN_ENDED, STREAM_BROKEN, AT_ZERO), find)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
 from berth.diagnosis.rules.l3.places import by_node
-from berth.diagnosis.words import LIKELY, POSSIBLE, Effect, Layer, Severity
+from berth.diagnosis.words import LIKELY, POSSIBLE, WEAK, Effect, Layer, Severity
 from berth.evidence.facts import Facts
 
 PROFILING = Code(
@@ -100,6 +100,30 @@ AGENT_BLIND = Code(
 )  # fmt: skip
 
 
+CORDON_STAYS = Code(
+    name="CordonOutlivesFault",
+    layer=Layer.L4,
+    cause_class="monitoring",
+    severity=Severity.Warning,
+    effect=Effect.PodsWait,
+    title="a health agent cordoned the node, and nothing uncordons it",
+    meaning="An agent lifts its cordon only for events that it sees clear; a restart, a change by hand or an event "
+    "without an action leaves the cordon for ever.",
+    known_by="A cordon with the agent's label, and conditions of that agent that are healthy.",
+    disproved_by="A condition of the agent is still unhealthy: mend that first.",
+    counter_check="kubectl describe node NODE | grep -e Gpu -e SysLog: all False; kubectl get node NODE -o "
+    "jsonpath={.spec.unschedulable}",
+    fix=Fix(
+        steps=("kubectl uncordon NODE, once its conditions are healthy and a test job has passed",
+               "look at the agent's own log for the event that it did not clear"),
+        risk="pods come to the node: test it first",
+        rollback="kubectl cordon NODE",
+    ),
+    verify=("the node takes pods, and the agent does not cordon it anew within an hour",),
+    sources=("NVSentinel issues 458, 753, 911",),
+)  # fmt: skip
+
+
 def find(facts: Facts) -> Iterator[Answer]:
     profiling = by_node(facts.said("dcgm.profiling_absent", "dcgm.profiling_module_state", "dcgm.profiling_taken"))
     gone = by_node(facts.said("dcgm.hostengine_gone"))
@@ -113,8 +137,10 @@ def find(facts: Facts) -> Iterator[Answer]:
             yield LIBRARY_ABSENT.finding("DCGM or its library does not begin to work.", LIKELY, said)
     for said in by_node(facts.said("clouds.agent_blind")).values():
         yield AGENT_BLIND.finding("The agent's verdict contradicts the faults: it does not see them.", LIKELY, said)
+    for said in by_node(facts.said("clouds.cordoned_by_monitor")).values():
+        yield CORDON_STAYS.finding("The agent's cordon is on the node.", WEAK, said)
     for said in by_node(facts.said("clouds.agent_without_dcgm")).values():
         yield AGENT_BLIND.finding("The agent does not reach a DCGM on the node.", POSSIBLE, said)
 
 
-RULE = Rule((PROFILING, ENGINE_GONE, LIBRARY_ABSENT, AGENT_BLIND), find)
+RULE = Rule((PROFILING, ENGINE_GONE, LIBRARY_ABSENT, AGENT_BLIND, CORDON_STAYS), find)
