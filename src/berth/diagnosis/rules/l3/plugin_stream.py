@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
 from berth.diagnosis.rules.l3.places import by_node, said_of
 from berth.diagnosis.words import LIKELY, POSSIBLE, WEAK, Effect, Layer, Severity
 from berth.evidence.fact import Said
 from berth.evidence.facts import Facts
-from berth.evidence.formats.cluster_facts import Advertised, PodSeen
+from berth.evidence.formats.cluster_facts import Advertised, NodeSeen, PodSeen
 
 PLUGIN_ENDED = Code(
     name="PluginEndedUnderKubelet",
@@ -169,10 +169,11 @@ def _broken(facts: Facts) -> Iterator[Answer]:
 
 def _at_zero(facts: Facts, running: set[str]) -> Iterator[Answer]:
     """The kubelet keeps a resource that was registered once: at 0 where nobody serves it any more."""
+    held_back = {node.name for node in facts.of(NodeSeen) if _keeps_plugin_away(node.labels)}
     there = {(one.name, _vendor(one)) for one in facts.of(Advertised) if max(one.capacity, one.allocatable) > 0}
     for offer in facts.of(Advertised):
         gone = max(offer.capacity, offer.allocatable) == 0 and _vendor(offer) == "nvidia.com"
-        if not gone or (offer.name, _vendor(offer)) in there:
+        if not gone or (offer.name, _vendor(offer)) in there or held_back & {offer.name, ""}:
             continue
         if offer.name in running or "" in running:
             yield STREAM_BROKEN.finding(
@@ -190,6 +191,14 @@ def _at_zero(facts: Facts, running: set[str]) -> Iterator[Answer]:
                 node=offer.name,
                 resource=offer.resource,
             )
+
+
+def _keeps_plugin_away(labels: Mapping[str, str]) -> bool:
+    """Then the plugin is not meant to run there, and why is another rule's."""
+    deploy = [labels.get(f"nvidia.com/gpu.deploy.{part}", "true") for part in ("operands", "device-plugin")]
+    return any(value != "true" for value in deploy) or labels.get("nvidia.com/gpu.workload.config", "").startswith(
+        "vm-"
+    )
 
 
 def _vendor(offer: Advertised) -> str:
