@@ -32,6 +32,25 @@ _MEMORY = (
         r"Pending Page (?:Blacklist|Retirement)\s*:\s*Yes|<pending_(?:blacklist|retirement)>\s*Yes|"
         r"RETIRED_PENDING(?:_\w+)?\{[^}]*\}\s+[1-9]|page retirement(?: is)? pending|pending page retirement",
     ),
+    # A section without its heading: what was counted since the driver was loaded.
+    Message(
+        "host.ecc_volatile",
+        "volatile",
+        r"Volatile(?:(?!Aggregate)[\s\S]){0,250}?(?:DRAM|SRAM) Uncorrectable[\w -]*?\s*:\s*(?P<count>[1-9]\d*)",
+        lines=8,
+    ),
+    Message(
+        "host.recovery_action",
+        "recovery action",
+        r"GPU Recovery Action\s*:\s*(?P<action>Reset|Reboot|Drain P2P|Drain and Reset)\b",
+    ),
+    Message(
+        "host.firmware_outdated",
+        ("bios", "firmware"),
+        r"(?:fixed|solved|resolved|gone|until|helped)[^\n]{0,30}(?:BIOS|firmware) (?:was |is )?(?:updat|upgrad)\w+|"
+        r"(?:BIOS|firmware) (?:update|upgrade)[^\n]{0,30}(?:fix|solv|resolv|help)\w*|outdated (?:S|V)?BIOS|"
+        r"(?:GPU|VBIOS|SBIOS|BIOS) firmware bug",
+    ),
     Message(
         "host.sram_threshold",
         ("sram threshold exceeded", "sram_threshold_exceeded"),

@@ -171,7 +171,8 @@ _WINDOWS = (
     Message(
         "kernel.above_4g",
         ("above 4g", "mmio"),
-        r"above 4G (?:decod\w+ )?(?:is |was |needs to be )?(?:off|disabled|not enabled|enabled in)|"
+        r"above 4G (?:decod\w+ )?(?:is |was |needs to be |has to be |must be )?(?:off|disabled|not enabled|enabled)|"
+        r"(?:enabl|turn\w* on|switch\w* on)\w*[^\n]{0,20}above 4G|"
         r"(?:not enough|insufficient|out of|too small)[^\n]{0,30}MMIO|MMIO (?:window|space|resources)[^\n]{0,30}"
         r"(?:too small|not enough|exhausted|insufficient)",
     ),

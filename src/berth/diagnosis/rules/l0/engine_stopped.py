@@ -109,6 +109,10 @@ def find(facts: Facts) -> Iterator[Answer]:
                 cause_class="driver-bug" if code is STOPPED and _silences_gsp(story, own) else None,
             )
 
+    locked = [said.origin for said in facts.said("kernel.gpu_locked")]
+    if locked and not story.events and not is_gsp_silent:
+        yield TIMED_OUT.finding("The driver's watchdog says that the GPU is probably locked.", POSSIBLE, locked)
+
 
 def _silences_gsp(story: Story, own: list[Event]) -> bool:
     return any(one.family == Family.Firmware for one in story.followers(own))

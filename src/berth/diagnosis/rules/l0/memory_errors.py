@@ -106,6 +106,28 @@ CORRECTED = Code(
     sources=_SOURCES,
 )
 
+SPARES_GONE = Code(
+    name="RowRemapSparesUsedUp",
+    layer=Layer.L0,
+    cause_class="hw-fault",
+    severity=Severity.Warning,
+    effect=Effect.DeviceUnfit,
+    title="a GPU has no spare memory rows left in some bank",
+    meaning="Nothing fails now. The next uncorrectable error in that bank cannot be repaired, and the GPU is then to "
+    "be replaced.",
+    known_by="A bank without spares in the remap availability of nvidia-smi, or 512 remapped rows and more.",
+    disproved_by="The histogram shows no bank under None.",
+    counter_check="nvidia-smi -q -d ROW_REMAPPER -i PCI.0: None 0 bank(s)",
+    fix=Fix(
+        ("watch this GPU; plan its replacement", "kubectl cordon NODE at the next uncorrectable error"),
+        "none",
+        "nothing to undo",
+    ),
+    verify=_VERIFY,
+    sources=(*_SOURCES, "Azure's node health checks: limit of 512 rows"),
+)
+
+MANY_ROWS = 512
 _GRAVE = frozenset((48, 94, 95, 140, 168, 171, 172))
 
 
@@ -117,6 +139,7 @@ class _Seen:
         self.uncorrected: list[tuple[str, Origin]] = []
         self.pending: list[Origin] = []
         self.failed: list[Origin] = []
+        self.used_up: list[Origin] = []
 
 
 def find(facts: Facts) -> Iterator[Answer]:
@@ -145,6 +168,9 @@ def _of_sentence(said: Said, seen: dict[tuple[str, Pci], _Seen]) -> None:
         _only(seen).pending.append(said.origin)
     elif said.message == "host.ecc_uncorrected":
         _only(seen).uncorrected.append(("uncorrectable ECC errors are counted", said.origin))
+    elif said.message == "host.ecc_volatile":
+        words = f"{said.get('count')} uncorrectable ECC errors since the driver was loaded"
+        _only(seen).uncorrected.append((words, said.origin))
     elif said.message == "host.sram_threshold":
         _only(seen).uncorrected.append(("errors of the SRAM passed their limit", said.origin))
 
@@ -161,6 +187,8 @@ def _of_device(device: DeviceSeen, seen: dict[tuple[str, Pci], _Seen]) -> None:
     if device.is_remap_pending or device.is_retirement_pending or device.is_channel_repair_pending:
         quote = device.quote("is_remap_pending", "is_retirement_pending", "is_channel_repair_pending")
         seen.setdefault(key, _Seen()).pending.append(quote)
+    if device.remap_banks.get("none", 0) > 0 or (device.remapped_uncorrectable or 0) >= MANY_ROWS:
+        seen.setdefault(key, _Seen()).used_up.append(device.quote("remap_banks", "remapped_uncorrectable"))
     if device.uncorrected_volatile:
         words = f"{device.uncorrected_volatile} uncorrectable ECC errors since the driver was loaded"
         seen.setdefault(key, _Seen()).uncorrected.append((words, device.quote("uncorrected_volatile")))
@@ -179,6 +207,8 @@ def _judged(story: Story, node: str, pci: Pci, known: _Seen) -> Finding | None:
         code, first = UNCORRECTED, f"{where} has memory errors that ECC cannot correct."
     elif known.pending or codes & {63, 156}:
         code, first = REMAP_PENDING, f"{where} has a repair of its memory pending until it is reset."
+    elif known.used_up:
+        code, first = SPARES_GONE, f"{where} has memory with no spare rows left, or very many rows remapped."
     elif 92 in codes:
         code, first = CORRECTED, f"{where} corrects single-bit errors at a high rate."
     else:
@@ -190,14 +220,16 @@ def _judged(story: Story, node: str, pci: Pci, known: _Seen) -> Finding | None:
     elif 94 in codes:
         facts.append("the error was kept to one program: start that again, reset when convenient")
     told = account(story, known.causes) if known.causes else ""
+    printed = [*known.failed, *known.pending, *known.used_up]
+    counted = [quote for _, quote in known.uncorrected]
     return code.finding(
         " ".join(part for part in (first, "; ".join(facts).capitalize() + "." if facts else "", told) if part),
-        surety(known.causes) if known.causes else ESTABLISHED if known.pending or known.failed else LIKELY,
-        [*quotations(story, known.causes), *known.failed, *known.pending, *(quote for _, quote in known.uncorrected)],
+        surety(known.causes) if known.causes else ESTABLISHED if printed else LIKELY,
+        [*quotations(story, known.causes), *printed, *counted],
         pci=pci,
         node=node,
         fix=verdict_fix(story, pci, node) if code is not REMAP_FAILED else None,
     )
 
 
-RULE = Rule((UNCORRECTED, REMAP_PENDING, REMAP_FAILED, CORRECTED), find)
+RULE = Rule((UNCORRECTED, REMAP_PENDING, REMAP_FAILED, SPARES_GONE, CORRECTED), find)

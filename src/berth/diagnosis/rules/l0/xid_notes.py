@@ -135,6 +135,11 @@ def _verdicts(story: Story) -> Iterator[Answer]:
 def _of_devices(facts: Facts, story: Story) -> Iterator[Answer]:
     """nvidia-smi prints the same verdict; where the kernel log tells why, that is enough."""
     told = {one.pci for one in story.events}
+    if not told and not facts.of(DeviceSeen):
+        for said in facts.said("host.recovery_action"):
+            recovery = recovery_of(said.get("action"))
+            words = f"nvidia-smi shows the recovery action {said.get('action')}."
+            yield VERDICT.finding(words, LIKELY, [said], fix=recovery.fix if recovery else None)
     for device in facts.of(DeviceSeen):
         words = device.recovery_action.strip()
         if words.lower() in ("", "none", "n/a") or device.pci in told:
