@@ -77,6 +77,7 @@ _BUILD = (
     Message(
         "driver.build_failed",
         (
+            "does not support real-time", "preempt_rt kernel", "a xen kernel", "akmods", "to make target",
             "performing the step", "kernel module was not created", "bad return status for module build",
             "error! build of nvidia", "modpost: ", "*** [", ": error: ", "fatal error: ", "failed to run `dkms",
             "'kernel/dkms.conf'", "nv-linux.o", "to build", "to compile", "not build", "not compile", "n't build",
@@ -84,7 +85,9 @@ _BUILD = (
             "compilation fail", "compilation error",
         ),
         r"error occurred while performing the step: ?\W*(?P<step>Building kernel modules|Checking to see[^\"]*)|"
-        r"cannot find \S*nv-linux\.o|Unable to open 'kernel/dkms\.conf'|kernel module was not created|"
+        r"does not support real-time kernels|is a (?:PREEMPT_RT|Xen) kernel|No rule to make target ['‘`]modules|"
+        r"akmods\S*[^\n]{0,40}nvidia\S*[^\n]{0,20} failed|cannot find \S*nv-linux\.o|"
+        r"Unable to open 'kernel/dkms\.conf'|kernel module was not created|"
         r"Bad return status for module build on kernel: (?P<kernel>\S+)|"
         r"Error! Build of nvidia\S* failed|modpost: [^\n]*nvidia\S*|"
         r"nvidia(?:-\w+)?/\S+\.[ch]:\d+:\d+: (?:error: |fatal error: )(?P<what>.*)|"

@@ -40,11 +40,13 @@ MESSAGES: tuple[Message, ...] = (
         (
             "lost after", "gone after", "missing after", "disappeared", "broken after", "broke after", "working after",
             "lost since", "gone since", "missing since", "broken since", "not rebuilt", "n't rebuilt", "not built for",
+            "linux-modules-nvidia",
             "for the old kernel", "for another kernel", "for a different kernel", "for the previous kernel",
         ),
         rf"{_DRIVER}[^\n]{{0,40}}(?:(?:lost|gone|missing|broken|broke|working) after|(?:lost|gone|missing|"
         rf"broken) since|"
         r"disappeared)[^\n]{0,40}(?:kernel|OS\b|reboot|upgrade|update)|"
+        r"linux-modules-nvidia\S*[^\n]{0,60}(?:not installed|missing|not available)|"
         rf"(?:kernel|OS)\b[^\n]{{0,60}}{_DRIVER}[^\n]{{0,40}}(?:not rebuilt|n't rebuilt|not built for|disappeared)|"
         rf"{_DRIVER}[^\n]{{0,60}}built for (?:the old|another|a different|the previous) kernel|"
         rf"{_DRIVER}[^\n]{{0,40}}(?:not rebuilt|n't rebuilt|not built for)[^\n]{{0,40}}(?:kernel|OS\b|update|upgrade)",

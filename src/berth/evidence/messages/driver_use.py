@@ -177,10 +177,13 @@ _BUGS = (
         (
             "null pointer dereference", "unable to handle", "general protection fault", "kernel bug at", "rip: 0010:",
             "pc : ", "kernel panic", "list_del corruption", "oops", "double fault", "kernel crash",
+            "self-detected stall", "warning: cpu: ",
         ),
         r"(?:NULL pointer dereference|unable to handle (?:kernel )?(?:page fault|paging request|NULL)|"
-        r"general protection fault|kernel BUG at|Oops:|list_del corruption|double fault|kernel panic)[\s\S]*?"
+        r"general protection fault|kernel BUG at|Oops:|list_del corruption|double fault|kernel panic|"
+        r"self-detected stall on CPU)[\s\S]*?"
         r"\b(?P<where>[\w.]+)\+0x\w+/0x\w+ \[(?P<module>nvidia\w*)\]|"
+        r"WARNING: CPU: \d+ PID: \d+ at (?!.*\bdrm)\S*\.c:\d+ (?P<where4>\w+)\S* \[(?P<module6>nvidia\w*)\]|"
         r"RIP: 0010:(?P<where2>\S+) \[(?P<module2>nvidia\w*)\]|"
         r"pc : (?P<where3>\S+) \[(?P<module3>nvidia\w*)\]|"
         r"(?:kernel panic|kernel oops|kernel crash)[^\n]{0,80}\b(?P<module4>nvidia(?:_uvm|_drm|_modeset|-uvm|-drm|"
@@ -193,7 +196,8 @@ _BUGS = (
     Message(
         "driver.regression_told",
         (
-            "66 days", "not found when using",
+            "66 days", "not found when using", "since we", "since upgrad", "since updat", "since switch",
+            "since moving",
             "driver fail", "driver crash", "driver hang", "driver broke", "driver break", "driver does", "driver did",
             "driver stop", "driver 3", "driver 4", "driver 5", "driver 6", "branch 3", "branch 4", "branch 5",
             "branch 6", "release 3", "release 4", "release 5", "release 6", "regress", "downgrad", " works", " is fine",
@@ -208,6 +212,10 @@ _BUGS = (
         rf"(?P<good>{_BRANCH}(?:\.\d+)*)(?: driver| branch)?(?: works|"
         rf" is fine)[^\n]{{0,40}}\b(?P<bad4>{_BRANCH}(?:\.\d+)*)\b"
         r"[^\n]{0,20}(?:fails?|does ?n[o']t|crash|hang|broken)|"
+        r"(?:gone|went away|go(?:es)? away|fix\w*|resolv\w*|solv\w*|disappear\w*)[^\n]{0,30}(?:after|by|with) "
+        r"downgrad\w+[^\n]{0,40}\b(?P<good5>\d{3}(?:\.\d+)+)|"
+        r"(?:nvidia\w*|driver|GPUs?|nodes?)\b[^\n]{0,80}\bsince (?:we \w+|upgrading|updating|switching|moving) to "
+        r"(?:the )?(?:driver |NVIDIA )*(?P<bad8>\d{3}\.\d+(?:\.\d+)?)|"
         r"downgrad\w+[^\n]{0,40}\b(?P<good2>\d{3}(?:\.\d+)+)\b[^\n]{0,40}(?:fix\w*|help\w*|works?|solve\w*|resolve\w*)|"
         rf"with (?:the )?(?P<bad5>{_BRANCH})(?:\.[\dx.]+)? (?:driver|drivers|driver,|drivers,) we[^\n]{{0,20}}"
         r"(?:can't|cannot|fails?|does ?n[o']t|do not|don't|could ?n[o']t)|"

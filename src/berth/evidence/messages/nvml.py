@@ -46,6 +46,18 @@ MESSAGES: tuple[Message, ...] = (
         ("couldn't find libnvidia-ml", "nvidia-smi: command not found", "nvidia-smi: not found"),
         r"couldn't find libnvidia-ml\.so library in your system|nvidia-smi: (?:command )?not found",
     ),
+    # As a list of modules shows, or as people tell.
+    Message(
+        "nvml.modules_told",
+        ("modules not load", "modules are not load", "modules do not load", "modules don't load", "not list them"),
+        r"nvidia (?:kernel )?modules (?:not load|are not load|do not load|don't load)|"
+        r"nvidia (?:kernel )?modules?\b[^\n]{0,80}does not list them",
+    ),
+    Message(
+        "nvml.confidential_not_ready",
+        "gpus ready state",
+        r"Confidential Compute GPUs Ready state ?: ?not[- ]ready",
+    ),
     # Performance counters are for administrators, unless the module was loaded with another option.
     Message(
         "nvml.counters_refused",

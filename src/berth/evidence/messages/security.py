@@ -24,7 +24,7 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "selinux.device",
         "avc:",
-        r"avc:\s+denied\s+\{(?P<right>[^}]+)\}.*?(?:path|name|dev)=\"?(?P<path>/?(?:dev/)?nvidia[^\"\s]*)"
+        r"avc:\s+denied\s+\{(?P<right>[^}]+)\}.{0,400}?(?:path|name|dev)=\"?(?P<path>/?(?:dev/)?nvidia[^\"\s]*)"
         r"(?:.*?scontext=(?P<source>\S+))?(?:.*?tcontext=(?P<target>\S+))?(?:.*?tclass=(?P<class>\w+))?"
         r"(?:.*?permissive=(?P<permissive>\d))?",
     ),

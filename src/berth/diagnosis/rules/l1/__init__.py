@@ -2,6 +2,7 @@
 
 from berth.diagnosis.finding import Rule
 from berth.diagnosis.rules.l1 import (
+    confidential,
     device_files,
     driver_absent,
     driver_defect,
@@ -42,5 +43,6 @@ _RULES = (
     imex.RULE,
     peer_memory.RULE,
     vgpu_license.RULE,
+    confidential.RULE,
 )
 RULES: tuple[Rule, ...] = tuple(each_node(rule) for rule in _RULES)

@@ -73,6 +73,8 @@ def find(facts: Facts) -> Iterator[Answer]:
         )
     elif unserved:
         yield ABSENT.finding("There are GPUs, and no driver serves them.", LIKELY, [*unserved, *bare])
+    elif not said and (told := list(facts.said("nvml.modules_told"))):
+        yield ABSENT.finding("The modules are said not to be loaded.", POSSIBLE, told)
     elif bare and not said:
         yield ABSENT.finding("The node does not have the tools and libraries of a driver.", LIKELY, bare)
     elif said:
@@ -95,8 +97,8 @@ def find(facts: Facts) -> Iterator[Answer]:
         for pod in facts.of(PodSeen)
         if pod.name.startswith("nvidia-driver-daemonset") and any(state.reason in _BAD for state in pod.states)
     ]
-    if told := [*pods, *facts.said("driver.pod_fails")]:
-        yield POD.finding("The pod that brings the driver fails again and again.", POSSIBLE, told)
+    if failing := [*pods, *facts.said("driver.pod_fails")]:
+        yield POD.finding("The pod that brings the driver fails again and again.", POSSIBLE, failing)
 
 
 def _unserved(facts: Facts) -> list[Fact]:

@@ -49,23 +49,41 @@ REGRESSION = Code(
 )
 
 
-_BAD = ("bad", "bad2", "bad3", "bad4", "bad5", "bad6", "bad7")
+_BAD = ("bad", "bad2", "bad3", "bad4", "bad5", "bad6", "bad7", "bad8")
 
 
 def find(facts: Facts) -> Iterator[Answer]:
     crashed = list(facts.said("driver.oops"))
     if crashed and not any(facts.said("driver.nouveau")):
         where = next((said.get("where") or said.get("where2") or said.get("where3") for said in crashed), "")
+        warned = next((said.get("where4") for said in crashed if said.get("where4")), "")
         module = next(
-            (said.get(name) for said in crashed for name in ("module", "module2", "module3") if said.get(name)),
+            (
+                said.get(name)
+                for said in crashed
+                for name in ("module", "module2", "module3", "module6")
+                if said.get(name)
+            ),
             "nvidia",
         )
-        yield CRASH.finding(f"The kernel crashed in {where or 'a function'} of {module}.", LIKELY, crashed)
+        yield CRASH.finding(
+            f"The kernel warns of {warned} of {module}: what it guards is in disorder from then on."
+            if warned and not where
+            else f"The kernel crashed in {where or 'a function'} of {module}.",
+            POSSIBLE if warned and not where else LIKELY,
+            crashed,
+        )
     told = [*facts.said("driver.regression_told"), *facts.said("driver.kind_told")]
     if told:
         bad = next((said.get(name) for said in told for name in _BAD if said.get(name)), "")
         good = next(
-            (said.get(name) for said in told for name in ("good", "good2", "good3", "good4") if said.get(name)), ""
+            (
+                said.get(name)
+                for said in told
+                for name in ("good", "good2", "good3", "good4", "good5")
+                if said.get(name)
+            ),
+            "",
         )
         yield REGRESSION.finding(
             f"It fails with {bad or 'this release'}" + (f" and works with {good}." if good else "."),
