@@ -72,10 +72,10 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "cdi.said_off",
-        ("containerd", "enable_cdi"),
-        r"\bcontainerd\b[^\n]{0,60}\b(?:has no|no|lacks?|without|does not (?:know|support|have))\b[^\n]{0,16}\bCDI\b"
-        r"|\bcontainerd\b[^\n]{0,60}(?:older than|before|below|<)\s*v?1\.7\b[^\n]{0,60}\bCDI\b"
-        r"|\bCDI\b[^\n]{0,80}\bnot supported\b[^\n]{0,40}\bcontainerd 1\.[0-6]\b"
+        (" cdi", "cdi not supported", "cdi is not supported", "enable_cdi"),
+        r"\bcontainerd\b[^\n]{0,60}\b(?:has no|no|lacks?|without|does not (?:know|support|have))\b[^\n]{0,16} CDI\b"
+        r"|\bcontainerd\b[^\n]{0,60}(?:older than|before|below|<)\s*v?1\.7\b[^\n]{0,60} CDI\b"
+        r"|\bCDI (?:is )?not supported\b[^\n]{0,40}\bcontainerd 1\.[0-6]\b"
         r"|\benable_cdi\b (?:is |was )?(?:missing|false|not set|off|unset|absent)\b",
     ),
     Message("cdi.none_found", "no cdi devices found", r"no CDI devices found"),

@@ -60,6 +60,7 @@ MESSAGES: tuple[Message, ...] = (
         ("failed to load plugin", "invalid plugin config", "no corresponding runtime configured"),
         r"failed to load plugin\W+io\.containerd\.(?:grpc\.v1\.cri|cri\.v1\.\w+)\b"
         r"(?:[^\n]*?\berror=\W*(?P<why>[^\n]{0,240}))?"
+        r"|failed to load plugin\b[^\n]{0,400}\bid=\W{0,3}io\.containerd\.(?:grpc\.v1\.cri|cri\.v1\.\w+)\b"
         r"|invalid plugin config: (?P<why2>[^\n]{0,240})"
         r"|no corresponding runtime configured in [^\n]{0,160}",
     ),
@@ -134,8 +135,9 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "runtime.library_missing",
-        ("libnvidia-container", "nvc_", "symbol lookup error"),
+        ("libnvidia-container", "nvc_", "symbol lookup error", "nvidia-container-toolkit"),
         r"libnvidia-container(?:-go)?\.so\.\d+: (?:cannot open|version)|nvidia-container-cli\S* symbol lookup error"
+        r"|(?P<absent>nvidia-container-toolkit)\W{0,2}(?: package)? (?:is |was )?(?:not installed|missing)\b"
         r"|undefined symbol: nvc_|symbol lookup error: \S*libnvidia-container",
     ),
     Message(
@@ -171,11 +173,19 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "runtime.down",
-        (".sock: connect: connection refused", ".sock: connect: no such file"),
+        (
+            ".sock: connect: connection refused",
+            ".sock: connect: no such file",
+            ".service: failed",
+            ".service: main pro",
+        ),
         # cAdvisor tries every runtime that there might be, and says so at each start of a kubelet.
         r"^(?!.*(?:unable to dial|sock-dir|container factory failed)).*"
         r"dial unix (?P<socket>/[\w./-]*(?:containerd|crio|dockershim|cri-dockerd)"
-        r"[\w./-]*\.sock): connect: (?P<why>connection refused|no such file or directory)",
+        r"[\w./-]*\.sock): connect: (?P<why>connection refused|no such file or directory)"
+        r"|systemd\[1\]: (?P<unit>containerd|crio|docker|k3s|k3s-agent|rke2-(?:server|agent)|k0s\w+"
+        r"|snap\.microk8s\.\S*containerd)"
+        r"\.service: (?:Failed with result|Main process exited)",
     ),
     Message(
         "runtime.visible_unasked",
@@ -194,9 +204,10 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "runtime.ldcache_unusable",
-        ("ldcache", "ld cache", "error: init ", "ldconfig -p", "ld.so.cache"),
+        ("ldcache", "ld cache", "error: init ", "ldconfig -p", "ld.so.cache", "sandboxutils"),
         r"error loading ldcache|(?:failed|unable) to (?:open|load|create|read) (?:the )?ld ?cache"
         r"|open \S{0,80}/ld\.so\.cache: no such file|ERROR: init \d+ result=11\b"
+        r"|sandboxutils\S*[^\n]{0,80}(?:segfault|SIGSEGV|crash\w*|exit(?: code)? 139)"
         r"|ldconfig -p[^\n]{0,80}nvidia\S*\W+(?:empty|nothing|no output)",
     ),
     Message(
@@ -315,8 +326,8 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "runtime.host_path_wrong",
         "hostpath type check failed",
-        r"hostPath type check failed: (?P<path>/\S*(?:nvidia|/dev/|/cdi|gpu|rancher|device-plugins"
-        r"|pod-resources)\S*) is not an? (?P<wanted>[\w ]+)",
+        r"hostPath type check failed: (?P<path>(?=/\S*(?:nvidia|/cdi|gpu|rancher|device-plugins|pod-resources)|/dev/)"
+        r"/\S*) is not an? (?P<wanted>[\w ]+)",
     ),
     Message(
         "runtime.store_full",
@@ -357,10 +368,11 @@ MESSAGES: tuple[Message, ...] = (
     # Security modules.
     Message(
         "runtime.selinux_device",
-        "avc:",
+        ("avc:", "selinux is preventing"),
         r"avc:\s+denied\s+\{(?!\s*module_load)[^}]*\}.*(?:/dev/nvidia[\w-]*|name=\"nvidia(?:\d+|ctl|-uvm\S*"
         r"|-modeset|-caps?\S*)\""
-        r"|:(?:xserver_misc_device_t|dri_device_t):)",
+        r"|:(?:xserver_misc_device_t|dri_device_t):)"
+        r"|SELinux is preventing \S+ from [\w, ]+ access on the chr_file \W*(?:/dev/)?nvidia",
     ),
     # Other kinds of boxes.
     Message(

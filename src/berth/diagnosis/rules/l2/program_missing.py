@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
 from berth.diagnosis.rules.l2.places import by_node, first
-from berth.diagnosis.words import ESTABLISHED, LIKELY, Effect, Layer, Severity
+from berth.diagnosis.words import ESTABLISHED, LIKELY, POSSIBLE, Effect, Layer, Severity
 from berth.evidence.facts import Facts
 
 MISSING = Code(
@@ -91,7 +91,8 @@ LOW_LEVEL = Code(
 def find(facts: Facts) -> Iterator[Answer]:
     for node, said in by_node(facts.said("runtime.binary_missing", "runtime.library_missing")).items():
         program = first(said, "binary", "binary2", "binary3") or "a program or library of the toolkit"
-        yield MISSING.finding(f"{program} cannot be run.", ESTABLISHED, said, node=node)
+        sure = POSSIBLE if all(one.get("absent") for one in said) else ESTABLISHED
+        yield MISSING.finding(f"{program} cannot be run.", sure, said, node=node)
     for node, said in by_node(facts.said("runtime.no_device_driver")).items():
         if first(said, "driver") != "cdi":
             yield NO_DOCKER_DRIVER.finding("Docker finds no driver with the capability gpu.", LIKELY, said, node=node)

@@ -38,7 +38,9 @@ DOWN = Code(
 
 def find(facts: Facts) -> Iterator[Answer]:
     for node, said in by_node(facts.said("runtime.down")).items():
-        yield DOWN.finding(f"{first(said, 'socket')}: {first(said, 'why')}.", POSSIBLE, said, node=node)
+        unit = first(said, "unit")
+        cause = f"{unit}.service has ended." if unit else f"{first(said, 'socket')}: {first(said, 'why')}."
+        yield DOWN.finding(cause, POSSIBLE, said, node=node)
 
 
 RULE = Rule((DOWN,), find)
