@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Finding, Fix, Rule
-from berth.diagnosis.words import ESTABLISHED, LIKELY, Effect, Layer, Severity
+from berth.diagnosis.words import ESTABLISHED, LIKELY, WEAK, Effect, Layer, Severity
 from berth.diagnosis.xid.seen import Event, Family
 from berth.diagnosis.xid.story import Story, story_of
 from berth.diagnosis.xid.telling import account, quotations, surety, verdict_fix
@@ -222,9 +222,12 @@ def _judged(story: Story, node: str, pci: Pci, known: _Seen) -> Finding | None:
     told = account(story, known.causes) if known.causes else ""
     printed = [*known.failed, *known.pending, *known.used_up]
     counted = [quote for _, quote in known.uncorrected]
+    sure = surety(known.causes) if known.causes else ESTABLISHED if printed else LIKELY
+    if code in (CORRECTED, SPARES_GONE):
+        sure = WEAK  # what only warns does not stand before what has failed
     return code.finding(
         " ".join(part for part in (first, "; ".join(facts).capitalize() + "." if facts else "", told) if part),
-        surety(known.causes) if known.causes else ESTABLISHED if printed else LIKELY,
+        sure,
         [*quotations(story, known.causes), *printed, *counted],
         pci=pci,
         node=node,

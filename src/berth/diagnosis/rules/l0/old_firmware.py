@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
-from berth.diagnosis.words import POSSIBLE, Effect, Layer, Severity
+from berth.diagnosis.words import WEAK, Effect, Layer, Severity
 from berth.evidence.facts import Facts
 
 OUTDATED = Code(
@@ -36,7 +36,7 @@ def find(facts: Facts) -> Iterator[Answer]:
     """Only what people say: no log names it."""
     said = list(facts.said("host.firmware_outdated"))
     if said:
-        yield OUTDATED.finding("An update of firmware is said to change it.", POSSIBLE, said)
+        yield OUTDATED.finding("An update of firmware is said to change it.", WEAK, said)
 
 
 RULE = Rule((OUTDATED,), find)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
-from berth.diagnosis.words import ESTABLISHED, LIKELY, POSSIBLE, Effect, Layer, Severity
+from berth.diagnosis.words import ESTABLISHED, LIKELY, POSSIBLE, WEAK, Effect, Layer, Severity
 from berth.diagnosis.xid.seen import Family
 from berth.diagnosis.xid.story import story_of
 from berth.evidence.fact import NO_PCI, Pci, Said, pci_of, pci_words
@@ -99,7 +99,8 @@ def find(facts: Facts) -> Iterator[Answer]:
     for said in facts.said("kernel.power_state"):
         pci = pci_of(said.get("pci"))
         if not is_lost and (pci in gpus or said.get("driver") in _GPU_DRIVERS):
-            yield ASLEEP.finding(f"GPU {pci_words(pci)} does not wake up.", ESTABLISHED, [said], pci=pci)
+            sure = LIKELY if said.get("driver") == "vfio-pci" else ESTABLISHED
+            yield ASLEEP.finding(f"GPU {pci_words(pci)} does not wake up.", sure, [said], pci=pci)
     if is_lost:
         return
     grave = list(_concerning(facts, gpus, "kernel.aer_uncorrected", "kernel.dpc", "kernel.slot_down"))
@@ -138,7 +139,7 @@ def _corrected(facts: Facts, gpus: set[Pci]) -> Iterator[Answer]:
         if count >= MANY or is_gpu:
             yield CORRECTED.finding(
                 f"{'GPU' if is_gpu else 'Port'} {pci_words(pci)} corrected PCI Express errors, {count} lines of it.",
-                LIKELY if is_gpu and count >= MANY else POSSIBLE,
+                LIKELY if is_gpu and count >= MANY else POSSIBLE if is_gpu else WEAK,
                 lines,
                 pci=pci if is_gpu else NO_PCI,
             )
@@ -151,7 +152,7 @@ def _replays(facts: Facts) -> Iterator[Answer]:
     for pci, replays, origin in counted:
         if replays >= MANY_REPLAYS:
             where = f"GPU {pci_words(pci)}" if pci != NO_PCI else "A GPU"
-            yield CORRECTED.finding(f"{where} sent {replays} PCI Express packets again.", POSSIBLE, [origin], pci=pci)
+            yield CORRECTED.finding(f"{where} sent {replays} PCI Express packets again.", WEAK, [origin], pci=pci)
 
 
 def _concerning(facts: Facts, gpus: set[Pci], *messages: str) -> Iterator[Said]:
