@@ -230,13 +230,12 @@ MESSAGES: tuple[Message, ...] = (
             "verification error @ element",
             "dmar:",
             "p2p is not working",
-            "p2p test failed",
         ),
         r"peer access is not supported between|PEER_ACCESS_UNSUPPORTED|cudaErrorPeerAccessUnsupported"
         r"|ACSCtl:\s+SrcValid\+(?!.*ReqRedir-)|(?:nvidia|AMD-Vi|device).{0,200}IO_PAGE_FAULT"
         r"|IO_PAGE_FAULT.{0,200}(?:nvidia|device)"
         r"|\bACS (?:is enabled|enabled|was enabled|is still enabled|still enabled|on (?:the|all|PCI|root|a)\b|redirect)"
-        r"|Verification error @ element|DMAR:.*fault.*(?:addr|reason)|P2P (?:is not working|test failed)"
+        r"|Verification error @ element|DMAR:.*fault.*(?:addr|reason)|P2P is not working"
         r"|Missing .{0,2}iommu=pt|P2P is disabled between (?:NVLINK )?connected GPUs|Could not enable P2P between"
         r"|(?:intel_iommu|amd_iommu|iommu)=(?:off|pt)\b.{0,40}(?:resolv|fix|work|solve|help)|IOMMU\b.{0,40}(?:enabled"
         r"|\bon)\b.{0,60}(?:hang|stuck|deadlock|slow)"
@@ -334,5 +333,15 @@ MESSAGES: tuple[Message, ...] = (
         "dist.desync",
         ("didn't join collective",),
         r"\[(?P<rank>\d+)\] finished collective #(?P<done>\d+), but didn't join collective #(?P<missed>\d+)",
+    ),
+    Message(
+        "nccl.mixed_networks",
+        (
+            "using network socket",
+            "using network ib",
+            "mixed networks",
+        ),
+        r"Using network Socket\b.{0,80}Using network IB|Using network IB\b.{0,80}Using network Socket"
+        r"|\bmixed networks\b",
     ),
 )

@@ -60,10 +60,11 @@ MESSAGES: tuple[Message, ...] = (
             "cannot find -l",
             "unable to load any of",
         ),
-        r"(?P<library>lib(?:cudart|cublas\w*|cudnn\w*|cufft\w*|curand|cusolver\w*|cusparse\w*|nccl|nvrtc\w*|nvinfer\w*"
+        r"(?P<library>lib(?:cudart|cublas\w*|cudnn\w*|cufft\w*|curand|cusolver\w*|cusparse\w*|nccl(?!-)|nvrtc\w*"
+        r"|nvinfer\w*"
         r"|nvjpeg|nvToolsExt|cufile|cupti|nvJitLink|nvonnxparser|nvshmem\w*|mpi\w*|ibverbs"
         r"|rdmacm)[\w.+-]*)\W*:? cannot open shared object"
-        r"|could not load dynamic library \W*(?P<library2>lib(?!cuda\.)(?!nvidia)[\w.+-]+)"
+        r"|could not load dynamic library \W*(?P<library2>lib(?!cuda\.)(?!nvidia)(?!nvinfer)[\w.+-]+)"
         r"|unable to load any of \W*\{(?P<library3>libcudnn[^}]*)"
         r"|cannot find -lcuda\b|Failed to find C compiler|CUDA_HOME environment variable is not set"
         r"|ImportError: lib(?!cuda\.|nvidia)[\w.+-]+: cannot open shared|nvcc\W.{0,20}not found"

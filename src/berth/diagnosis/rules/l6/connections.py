@@ -248,7 +248,13 @@ def _interfaces(facts: Facts) -> Iterator[Answer]:
 def _networks(facts: Facts) -> Iterator[Answer]:
     if any(facts.said("image.verbs_missing")):
         return  # the image is what has to be mended
-    yield from heard(facts, SOCKET, ("nccl.uneven_nics",), "Ranks have different numbers of network devices.", LIKELY)
+    yield from heard(
+        facts,
+        SOCKET,
+        ("nccl.uneven_nics", "nccl.mixed_networks"),
+        "Ranks have different networks or numbers of network devices.",
+        LIKELY,
+    )
     chosen = facts.of(NcclNetwork)
     sockets = [one for one in chosen if one.network.startswith("Socket")]
     fast = [one for one in chosen if not one.network.startswith("Socket")]
