@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from conftest import cases, of_case
+from asked import cases, of_case
 
 MUST = 0.95
 

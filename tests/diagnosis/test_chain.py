@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from conftest import of_text
+from asked import of_text
 
 from berth.diagnosis.chain import explained, explains, ranked
 from berth.diagnosis.finding import Code, Finding, Fix

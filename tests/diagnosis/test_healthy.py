@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from conftest import HERE
+from asked import HERE
 
 from berth.diagnosis.diagnose import diagnose
 from berth.evidence.piece import Piece

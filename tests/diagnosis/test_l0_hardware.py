@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from conftest import codes, of_text
+from asked import codes, of_text
 
 from berth.diagnosis import xid
 from berth.diagnosis.diagnose import Diagnosis, diagnose

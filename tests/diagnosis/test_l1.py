@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from conftest import codes, of_text
+from asked import codes, of_text
 
 from berth.diagnosis.diagnose import Diagnosis, diagnose
 from berth.evidence.piece import piece

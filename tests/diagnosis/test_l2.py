@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from conftest import HERE, codes, of_text
+from asked import HERE, codes, of_text
 
 from berth.diagnosis.diagnose import Diagnosis, diagnose
 from berth.diagnosis.rules import l2

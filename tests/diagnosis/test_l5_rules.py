@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import pytest
-from conftest import codes, of_text
+from asked import codes, of_text
 
 from berth.diagnosis.diagnose import Diagnosis, diagnose
 from berth.diagnosis.finding import Finding

@@ -10,7 +10,7 @@ from berth.diagnosis.ledger import accounts
 from berth.evidence.fact import Fact, Origin
 from berth.evidence.facts import Facts
 from berth.evidence.formats.boundary_facts import Given, Holder, KubeletOffers, Offered, PluginAnswer, Visible
-from berth.evidence.formats.cluster_facts import Advertised, Limit, NodeSeen, PodSeen
+from berth.evidence.formats.cluster_facts import Advertised, Limit, NodeSeen, ObjectSeen, PodSeen
 from berth.evidence.formats.smi_facts import DeviceSeen, MigDevice
 from berth.model.ledger import Account, Boundary
 
@@ -102,7 +102,32 @@ def test_replicas_are_counted_in_replicas() -> None:
     shared = {"nvidia.com__gpu.replicas": "4"}
     one = account(hardware(2), plugin(2, per_device=4), node(8, 8, **shared), pod("a", 3))
     assert (one.host, one.plugin, one.allocatable, one.is_equal) == (8, 8, 8, True)
-    assert len(one.devices) == 2
+    assert [line.kind for line in one.devices] == ["device", *["replica"] * 4] * 2
+    assert {line.parent for line in one.devices if line.kind == "replica"} == {uuid(0), uuid(1)}
+
+
+def test_a_replica_shows_who_has_it() -> None:
+    given = Given(origin=HERE, resource=GPU, of_pod="x/a", container="main", ids=(f"{uuid(0)}::1",))
+    one = account(hardware(1), plugin(1, per_device=2), node(2, 2, **{"nvidia.com__gpu.replicas": "2"}), given)
+    assert [(line.id, line.request) for line in one.devices] == [
+        (uuid(0), "x/a"), (f"{uuid(0)}::0", ""), (f"{uuid(0)}::1", "x/a"),
+    ]  # fmt: skip
+
+
+def test_devices_that_are_given_by_name() -> None:
+    devices = [
+        {"name": f"gpu-{i}", "attributes": {"type": {"string": "gpu"}, "uuid": {"string": uuid(i)}}} for i in range(2)
+    ]
+    slices = {"spec": {"driver": "gpu.nvidia.com", "nodeName": "n1", "pool": {"name": "n1"}, "devices": devices}}
+    claim = {"status": {"reservedFor": [{"resource": "pods", "name": "a"}], "allocation": {"devices": {"results": [
+        {"driver": "gpu.nvidia.com", "pool": "n1", "device": "gpu-1", "request": "r"}]}}}}  # fmt: skip
+    published = ObjectSeen(origin=HERE, api_version="v1", kind="ResourceSlice", namespace="", name="s", body=slices)
+    claimed = ObjectSeen(origin=HERE, api_version="v1", kind="ResourceClaim", namespace="x", name="c", body=claim)
+    one = account(published, claimed, resource="gpu.nvidia.com")
+    assert (one.host, one.allocatable, one.requested, one.is_equal) == (None, 2, 1, True)
+    assert [line.request for line in one.devices] == ["", "x/a"]
+    one = account(published, claimed, hardware(1), resource="gpu.nvidia.com")
+    assert one.parts_at is Boundary.Host and uuid(1) in one.sentence
 
 
 def test_partitions_have_accounts_by_profile() -> None:

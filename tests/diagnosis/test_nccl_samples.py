@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
-from conftest import codes, of_text
+from asked import codes, of_text
 
 from berth.diagnosis.diagnose import diagnose
 from berth.evidence.facts import Facts

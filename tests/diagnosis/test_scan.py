@@ -17,7 +17,7 @@ from berth.evidence.piece import Piece, piece
 from berth.evidence.scan import BLOCK, LONGEST_LINE, MOST_OF_ONE, Scanner
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
-from benchmarks.make_bundle import KERNEL_LOG, PLUGIN_LOG, lines  # noqa: E402
+from benchmarks.make_bundle import KERNEL_LOG, PLUGIN_LOG, lines
 
 PHRASE = 12  # characters: what is shorter is what optional parts leave over, and nothing that somebody prints
 

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from conftest import of_text
+from asked import of_text
 
 from berth.diagnosis.xid.sxid import sxid, sxids
 

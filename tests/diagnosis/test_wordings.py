@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
-from conftest import HERE, cases, codes, of_text
+from asked import HERE, cases, codes, of_text
 
 from berth.diagnosis.rules import RULES
 

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from conftest import codes, of_text
+from asked import codes, of_text
 
 from berth.diagnosis.xid.nvlink5 import CODES, Resolution, decode, read_line, table
 

@@ -143,7 +143,7 @@ def _devices(lines: Sequence[DeviceLine], screen: Console) -> None:
         rows.append(
             (
                 str(line.index) if line.index >= 0 else "",
-                Text(_short(line.id), style=style),
+                Text(_name(line), style=style),
                 line.pci or dash,
                 line.host or dash,
                 line.plugin or dash,
@@ -158,6 +158,11 @@ def _devices(lines: Sequence[DeviceLine], screen: Console) -> None:
         if len(line.holders) > 1:
             who = ", ".join(f"{name} {held / GIB:.1f} GiB" for name, held in line.holders[:6])
             screen.print(Text(f"    {_short(line.id)} is held by {who}", style=QUIET_STYLE), soft_wrap=True)
+
+
+def _name(line: DeviceLine) -> str:
+    """A replica stands under its device, by its number."""
+    return f"  {line.id.removeprefix(line.parent)}" if line.kind == "replica" and line.parent else _short(line.id)
 
 
 def _short(id: str) -> str:
