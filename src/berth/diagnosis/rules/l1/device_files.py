@@ -14,6 +14,8 @@ _FIX = Fix(
     steps=(
         "on NODE: nvidia-modprobe -u -c=0; nvidia-smi: they make the files; nvidia-smi -L first, then CUDA",
         "have it done at boot, before the kubelet and CDI: nvidia-persistenced, or a unit with nvidia-modprobe -u -c=0",
+        "the validator stops at /dev/char where it may not load modules: validator.driver.env "
+        "DISABLE_DEV_CHAR_SYMLINK_CREATION=true",
         "then make the CDI specification again: nvidia-ctk cdi generate --output=/var/run/cdi/nvidia.yaml",
     ),
     risk="none",
@@ -98,6 +100,10 @@ def find(facts: Facts) -> Iterator[Answer]:
             [*missing, *cdi],
             cause_class="cdi" if cdi else None,
         )
+    elif linked := _links(facts):
+        yield MISSING.finding(
+            "The validator could not make the device files or the links to them under /dev/char.", POSSIBLE, linked
+        )
     if uvm := _of_node(facts, "driver.uvm_missing"):
         yield UVM.finding("nvidia-uvm is missing, without which CUDA does not begin.", LIKELY, uvm)
     elif (unknown := list(facts.said("cuda.unknown"))) and (
@@ -106,6 +112,13 @@ def find(facts: Facts) -> Iterator[Answer]:
         yield UVM.finding("nvidia is loaded and nvidia-uvm is not.", LIKELY, [*without, *unknown])
     if failed := list(facts.said("driver.persistenced_failed")):
         yield PERSISTENCED.finding("nvidia-persistenced cannot open the devices.", POSSIBLE, failed)
+
+
+def _links(facts: Facts) -> list[Said]:
+    """Where the major number is what is not found, the toolkit is older than the driver: another layer's question."""
+    elsewhere = {(one.origin.source, one.origin.line) for one in facts.said("toolkit.major_unknown")}
+    failed = facts.said("driver.dev_char_failed")
+    return [one for one in failed if (one.origin.source, one.origin.line) not in elsewhere]
 
 
 def _lacks_uvm(modules: ModulesSeen) -> bool:
