@@ -146,6 +146,12 @@ _NODES = (
         r"Could not load UVM kernel module|Module \W?nvidia[-_]uvm\W? not found|cannot access '?/dev/nvidia-uvm",
     ),
     Message(
+        "driver.dev_char_failed",
+        ("symlinks under /dev/char", "error creating symlink creator", "failed to create nvidia device nodes"),
+        r"Failed to create symlinks under /dev/char|error creating symlink creator|"
+        r"failed to create NVIDIA device nodes",
+    ),
+    Message(
         "driver.persistenced_failed",
         ("nvidia-persistenced", "nvidia persistence daemon", "failed to query nvidia devices"),
         r"nvidia-persistenced failed to initialize|Failed to query NVIDIA devices|nvidia-persistenced(?:\.service)?: "

@@ -46,6 +46,12 @@ MESSAGES: tuple[Message, ...] = (
         ("couldn't find libnvidia-ml", "nvidia-smi: command not found", "nvidia-smi: not found"),
         r"couldn't find libnvidia-ml\.so library in your system|nvidia-smi: (?:command )?not found",
     ),
+    # The operator's validator looks into the root of the driver, the host's or a container's.
+    Message(
+        "nvml.not_in_root",
+        "chroot: failed to run command",
+        r"chroot: failed to run command [\W]?nvidia-smi[\W]?: No such file or directory",
+    ),
     # As a list of modules shows, or as people tell.
     Message(
         "nvml.modules_told",

@@ -75,6 +75,13 @@ def find(facts: Facts) -> Iterator[Answer]:
         yield ABSENT.finding("There are GPUs, and no driver serves them.", LIKELY, [*unserved, *bare])
     elif not said and (told := list(facts.said("nvml.modules_told"))):
         yield ABSENT.finding("The modules are said not to be loaded.", POSSIBLE, told)
+    elif not said and (rootless := list(facts.said("nvml.not_in_root"))):
+        yield ABSENT.finding(
+            "The validator finds no driver in the root where it looks: none is installed on the host, or the driver "
+            "container did not get to it.",
+            POSSIBLE,
+            rootless,
+        )
     elif bare and not said:
         yield ABSENT.finding("The node does not have the tools and libraries of a driver.", LIKELY, bare)
     elif said:
