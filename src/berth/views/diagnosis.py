@@ -13,6 +13,7 @@ from berth.base.units import capital, counted
 from berth.diagnosis.diagnose import Consequence, Diagnosis
 from berth.diagnosis.finding import Finding, Rule, Unconfirmed
 from berth.diagnosis.focus import Step
+from berth.diagnosis.probe import Probe
 from berth.diagnosis.words import Severity
 from berth.evidence.fact import Origin
 from berth.views.tables import QUIET_STYLE
@@ -38,7 +39,9 @@ def docs_of(one: Finding) -> str:
 # ---- for programs
 
 
-def record(diagnosis: Diagnosis, notes: Sequence[str] = (), steps: Sequence[Step] = ()) -> dict[str, Any]:
+def record(
+    diagnosis: Diagnosis, notes: Sequence[str] = (), steps: Sequence[Step] = (), probe: Probe | None = None
+) -> dict[str, Any]:
     """The stable record."""
     gate = diagnosis.gate
     return {
@@ -58,6 +61,7 @@ def record(diagnosis: Diagnosis, notes: Sequence[str] = (), steps: Sequence[Step
             {"layer": one.layer.name, "question": one.question, "holds": one.holds, "answer": one.answer}
             for one in steps
         ],
+        "probe": None if probe is None else {"command": probe.command, "passes": probe.passes, "fails": probe.fails},
         "notes": list(notes),
     }
 
@@ -100,7 +104,9 @@ def source_of(origin: Origin) -> str:
 # ---- for people
 
 
-def show(diagnosis: Diagnosis, screen: Console, wide: bool = False, steps: Sequence[Step] = ()) -> None:
+def show(
+    diagnosis: Diagnosis, screen: Console, wide: bool = False, steps: Sequence[Step] = (), probe: Probe | None = None
+) -> None:
     """Top-down: what is wrong, how that is known, what to do, how it is proven; then what follows from it."""
     _headline(diagnosis, screen)
     if steps:
@@ -127,8 +133,17 @@ def show(diagnosis: Diagnosis, screen: Console, wide: bool = False, steps: Seque
         if len(shown) < len(diagnosis.unconfirmed):
             rest = len(diagnosis.unconfirmed) - len(shown)
             screen.print(Text(" " * INDENT + f"and {rest} more (-o wide)", style=QUIET_STYLE))
+    if probe is not None:
+        screen.print()
+        screen.print(Text("a probe that splits it, offered and not run", style="bold"))
+        _command(screen, probe.command)
+        _wrapped(screen, "passes:", probe.passes)
+        _wrapped(screen, "fails:", probe.fails)
     screen.print()
     _gate(diagnosis, screen)
+    if any(one.severity >= Severity.Error for one in diagnosis.findings):
+        words = "before anything is mended, --preserve DIR keeps what a repair erases; --record FILE, then berth verify"
+        screen.print(Text(words, style=QUIET_STYLE))
 
 
 def _headline(diagnosis: Diagnosis, screen: Console) -> None:

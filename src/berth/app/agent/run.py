@@ -65,9 +65,6 @@ async def _run(configured: Configured, access: Access | None, node: str, measure
                 said.ledger, said.condition, said.events, said.taint, said.cordon, said.heartbeat_seconds, said.queues
             )
             writer = Writer(client, node, writes, os.environ.get("POD_NAME", f"berth-agent-{node}"))
-            if (status := await writer.restored()) is not None:
-                keeper.go_on_from(status)
-                log.info("goes on", extra={"state": status.state, "faults": len(status.faults)})
             await _Loop(keeper, writer, measures, value.looks.seconds).run(ends)
     finally:
         keeper.machine.close()
@@ -100,6 +97,8 @@ class _Loop:
         now_s = time.time()
         beside: tuple[Fact, ...] = ()
         if self._writer is not None:
+            if not self._writer.knows:
+                await self._go_on(self._writer, now_s)
             beside = await self._writer.node_facts(now_s, self._is_doubtful())
         queues: dict[str, str] = {}
         if self._writer is not None and self._last is not None:
@@ -111,6 +110,13 @@ class _Loop:
         counts = self._writer.counts if self._writer is not None else {}
         self._measures.looked(report, queues, counts, self._keeper.risen)
         self._last = report
+
+    async def _go_on(self, writer: Writer, now_s: float) -> None:
+        """From what an earlier process has remembered; asked for until the API server answers."""
+        status = await writer.restored(now_s)
+        if status is not None:
+            self._keeper.go_on_from(status)
+            log.info("goes on", extra={"state": status.state, "faults": len(status.faults)})
 
     def _is_doubtful(self) -> bool:
         """The Node object may say something else by now."""

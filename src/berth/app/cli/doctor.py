@@ -54,6 +54,7 @@ def doctor(
     from berth.app.cli.written import page, work_record, write
     from berth.diagnosis.diagnose import diagnose
     from berth.diagnosis.focus import Step, focused
+    from berth.diagnosis.probe import offered
     from berth.views import diagnosis as view
 
     notes: list[str] = []
@@ -67,13 +68,14 @@ def doctor(
         if asked is None:
             raise BadInput("", f"{target!r} is no pod, node or job in what was read.", "Leave it out to see all.")
         found, steps = asked
+    probe = offered(found, facts) if target else None
     if record:
         write(record, work_record(found, where, evidence, target or ""))
     if report:
-        write(report, page(found, notes, steps))
+        write(report, page(found, notes, steps, probe))
     frame = Frame(
-        record=view.record(found, notes, steps),
-        draw=lambda screen, wide: view.show(found, screen, wide, steps),
+        record=view.record(found, notes, steps, probe),
+        draw=lambda screen, wide: view.show(found, screen, wide, steps, probe),
         notes=tuple(notes),
         code=1 if found.findings else 0,
     )

@@ -15,6 +15,7 @@ from berth.app.cli.options import Where, now_s
 from berth.base.errors import UNREADABLE, BadInput
 from berth.diagnosis.diagnose import Diagnosis
 from berth.diagnosis.focus import Step
+from berth.diagnosis.probe import Probe
 from berth.diagnosis.work_record import record_of
 
 PAGE_WIDTH = 100
@@ -36,7 +37,7 @@ def work_record(found: Diagnosis, where: Where, evidence: tuple[str, ...], targe
     return msgspec.json.format(msgspec.json.encode(kept), indent=2) + b"\n"
 
 
-def page(found: Diagnosis, notes: Sequence[str], steps: Sequence[Step]) -> bytes:
+def page(found: Diagnosis, notes: Sequence[str], steps: Sequence[Step], probe: Probe | None) -> bytes:
     """The report as a page of its own: what the terminal shows, in colour, without anything to be loaded."""
     from rich.console import Console
     from rich.terminal_theme import DEFAULT_TERMINAL_THEME
@@ -46,7 +47,7 @@ def page(found: Diagnosis, notes: Sequence[str], steps: Sequence[Step]) -> bytes
     screen = Console(
         record=True, width=PAGE_WIDTH, file=io.StringIO(), highlight=False, emoji=False, force_terminal=True
     )
-    diagnosis.show(found, screen, True, steps)
+    diagnosis.show(found, screen, True, steps, probe)
     for note in notes:
         screen.print(f"note: {note}", style="dim", soft_wrap=True)
     return screen.export_html(theme=DEFAULT_TERMINAL_THEME, code_format=_PAGE, inline_styles=True).encode()
