@@ -142,6 +142,12 @@ def test_a_quota_key_that_counts_and_a_default_without_devices_are_no_findings()
         "pod-security.kubernetes.io/enforce=privileged",
         "coredns-5d78c9869d-6xkqr   1/1   Running   0   12m",
         "compute-domain-daemon-x7k2p   1/1   Running   0   4m",
+        "[    1.2] DMAR: IOMMU disabled",
+        "Taints:             nvidia.com/gpu=present:NoSchedule",
+        "GPU nodes are tainted with nvidia.com/gpu=present:NoSchedule, jobs tolerate it",
+        "queue research: capability 8, allocated 8, state Open",
+        'E1130 reflector.go:227] "Failed to watch" err="the server could not find the requested resource" '
+        'logger="UnhandledError" reflector="k8s.io/client-go/metadata/metadatainformer/informer.go:138"',
     ],
 )
 def test_healthy_lines_are_no_findings(text: str) -> None:

@@ -14,8 +14,10 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "vfio.no_iommu",
         ("support passthrough", "iommu"),
-        rf"vfio\S*\s*(?:{_PCI})?.*no iommu.?group (?:found|assigned)|IOMMU (?:is )?(?:not enabled|disabled"
-        rf"|not present)|host does not support (?:passthrough|IOMMU)"
+        rf"vfio\S*\s*(?:{_PCI})?.*no iommu.?group (?:found|assigned)|host does not support (?:passthrough|IOMMU)"
+        r"|(?:vfio|passthrough|libvirt|qemu|virtual machine)\b.{0,120}\bIOMMU (?:is )?(?:not enabled|disabled"
+        r"|not present|off)"
+        r"|IOMMU (?:is )?(?:not enabled|disabled|not present|off)\b.{0,120}\b(?:vfio|passthrough|libvirt|qemu)"
         r"|please (?:ensure|check).*iommu is enabled",
     ),
     Message(

@@ -44,8 +44,8 @@ MESSAGES: tuple[Message, ...] = (
         r"(?:untolerated taints?(?:\(s\))?(?:\s*\{?(?P<key>[\w./-]+):?\s*(?P<value>[\w./-]*)\}?)?"
         r"|taints?\s*\{?(?P<key2>[\w./-]+):?\s*(?P<value2>[\w./-]*)\}?,?\s*that the pod did\S* tolerate"
         r"|taints? that (?:the|this) pods? did\S* tolerate|(?:did|does) not tolerate (?:the )?(?:taint )?"
-        r"(?P<key3>[\w.-]+/[\w.-]+(?:[=:]\S+)?)|not tolerated by)"
-        r"|(?:only|all|every|each|gpu) nodes? (?:has|have|carr\w+|is"
+        r"(?P<key3>[\w.-]+/[\w.-]+(?:[=:]\S+)?)|\btaint\w*\b.{0,40}\bnot tolerated by)"
+        r"|(?:Pending|unschedulable)\b.{0,80}\b(?:only|all|every|each|gpu) nodes? (?:has|have|carr\w+|is"
         r"|are)\b.{0,60}\btaint(?:ed)?\b(?:.{0,10}?(?P<key4>[\w.-]+/[\w.-]+))?",
     ),
     Message(
