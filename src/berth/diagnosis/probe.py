@@ -35,5 +35,5 @@ def offered(diagnosis: Diagnosis, facts: Facts) -> Probe | None:
         command,
         "lists the GPU: hardware, driver and toolkit work (L0 to L2); look at plugin, node and pod. It says nothing of "
         "the handler that pods name, since it asks for the device directly",
-        "fails: mend driver or runtime first. 'no CDI devices found' is a runtime without a CDI specification",
+        "mend driver or runtime first. 'no CDI devices found' is a runtime without a CDI specification",
     )

@@ -143,7 +143,8 @@ def show(
     _gate(diagnosis, screen)
     if any(one.severity >= Severity.Error for one in diagnosis.findings):
         words = "before anything is mended, --preserve DIR keeps what a repair erases; --record FILE, then berth verify"
-        screen.print(Text(words, style=QUIET_STYLE))
+        for line in wrap(words, max(20, screen.width)):
+            screen.print(Text(line, style=QUIET_STYLE), soft_wrap=True)
 
 
 def _headline(diagnosis: Diagnosis, screen: Console) -> None:
@@ -168,11 +169,13 @@ def _headline(diagnosis: Diagnosis, screen: Console) -> None:
 
 def _step(step: Step, screen: Console) -> None:
     word, style = {True: ("yes", "green"), False: ("no", "bold red"), None: ("?", "yellow")}[step.holds]
-    line = Text(f"{step.layer.name}  ")
-    line.append(f"{word:<4}", style=style)
-    line.append(f"{step.question}: ")
-    line.append(_safe(step.answer), style=QUIET_STYLE)
-    screen.print(line)
+    start = f"{step.layer.name}  {word:<4}"
+    words = f"{start}{step.question}: {_safe(step.answer)}"
+    for number, each in enumerate(wrap(words, max(20, screen.width), subsequent_indent=" " * len(start))):
+        line = Text(each)
+        if number == 0:
+            line.stylize(style, len(step.layer.name), len(start))
+        screen.print(line, soft_wrap=True)
 
 
 def _finding(number: int, one: Finding, screen: Console) -> None:
