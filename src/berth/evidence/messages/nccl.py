@@ -50,9 +50,17 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "nccl.peer_closed",
-        ("connection closed by remote peer", "ncclremoteerror", "connection reset by peer", "remote process exited"),
+        (
+            "could not receive type from localrank",
+            "failed to execute operation",
+            "connection closed by remote peer",
+            "ncclremoteerror",
+            "connection reset by peer",
+            "remote process exited",
+        ),
         r"Connection closed by remote peer (?P<peer>[\w.:-]+)?|ncclRemoteError|NCCL.*Connection reset by peer"
-        r"|remote process exited or there was a network error",
+        r"|remote process exited or there was a network error"
+        r"|Could not receive type from localRank|Failed to execute operation \w+ from rank",
     ),
     Message(
         "nccl.bootstrap_mismatch",
@@ -125,6 +133,12 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "dist.watchdog",
         (
+            "ras mismatch",
+            "ras: mismatch",
+            "ras incomplete",
+            "ras: incomplete",
+            "ras dead",
+            "ras: dead",
             "launched up to operation",
             "caused the desync",
             "didn't join collective",
@@ -142,7 +156,8 @@ MESSAGES: tuple[Message, ...] = (
         r"|ProcessGroupNCCL's watchdog got stuck|collective operation timeout"
         r"|No available shared memory broadcast block found"
         r"|have launched up to operation|caused the desync|didn't join collective|ncclCommWatchdog"
-        r"|heartbeat monitor (?:timed? ?out|thread)",
+        r"|heartbeat monitor (?:timed? ?out|thread)"
+        r"|\bRAS:? (?:MISMATCH|INCOMPLETE|DEAD)\b",
     ),
     # Versions, devices
     Message(
