@@ -188,6 +188,10 @@ def _each(facts: Facts, code: Code, messages: str | tuple[str, ...], sure: float
     for said in facts.said(*((messages,) if isinstance(messages, str) else messages)):
         by_device.setdefault((said.node, _pci(said)), []).append(said.origin)
         count = said.get("count") or count
+    failing = {pci_of(said.get("pci")) for said in facts.said("kernel.adapter_init")} - {NO_PCI}
+    if len(failing) == 1 and code is not INFOROM and all(pci == NO_PCI for _, pci in by_device):
+        pci = failing.pop()  # the lines around it name the device
+        by_device = {(node, pci): origins for (node, _), origins in by_device.items()}
     named = {node for node, pci in by_device if pci != NO_PCI}
     unnamed = {node: origins for (node, pci), origins in by_device.items() if pci == NO_PCI}
     for (node, pci), origins in by_device.items():
