@@ -149,3 +149,18 @@ def test_exit_137_without_more_is_less_sure_than_oomkilled() -> None:
 )
 def test_lines_of_healthy_programs_are_no_findings(text: str) -> None:
     assert codes(of_text(text)) == set()
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("RuntimeError: CUDA error: an illegal memory access was encountered", "CudaKernelFault"),
+        ("torch.OutOfMemoryError: CUDA out of memory.", "GpuMemoryFull"),
+        ("Last State: Terminated Reason: OOMKilled", "HostMemoryExhausted"),
+        ("NCCL WARN NET/IB : Got completion with error 12, opcode 0, len 0, vendor err 129", "RdmaRetriesExceeded"),
+        ("RuntimeError: CUDA error: uncorrectable ECC error encountered", "EccErrorSeenByProgram"),
+    ],
+)
+def test_a_time_out_stands_behind_what_one_rank_says(text: str, code: str) -> None:
+    watchdog = "[Rank 5] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=7, OpType=ALLREDUCE)"
+    assert of_text(f"{watchdog}\n{text}").findings[0].code == code

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
 from berth.diagnosis.heard import by_place, heard, listed, value, values
-from berth.diagnosis.words import ESTABLISHED, LIKELY, POSSIBLE, Effect, Layer, Severity
+from berth.diagnosis.words import ESTABLISHED, LIKELY, Effect, Layer, Severity
 from berth.evidence.facts import Facts
 from berth.evidence.formats.nccl_log import NcclRank, NcclVersion
 
@@ -125,6 +125,8 @@ CRASH = Code(
     sources=("kernel: segfault lines", "gpud: nccl component"),
 )
 
+SYMPTOM = 0.5  # whatever else was found stands before it
+
 
 def find(facts: Facts) -> Iterator[Answer]:
     missed = list(facts.said("dist.desync"))
@@ -138,7 +140,7 @@ def find(facts: Facts) -> Iterator[Answer]:
             cause = (
                 f"A rank waited in vain for others{what}. Who prints it is a victim: find the one that did not come."
             )
-        yield WATCHDOG.finding(cause, POSSIBLE, [*missed, *found], node=node, pod=pod)
+        yield WATCHDOG.finding(cause, SYMPTOM, [*missed, *found], node=node, pod=pod)
     yield from _versions(facts)
     for node, pod, found in by_place(facts.said("nccl.duplicate_gpu")):
         ranks = [value(found[0], "rank"), value(found[0], "rank2") or found[0].get("rank2")]
