@@ -120,6 +120,36 @@ def test_events_of_one_domain_on_several_nodes_have_one_origin() -> None:
     assert [(one.code, one.node) for one in found.findings] == [("NvLinkFault", "tray-1")]
 
 
+def smi(node: str, cluster: str) -> Piece:
+    text = f"""
+==============NVSMI LOG==============
+
+Timestamp                                 : Mon Jan 12 05:23:08 2026
+Driver Version                            : 580.65.06
+Attached GPUs                             : 1
+GPU 00000008:01:00.0
+    Product Name                          : NVIDIA GB200
+    Fabric
+        State                             : Completed
+        Status                            : Success
+        CliqueId                          : 1
+        ClusterUUID                       : {cluster}
+"""
+    return Piece(text.encode(), f"{node}-smi", "nvidia-smi", node)
+
+
+def test_a_domain_that_spans_nodes_has_one_event_and_two_domains_have_two() -> None:
+    line = b"2026-04-03T06:20:28+00:00 kernel: NVRM: Xid (PCI:0008:01:00): 145, RLW_SRC_TRACK Nonfatal XC0 i0 Link 1 "
+    line += b"(0x000000e2 0x00000004)"
+    logs = [Piece(line, name, "dmesg", name) for name in ("a", "b", "c")]
+    one = "3143b15b-c2cd-192b-28cc-9b5473fb5b93"
+    other = "4143b15b-c2cd-192b-28cc-9b5473fb5b94"
+    found = diagnose(read([*logs, smi("a", one), smi("b", one), smi("c", other)]))
+    causes_of = [cause for cause in found.findings if cause.code == "NvLinkFault"]
+    assert [cause.node for cause in causes_of] == ["a", "c"]
+    assert causes_of[0].cause.startswith("2 GPUs of 2 nodes report NVLink errors of one event")
+
+
 def test_two_nodes_that_fail_hours_apart_have_two_causes() -> None:
     down = b"NVRM: Xid (PCI:0008:01:00): 149, NETIR_LINK_EVT Fatal XC0 i0 Link 1 (0x1c6 0x0)"
     found = diagnose(read([

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from weakref import WeakKeyDictionary
 
 from msgspec import Struct
@@ -17,8 +17,9 @@ from berth.diagnosis.xid import nvlink4, nvlink5
 from berth.diagnosis.xid.nvlink_telling import judged
 from berth.diagnosis.xid.recovery import Recovery, read_recovery
 from berth.diagnosis.xid.seen import Event, Family, events
-from berth.evidence.fact import NO_PCI, Pci
+from berth.evidence.fact import NO_PCI, NOTHING, Pci
 from berth.evidence.facts import Facts
+from berth.evidence.formats.smi_facts import DeviceSeen
 
 WINDOW_S = 600.0  # on one GPU: how long after a cause its followers come
 PEERS_S = 60.0  # on the GPUs that it is linked with
@@ -52,6 +53,11 @@ class Story(Struct, frozen=True):
     under: dict[int, list[Event]]  # order of a cause that follows nothing → all that follows from it
     verdicts: dict[str, list[Event]]  # node → lines of Xid 154
     driver: int = 0  # its branch, 575; 0 where nobody says
+    domains: Mapping[str, str] = NOTHING  # node → NVLink domain that spans machines, where nvidia-smi says it
+
+    def domain(self, node: str) -> str:
+        """Of a node; a machine of its own where nothing is known."""
+        return self.domains.get(node, node)
 
     def roots(self, *families: Family) -> list[Event]:
         """Causes of these families."""
@@ -87,19 +93,19 @@ def story_of(facts: Facts) -> Story:
     """Told once for the rules that all ask for it."""
     told = _TOLD.get(facts)
     if told is None or told[0] != len(facts):
-        told = (len(facts), tell(events(facts), _branch(facts)))
+        told = (len(facts), tell(events(facts), _branch(facts), _domains(facts)))
         _TOLD[facts] = told
     return told[1]
 
 
-def tell(found: Sequence[Event], driver: int = 0) -> Story:
+def tell(found: Sequence[Event], driver: int = 0, domains: Mapping[str, str] = NOTHING) -> Story:
     """Who follows whom."""
     follows: dict[int, int] = {}
     able = _thinned(
         one for one in found if one.family not in (Family.Follower, Family.Verdict, Family.Note, Family.Unlisted)
     )
     grave = [one for one in able if one.family != Family.NvLink or not judged(one, driver).is_harmless]
-    peers = _Peers(grave)
+    peers = _Peers(grave, domains)
     able_of, grave_of = _by_node(able), _by_node(grave)
     for one in found:
         ways: tuple[tuple[_Way, Sequence[Event]], ...] = (
@@ -116,13 +122,15 @@ def tell(found: Sequence[Event], driver: int = 0) -> Story:
     for one in found:
         if one.order in follows:
             under[_root(one.order, follows)].append(one)
-    return Story(tuple(found), follows, dict(under), _by_node(one for one in found if one.code == 154), driver)
+    verdicts = _by_node(one for one in found if one.code == 154)
+    return Story(tuple(found), follows, dict(under), verdicts, driver, domains)
 
 
 class _Peers:
     """Events that may reach other GPUs: of the same machine, and of other machines within a minute."""
 
-    def __init__(self, causes: Sequence[Event]) -> None:
+    def __init__(self, causes: Sequence[Event], domains: Mapping[str, str]) -> None:
+        self._domains = domains
         linked = [one for one in causes if one.family in (Family.NvLink, Family.Lost) and one.code not in _QUIET]
         self._of_node = _by_node(linked)
         self._timed = sorted(
@@ -139,7 +147,13 @@ class _Peers:
         if at_s <= _CALENDAR:
             return own
         first, last = bisect_left(self._times, at_s - PEERS_S), bisect_right(self._times, at_s + TOGETHER_S)
-        return [*own, *(other for other in self._timed[first:last] if other.node != one.node)]
+        others = (other for other in self._timed[first:last] if other.node != one.node)
+        return [*own, *(other for other in others if self._may_be_linked(one.node, other.node))]
+
+    def _may_be_linked(self, node: str, other: str) -> bool:
+        """Two nodes that are known to be of different domains are not; of others nothing is known."""
+        mine, its = self._domains.get(node), self._domains.get(other)
+        return mine is None or its is None or mine == its
 
 
 def _root(order: int, follows: dict[int, int]) -> int:
@@ -256,6 +270,15 @@ def _nvlink_depth(one: Event) -> tuple[int, float]:
         line = nvlink5.read_line(one.detail) if one.code in nvlink5.CODES else None
         grade = 1 if one.code in (149, 150, 136) and (not line or line.is_fatal) else 2 if line and line.is_fatal else 3
     return grade, one.origin.at_s
+
+
+def _domains(facts: Facts) -> dict[str, str]:
+    """Node → cluster of its fabric, where it has one: zeros stand for a machine with switches of its own."""
+    return {
+        device.node: device.fabric_cluster
+        for device in facts.of(DeviceSeen)
+        if device.node and device.fabric_cluster.strip("0-") not in ("", "N/A")
+    }
 
 
 def _branch(facts: Facts) -> int:

@@ -50,7 +50,11 @@ def surety(causes: Iterable[Event]) -> float:
 
 def devices(events: Iterable[Event]) -> str:
     """`GPU 0000:b3:00`, `8 GPUs`."""
-    found = {one.pci for one in events if one.pci != NO_PCI}
+    events = list(events)
+    found = {(one.node, one.pci) for one in events if one.pci != NO_PCI}
+    nodes = {node for node, _ in found}
+    if len(nodes) > 1:
+        return f"{len(found)} GPUs of {len(nodes)} nodes"
     return f"{len(found)} GPUs" if len(found) > 1 else next((one.where for one in events), "a GPU")
 
 

@@ -122,7 +122,7 @@ def find(facts: Facts) -> Iterator[Answer]:
 
 
 def _answer(code: Code, story: Story, causes: Sequence[Event], read: Sequence[NvlinkJudgement], sure: float) -> Answer:
-    reporters = {one.pci for one in causes} - {NO_PCI}
+    reporters = {(one.node, one.pci) for one in causes if one.pci != NO_PCI}
     told = zip(causes, read, strict=True)
     counted = Counter(f"Xid {one.code}: {said.sentence}" for one, said in told if said.sentence)
     shown = ". ".join(list(counted)[:3]) + (f". {len(counted) - 3} more of that kind" if len(counted) > 3 else "")
@@ -149,11 +149,15 @@ def _answer(code: Code, story: Story, causes: Sequence[Event], read: Sequence[Nv
 
 
 def _events(story: Story) -> list[list[Event]]:
-    """Causes of one machine that come within a minute of one another are one event."""
+    """Causes of one NVLink domain that come within a minute of one another are one event."""
+
+    def order(one: Event) -> tuple[str, float, int]:
+        return story.domain(one.node), one.origin.at_s, one.order
+
     found: list[list[Event]] = []
-    for one in sorted(story.roots(Family.NvLink), key=lambda one: (one.node, one.origin.at_s, one.order)):
+    for one in sorted(story.roots(Family.NvLink), key=order):
         last = found[-1][-1] if found else None
-        if last and last.node == one.node and one.origin.at_s - last.origin.at_s <= PEERS_S:
+        if last and story.domain(last.node) == story.domain(one.node) and one.origin.at_s - last.origin.at_s <= PEERS_S:
             found[-1].append(one)
         else:
             found.append([one])
