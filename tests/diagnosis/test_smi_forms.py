@@ -269,7 +269,8 @@ def test_the_names_of_the_versions_from_610_on() -> None:
 def test_a_device_that_has_to_be_reset_says_so_in_the_place_of_any_value() -> None:
     (gpu, _) = read(smi_query.FORMAT, RENAMED)
     assert isinstance(gpu, DeviceSeen)
-    assert (gpu.is_reset_required, gpu.temperature_c) == (True, None)
+    assert (gpu.is_reset_required, gpu.recovery_action, gpu.temperature_c) == (True, "Reset", None)
+    assert gpu.quote("recovery_action").text.endswith(": GPU requires reset")
     assert gpu.unreadable == {"temperature_c": "GPU requires reset"}
 
 

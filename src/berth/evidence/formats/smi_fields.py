@@ -316,8 +316,11 @@ def device(
     for field, cell, count in _counts(cells):
         found(field, cell, count)
     _slowed(cells, known, quotes)
-    if any("requires reset" in said.lower() for said in unreadable.values()):  # NVML's answer to any other question
+    # NVML's answer to any question about such a device; where the recovery action is not printed, this is it.
+    if field := next((field for field, said in unreadable.items() if "requires reset" in said.lower()), ""):
         known["is_reset_required"] = True
+        known.setdefault("recovery_action", "Reset")
+        quotes.setdefault("recovery_action", quotes[field])
     for maps, pattern, reader in (("remap_banks", _BANKS, whole), ("fabric_health", _HEALTH, words)):
         for name, cell in cells.items():
             if (match := pattern.match(name)) and (value := reader(cell.value)) is not None:
