@@ -247,3 +247,32 @@ def test_a_drop_in_that_the_main_file_does_not_import() -> None:
         main = f"version = 3\nimports = {imports}\n[grpc]\naddress = '/run/containerd/containerd.sock'\n"
         found = of(("/etc/containerd/config.toml", main), ("/etc/containerd/conf.d/99-nvidia.toml", drop_in), event)
         assert ("RuntimeConfigInWrongFile" in codes(found)) is expected
+
+
+_CLI = "stderr: Auto-detected mode as 'legacy' nvidia-container-cli: "
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("creating symlinks: failed to create NVIDIA device nodes: failed to determine major: invalid device node",
+         "ToolkitOlderThanDriver"),
+        (f"{_CLI}mount error: failed to add device rules: unable to generate new device filter program from existing "
+         "programs: unable to create new device filters program: load program: no space left on device",
+         "DeviceFilterRejected"),
+        (f"{_CLI}mount error: file creation failed: /run/containerd/x/rootfs/usr/lib64/libcuda.so.1: file exists",
+         "ImageBringsDriverFiles"),
+        (f"{_CLI}requirement error: unsatisfied condition: cuda>=12.6, please update your driver",
+         "ImageNeedsNewerDriver"),
+        (f"{_CLI}detection error: nvml error: unknown error", "UnhealthyGpuStopsContainers"),
+        ("lstat /run/nvidia/driver/dev/nvidiactl: no such file or directory", "DriverRootEmpty"),
+        ("Failed to initialize NVML: Unknown Error", "DevicesRevokedFromContainer"),
+        ("failed to find runtime handler nvidia-cdi from runtime list map[crun:0xc000 runc:0xc001]",
+         "RuntimeHandlerMissing"),
+        ("unable to dial: dial unix /runtime/sock-dir/containerd.sock: connect: no such file or directory",
+         "ToolkitCannotReachRuntime"),
+        ("insufficient privileges to read device list from NVIDIA_VISIBLE_DEVICES envvar", "DeviceListRefused"),
+    ],
+)  # fmt: skip
+def test_of_words_that_several_layers_know_the_cause_is_here(text: str, code: str) -> None:
+    assert [one.code for one in of(("", text)).findings][:1] == [code]

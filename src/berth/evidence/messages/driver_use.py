@@ -125,7 +125,7 @@ _NODES = (
     Message(
         "driver.device_nodes_missing",
         ("/dev/nvidia", "device nodes", "device files", "nvidia-modprobe", "nvidiactl"),
-        r"before (?:the )?/dev/nvidia\S* (?:exist|were|was|is|are)|/dev/nvidia(?P<node>\*|ctl|\d+|"
+        r"before (?:the )?/dev/nvidia\S* (?:exist|were|was|is|are)|(?<!/driver)/dev/nvidia(?P<node>\*|ctl|\d+|"
         r"-modeset)\S*\W[^\n]{0,40}(?:no such file|not found|missing|"
         r"do(?:es)? not exist|don't exist|"
         r"absent|not (?:yet )?(?:created|there|present))|cannot access '?/dev/nvidia(?P<node2>\*|ctl|\d+)|"
