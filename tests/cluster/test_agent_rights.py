@@ -213,7 +213,10 @@ def test_a_plugin_that_stands_still_is_in_the_ledger_the_condition_and_an_event(
     real_node: RealNode,
     plugin_process: subprocess.Popen[str],  # noqa: F811
 ) -> None:
-    agent = run_agent()
+    role = "/apis/rbac.authorization.k8s.io/v1/clusterroles/berth-agent"
+    taints = {"apiGroups": [""], "resources": ["nodes"], "verbs": ["patch"]}  # what writes.taint adds
+    installed.patch(role, {"rules": [*installed.get(role)["rules"], taints]})
+    agent = run_agent(**{"writes.taint": "true"})
     path = f"{LEDGERS}/{real_node.name}"
 
     def ledger() -> dict[str, Any]:
@@ -223,6 +226,9 @@ def test_a_plugin_that_stands_still_is_in_the_ledger_the_condition_and_an_event(
     def condition() -> dict[str, Any]:
         listed = installed.get(f"/api/v1/nodes/{real_node.name}")["status"]["conditions"]
         return next((one for one in listed if one["type"] == "GPUHealthy"), {})
+
+    def tainted() -> set[str]:
+        return {one["key"] for one in installed.get(f"/api/v1/nodes/{real_node.name}")["spec"].get("taints", [])}
 
     installed.until(lambda: ledger().get("boundaries"), 30, "the ledger is written")
     assert ledger()["boundaries"][0]["allocatable"] == 8
@@ -236,17 +242,23 @@ def test_a_plugin_that_stands_still_is_in_the_ledger_the_condition_and_an_event(
     since = ledger()["since"]
     agent.process.kill()
     agent.process.wait()
-    agent = run_agent()  # goes on from what the ledger says
+    agent = run_agent(**{"writes.taint": "true"})  # goes on from what the ledger says
     installed.until(lambda: ledger().get("state") == "Unfit", 90, "it has lasted")
     (fault,) = [one for one in ledger()["faults"] if one["code"] == "PluginSilent"]
     assert fault["firstSeen"] == since, "another process has gone on with the same account"
     installed.until(lambda: condition().get("status") == "False", 15, "the condition says so")
     assert condition()["reason"] == "PluginSilent"
-    events = [one for one in installed.items(EVENTS) if one["regarding"].get("name") == real_node.name]
-    assert any(one["reason"] == "PluginSilent" and "is Unfit" in one["note"] for one in events)
+    def told() -> list[str]:
+        events = [one for one in installed.items(EVENTS) if one["regarding"].get("name") == real_node.name]
+        return [one["note"] for one in events if one["reason"] == "PluginSilent"]
+
+    installed.until(lambda: any("is Unfit" in note for note in told()), 15, "an event says so")
+    installed.until(lambda: "berth.dev/unfit" in tainted(), 15, "the node is tainted")
     plugin_process.send_signal(signal.SIGCONT)
     installed.until(lambda: condition().get("status") != "False", 120, "it is taken back")
-    assert agent.rss_mib() < 70
+    # Nothing of this machine's hardware can be seen: it is not unfit any more, and not known to be fit.
+    assert condition()["status"] == "Unknown" and "berth.dev/unfit" in tainted()
+    assert agent.rss_mib() < 60
     lines = agent.log.read_text()
     assert '"not done"' not in lines, "every right is there"
     agent.process.send_signal(signal.SIGTERM)

@@ -12,11 +12,14 @@ from tempfile import TemporaryDirectory
 import grpc
 import pytest
 from devcluster.protobuf import encode
+from made_up_machine import MadeUpMachine, MadeUpNvml, nvml_device, uuid_of
 
-from berth.evidence.formats.boundary_facts import Given, KubeletOffers, Offered
+from berth.diagnosis.ledger import accounts
+from berth.evidence.formats.boundary_facts import Given, KubeletOffers, Offered, Visible
 from berth.evidence.piece import Piece
 from berth.node import kubelet, plugins
 from berth.node.kubelet_messages import allocatable_in, given_in, offered_in
+from berth.node.look import Looking, Machine
 from berth.node.places import Places
 from berth.node.plugins import Asked, Served, facts_of, served
 from berth.node.protobuf import Undecodable, decode
@@ -175,3 +178,32 @@ def test_the_kubelets_account_is_read_from_its_socket_and_checkpoint(places: Pla
     assert not missing
     _, _, missing = parted(kubelet.look(places, "n1", timeout_s=0.2))
     assert [one.why.partition(": ")[0] for one in missing] == ["PodResources", "PodResources"]
+
+
+def test_a_pod_that_reaches_a_device_without_having_been_given_one_is_told() -> None:
+    """Only where the kubelet has said whom it gave devices."""
+    with TemporaryDirectory(prefix="b") as folder:
+        machine = MadeUpMachine(Path(folder) / "m")
+        machine.run_container(500, pod="ml/train", nodes=(0,))
+        machine.run_container(
+            600, pod="ml/thief", nodes=(0, 1), uid="11111111-8f2e-4a63-9d1e-3f1c2b7a9e10", id="d" * 64
+        )  # fmt: skip
+        container = encode([(1, "main"), (2, devices(GPU, uuid_of(0)))])
+        given = encode([(1, encode([(1, "train"), (2, "ml"), (3, container)]))])
+        methods = {
+            "List": grpc.unary_unary_rpc_method_handler(lambda request, context: given),
+            "GetAllocatableResources": grpc.unary_unary_rpc_method_handler(lambda request, context: b""),
+        }
+        machine.places.pod_resources.parent.mkdir()
+        server = serve(machine.places.pod_resources, "v1.PodResourcesLister", methods)
+        nvml = MadeUpNvml([nvml_device(0), nvml_device(1)])
+        try:
+            facts = Machine(machine.places, "n1", Looking(socket_s=2.0), nvml).look().facts
+        finally:
+            server.stop(None)
+        seen = {one.of_pod: one for one in facts.of(Visible)}
+        assert (seen["ml/train"].asked_for_none, seen["ml/train"].all_of_them) == (False, False)
+        assert (seen["ml/thief"].asked_for_none, seen["ml/thief"].all_of_them) == (True, True)
+        (account,) = accounts(facts)
+        assert [one.pod for one in account.bypasses] == ["ml/thief"]
+        assert (account.requested, account.visible) == (1, 1), "who was given none is no part of the sum"

@@ -80,6 +80,7 @@ def test_the_ledger_is_made_once_and_then_written_when_it_says_something_new(rep
     async def story(server: StandIn, client: FewRequests) -> None:
         played(server)
         writer = Writer(client, "n1", Writes(heartbeat_s=60))
+        assert await writer.restored() is None and writer.knows
         await writer.node_facts(report.looked.at_s, True)
         await writer.write(report)
         (made,) = bodies(server, ALL, "POST")
@@ -104,11 +105,29 @@ def test_a_refusal_costs_what_it_is_for_and_nothing_else(report: Report) -> None
         server.on(NODE, Answer(THE_NODE))
         server.on(f"{NODE}/status", refused(403, "Forbidden", "no"))
         server.on(f"{LEDGER}/status", Answer({}))
+        server.on(LEDGER, refused(403, "Forbidden"))
         writer = Writer(client, "n1", Writes())
+        await writer.restored()
         await writer.node_facts(report.looked.at_s, True)
         await writer.write(report)
         assert writer.counts["nodeledgers patch", "done"] == 1
         assert writer.counts["nodes/status patch", "Forbidden"] == 1
+
+    live(story)
+
+
+def test_a_ledger_that_could_not_be_read_is_not_written_over(report: Report) -> None:
+    async def story(server: StandIn, client: FewRequests) -> None:
+        played(server)
+        server.on(LEDGER, refused(500, "InternalError"), Answer({"status": {"state": "Unfit", "bootId": "b"}}))
+        writer = Writer(client, "n1", Writes(condition=False, events=False))
+        assert await writer.restored() is None and not writer.knows
+        await writer.write(report)
+        assert not server.asked(f"{LEDGER}/status")
+        said = await writer.restored()
+        assert said is not None and said.state == "Unfit" and writer.knows
+        await writer.write(report)
+        assert server.asked(f"{LEDGER}/status")
 
     live(story)
 

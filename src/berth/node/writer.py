@@ -60,6 +60,7 @@ class Writer:
 
     def __init__(self, client: FewRequests, node: str, writes: Writes, instance: str = "") -> None:
         self.counts: Counter[tuple[str, str]] = Counter()
+        self.knows = False  # what the NodeLedger says
         self._client = client
         self._node = node
         self._writes = writes
@@ -74,14 +75,23 @@ class Writer:
 
     # ---- what is read
 
-    async def restored(self) -> Status | None:
-        """The NodeLedger that is there; None where there is none or it cannot be read."""
+    async def restored(self, now_s: float = 0.0) -> Status | None:
+        """The NodeLedger that is there; None where there is none. `knows` afterwards whether that is so: an API server
+        that does not answer is no ledger that is not there, and what stands in it must not be written over."""
         found: list[Status | None] = []
 
         async def get() -> None:
-            found.append(status_in(await self._client.request("GET", ledger_path(self._node), most_attempts=2)))
+            try:
+                raw = await self._client.request("GET", ledger_path(self._node), most_attempts=2)
+            except ApiError as error:
+                if not (error.is_not_found or error.is_forbidden):
+                    raise
+                found.append(None)
+            else:
+                found.append(status_in(raw))
 
-        await self._try("nodeledgers get", get, 0.0, quiet=True)
+        await self._try("nodeledgers get", get, now_s)
+        self.knows = bool(found)
         self._said = found[0] if found else None
         return self._said
 
@@ -127,7 +137,7 @@ class Writer:
         now_s = report.looked.at_s
         if not report.has_gpus and self._said is None:
             return  # a node without GPUs has no ledger
-        if self._writes.ledger and self._is_due(report.status, now_s):
+        if self._writes.ledger and self.knows and self._is_due(report.status, now_s):
             await self._try("nodeledgers patch", lambda: self._write_ledger(report.status, now_s), now_s)
         if self._writes.condition and self._read_s:
             body = node_object.condition_change(self._object, report.status, stamp(now_s))
