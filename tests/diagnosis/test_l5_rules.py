@@ -203,3 +203,12 @@ def test_objects_that_hold_something_else_raise_nothing(kind: str, anything: obj
     for body in ({"spec": anything}, {"spec": {"limits": [anything], "hard": anything, "devices": [anything]}}):
         odd = ObjectSeen(api_version="v1", kind=kind, namespace="n", name="o", body=body)
         with_facts("0/1 nodes are available: 1 cannot allocate all claims.", [odd])
+
+
+@pytest.mark.parametrize(("asked", "is_beyond"), [(8, True), (4, False)])
+def test_a_request_above_the_whole_quota_is_told_from_one_that_has_to_wait(asked: int, is_beyond: bool) -> None:
+    text = (
+        f'pods "c-0" is forbidden: exceeded quota: q, requested: requests.nvidia.com/gpu={asked}, '
+        "used: requests.nvidia.com/gpu=2, limited: requests.nvidia.com/gpu=4"
+    )
+    assert ("ever allows" in the(with_facts(text), "QuotaExceeded").cause) == is_beyond

@@ -184,12 +184,11 @@ GIVES_GPU = Code(
 def find(facts: Facts) -> Iterator[Answer]:
     for node, pod, found in by_place(facts.said("admission.quota_exceeded")):
         one = found[0]
-        numbers = (
-            f": {one.get('requested')} requested, {one.get('used')} used, {one.get('limited')} allowed"
-            if one.get("requested")
-            else ""
-        )
-        yield EXCEEDED.finding(f"Quota {one.get('quota', '')}{numbers}.", ESTABLISHED, found, node=node, pod=pod)
+        asked, used, limited = one.get("requested"), one.get("used"), one.get("limited")
+        numbers = f": {asked} requested, {used} used, {limited} allowed" if asked else ""
+        never = " More is asked for than the quota ever allows." if _is_beyond(asked, limited) else ""
+        cause = f"Quota {one.get('quota', '')}{numbers}.{never}"
+        yield EXCEEDED.finding(cause, ESTABLISHED, found, node=node, pod=pod)
     yield from heard(
         facts,
         WANTS_VALUES,
@@ -237,6 +236,16 @@ def find(facts: Facts) -> Iterator[Answer]:
         )
     for found_object in facts.of(ObjectSeen):
         yield from _of_object(found_object)
+
+
+def _is_beyond(asked: str, limited: str) -> bool:
+    """Is one of `key=8,...` above the same key's limit? Only whole numbers are compared, as devices have."""
+    allowed = dict(pair.split("=", 1) for pair in limited.split(",") if "=" in pair)
+    wanted = [pair.split("=", 1) for pair in asked.split(",") if "=" in pair]
+    return any(
+        amount.isdigit() and allowed.get(key, "").isdigit() and int(amount) > int(allowed[key])
+        for key, amount in wanted
+    )
 
 
 def _of_object(one: ObjectSeen) -> Iterator[Answer]:

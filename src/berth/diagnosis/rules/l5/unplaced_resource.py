@@ -272,7 +272,7 @@ def _pod(facts: Facts, sayings: Iterable[tuple[Said, Unplaced]]) -> str:
             return said.origin.pod
     waiting = [pod.key for pod in facts.of(PodSeen) if pod.phase == "Pending" and not pod.on]
     named = [
-        f"{event.namespace}/{event.name}"
+        f"{event.namespace}/{event.name}".lstrip("/")
         for event in facts.of(EventSeen)
         if event.reason == "FailedScheduling" and event.name
     ]
