@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from textwrap import wrap
+from textwrap import TextWrapper
 from typing import Any
 
 from rich.console import Console
@@ -143,8 +143,8 @@ def show(
     _gate(diagnosis, screen)
     if any(one.severity >= Severity.Error for one in diagnosis.findings):
         words = "before anything is mended, --preserve DIR keeps what a repair erases; --record FILE, then berth verify"
-        for line in wrap(words, max(20, screen.width)):
-            screen.print(Text(line, style=QUIET_STYLE), soft_wrap=True)
+        for quiet in _lines(words, screen):
+            screen.print(Text(quiet, style=QUIET_STYLE), soft_wrap=True)
 
 
 def _headline(diagnosis: Diagnosis, screen: Console) -> None:
@@ -171,7 +171,7 @@ def _step(step: Step, screen: Console) -> None:
     word, style = {True: ("yes", "green"), False: ("no", "bold red"), None: ("?", "yellow")}[step.holds]
     start = f"{step.layer.name}  {word:<4}"
     words = f"{start}{step.question}: {_safe(step.answer)}"
-    for number, each in enumerate(wrap(words, max(20, screen.width), subsequent_indent=" " * len(start))):
+    for number, each in enumerate(_lines(words, screen, hang=" " * len(start))):
         line = Text(each)
         if number == 0:
             line.stylize(style, len(step.layer.name), len(start))
@@ -182,7 +182,7 @@ def _finding(number: int, one: Finding, screen: Console) -> None:
     head = Text()
     head.append(f"{number:<{INDENT}}")
     head.append(one.code, style=_STYLES[one.severity])
-    facts = (one.layer.words, one.cause_class, one.severity.name.lower(), f"{one.confidence:.0%} sure")
+    facts = (one.layer.name, one.cause_class, one.severity.name.lower(), f"{one.confidence:.0%} sure")
     head.append("  " + ", ".join(facts), style=QUIET_STYLE)
     screen.print(head)
     _wrapped(screen, None, capital(one.cause))
@@ -219,11 +219,13 @@ def _trap(one: Finding, screen: Console) -> None:
 
 def _gate(diagnosis: Diagnosis, screen: Console) -> None:
     gate = diagnosis.gate
-    line = Text()
-    line.append("go on" if gate.go else "stop", style="bold green" if gate.go else "bold red")
-    line.append(f" at {gate.stage}: ")
-    line.append(gate.sentence.partition(": ")[2] or gate.sentence)
-    screen.print(line)
+    word = "go on" if gate.go else "stop"
+    words = f"{word} at {gate.stage}: {gate.sentence.partition(': ')[2] or gate.sentence}"
+    for number, line in enumerate(_lines(words, screen)):
+        text = Text(line)
+        if number == 0:
+            text.stylize("bold green" if gate.go else "bold red", 0, len(word))
+        screen.print(text, soft_wrap=True)
 
 
 def _quote(screen: Console, origin: Origin) -> None:
@@ -245,12 +247,20 @@ def _command(screen: Console, words: str) -> None:
     screen.print(Text(" " * (INDENT + LABEL) + _safe(words)), soft_wrap=True)
 
 
+def _lines(words: str, screen: Console, start: str = "", hang: str = "") -> list[str]:
+    """Broken at blanks alone: a command that is broken at a hyphen cannot be copied."""
+    wrapper = TextWrapper(
+        max(20, screen.width), initial_indent=start, subsequent_indent=hang, break_on_hyphens=False,
+        break_long_words=False,
+    )  # fmt: skip
+    return wrapper.wrap(words)
+
+
 def _wrapped(screen: Console, label: str | None, words: str, style: str = "") -> None:
     """Words beside their label; "" is under the label above, None has the whole width."""
     start = " " * INDENT if label is None else " " * INDENT + f"{label:<{LABEL}} "
     hang = " " * len(start)
-    width = max(20, screen.width)
-    for number, line in enumerate(wrap(words, width, initial_indent=start, subsequent_indent=hang)):
+    for number, line in enumerate(_lines(words, screen, start, hang)):
         text = Text(line, style=style)
         if number == 0 and label:
             text = Text(line[: len(start)], style=QUIET_STYLE) + Text(line[len(start) :], style=style)
