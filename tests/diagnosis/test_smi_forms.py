@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from berth.evidence.formats import Format, smi_csv, smi_list, smi_mig, smi_query, smi_table, smi_topology, smi_xml
 from berth.evidence.formats.smi_facts import (
     DeviceSeen,
@@ -294,3 +296,27 @@ def test_the_licence_of_a_guest() -> None:
     assert [one.license_status for one in seen if isinstance(one, DeviceSeen)] == [
         "Licensed (Expiry: 2026-1-17 7:33:36 GMT)"
     ]
+
+
+def test_a_table_in_a_log_with_times_is_read_like_any_other() -> None:
+    logged = "\n".join(f"2025-06-01T10:00:00.000000001Z stdout F {line}" for line in TABLE.splitlines())
+    plain, seen = read(smi_table.FORMAT, TABLE), read(smi_table.FORMAT, logged)
+    assert len(plain) == len(seen)
+    for one, other in zip(plain, seen, strict=True):
+        if isinstance(one, DeviceSeen) and isinstance(other, DeviceSeen):
+            assert (one.pci, one.temperature_c, one.processes) == (other.pci, other.temperature_c, other.processes)
+            assert (one.memory_used_bytes, one.mig_mode, one.unreadable) == (
+                other.memory_used_bytes,
+                other.mig_mode,
+                other.unreadable,
+            )
+
+
+@pytest.mark.parametrize("before", ["2025-06-01T10:00:00.1Z stdout F ", "2025-06-01T10:00:00.123456789Z ", "> "])
+def test_what_logs_put_before_lines_is_taken_off(before: str) -> None:
+    report = "==============NVSMI LOG==============\nGPU 00000000:01:00.0\n    Fabric\n        State : In Progress\n"
+    part = "    Fabric\n        State : In Progress\n"
+    columns = "index, fabric.state\n0, In Progress\n"
+    for known, text in ((smi_query, report), (smi_query, part), (smi_csv, columns)):
+        seen = read(known.FORMAT, "".join(f"{before}{line}\n" for line in text.splitlines()))
+        assert [one.fabric_state for one in seen if isinstance(one, DeviceSeen)] == ["In Progress"]

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from berth.evidence.fact import LONGEST_TEXT, Fact, Origin
 from berth.evidence.formats import Format
+from berth.evidence.formats.line_prefix import bare_lines, without_prefix
 from berth.evidence.formats.smi_facts import DeviceSeen, DriverSeen, Process
 from berth.evidence.formats.smi_fields import Cell, Cells, device, one_spelling, size_bytes, whole
 from berth.evidence.piece import Piece
@@ -28,7 +29,7 @@ _APPS = {"process_name", "used_gpu_memory", "used_memory", "pid"}
 
 
 def looks_like(head: bytes) -> bool:
-    return bool(_COLUMN.search(head))
+    return bool(_COLUMN.search(without_prefix(head)))
 
 
 def read(piece: Piece) -> Iterator[Fact]:
@@ -36,7 +37,7 @@ def read(piece: Piece) -> Iterator[Fact]:
     header: list[str] = []
     apps: list[tuple[dict[str, Cell], int, str]] = []
     drivers: dict[str, DriverSeen] = {}
-    for number, line in enumerate(piece.text.splitlines(), 1):
+    for number, line in enumerate(bare_lines(piece), 1):
         cells = _split(line)
         if len(cells) > 1 and all(_NAME.match(cell) for cell in cells) and _COLUMN.search(line.encode()):
             header = cells

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from berth.evidence.fact import Fact, Origin
 from berth.evidence.formats import Format
+from berth.evidence.formats.line_prefix import bare_lines
 from berth.evidence.formats.smi_facts import DeviceSeen, DriverSeen, Link, MigDevice, NvlinkSeen
 from berth.evidence.formats.smi_fields import number, one_spelling
 from berth.evidence.piece import Piece
@@ -46,7 +47,7 @@ def read(piece: Piece) -> Iterator[Fact]:
     links: dict[int, dict[int, Link]] = {}
     versions: dict[str, str] = {}
     first_version = (0, "")
-    for line_number, line in enumerate(piece.text.splitlines(), 1):
+    for line_number, line in enumerate(bare_lines(piece), 1):
         place = len(devices) - 1
         if gpu := _GPU.match(line):
             devices.append(

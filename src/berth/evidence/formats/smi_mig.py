@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from berth.evidence.fact import Fact, Origin
 from berth.evidence.formats import Format
+from berth.evidence.formats.line_prefix import bare_lines
 from berth.evidence.formats.smi_facts import MigInstanceSeen, MigProfileSeen
 from berth.evidence.piece import Piece
 
@@ -37,7 +38,7 @@ def looks_like(head: bytes) -> bool:
 def read(piece: Piece) -> Iterator[Fact]:
     profiles: dict[tuple[int, int], MigProfileSeen] = {}
     instances: list[MigInstanceSeen] = []
-    for number, line in enumerate(piece.text.splitlines(), 1):
+    for number, line in enumerate(bare_lines(piece), 1):
         origin = Origin(
             source=piece.source, kind=piece.kind, text=line.strip(), line=number, node=piece.node, pod=piece.pod
         )

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from berth.evidence.fact import NO_PCI, Fact, Origin, Pci, pci_of
 from berth.evidence.formats import Format
+from berth.evidence.formats.line_prefix import bare_lines, without_prefix
 from berth.evidence.formats.smi_facts import DeviceSeen, DriverSeen, Process
 from berth.evidence.formats.smi_fields import Cell, Cells, device, mig_device, one_spelling, process, versions, whole
 from berth.evidence.piece import Piece
@@ -29,6 +30,7 @@ _PAIR = re.compile(
 
 
 def looks_like(head: bytes) -> bool:
+    head = without_prefix(head)
     return b"NVSMI LOG" in head or bool(_SECTIONS.search(head)) or bool(_PAIR.search(head))
 
 
@@ -38,7 +40,7 @@ def read(piece: Piece) -> Iterator[Fact]:
     header_line = (0, "")
     devices: list[_Reading] = []
     reading = _Reading(NO_PCI, 0, "")
-    for number, line in enumerate(piece.text.splitlines(), 1):
+    for number, line in enumerate(bare_lines(piece), 1):
         if "NVSMI LOG" in line:
             reading = _Reading(NO_PCI, 0, "")
         elif gpu := _GPU.match(line):

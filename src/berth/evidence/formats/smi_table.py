@@ -39,7 +39,7 @@ _COMPUTE = {"E. Process": "Exclusive_Process", "E. Thread": "Exclusive_Thread"}
 
 # A device's row that somebody cut out.
 _ROW = re.compile(
-    rb"^\s*\|\s*\d+ [^|\n]+(?:On|Off) *\| *[0-9A-F]{4,8}:[0-9A-F]{2}:[0-9A-F]{2}\.[0-9A-F] ", re.MULTILINE
+    rb"^[^|\n]{0,80}\|\s*\d+ [^|\n]+(?:On|Off) *\| *[0-9A-F]{4,8}:[0-9A-F]{2}:[0-9A-F]{2}\.[0-9A-F] ", re.MULTILINE
 )
 
 
@@ -57,7 +57,7 @@ def read(piece: Piece) -> Iterator[Fact]:
                 tables.append(_Table(piece))
             tables[-1].head = (head, number, line)
         elif "|" in line or "running processes found" in line:
-            tables[-1].take(line, number)
+            tables[-1].take(line[max(line.find("|"), 0) :], number)  # without the time that a log puts before it
     for table in tables:
         yield from table.facts()
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from berth.evidence.fact import Fact, Origin
 from berth.evidence.formats import Format
+from berth.evidence.formats.line_prefix import bare_lines, without_prefix
 from berth.evidence.formats.smi_facts import TopologySeen
 from berth.evidence.piece import Piece
 
@@ -18,7 +19,7 @@ _HEADER = re.compile(rb"GPU0\b[^\n]*(?:CPU Affinity|NUMA|GPU1)|^[ \t]+(?:\x1b\[\
 
 
 def looks_like(head: bytes) -> bool:
-    return bool(_HEADER.search(head)) and (b"X" in head)
+    return bool(_HEADER.search(without_prefix(head))) and (b"X" in head)
 
 
 def read(piece: Piece) -> Iterator[Fact]:
@@ -28,7 +29,7 @@ def read(piece: Piece) -> Iterator[Fact]:
     columns: dict[str, dict[str, str]] = {"CPU Affinity": {}, "NUMA Affinity": {}}
     nics: dict[str, str] = {}
     begin = (0, "")
-    for number, line in enumerate(piece.text.splitlines(), 1):
+    for number, line in enumerate(bare_lines(piece), 1):
         plain = _ESCAPES.sub("", line)
         if nic := _NIC.match(plain):
             nics[nic["nic"]] = nic["device"]
