@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from functools import cache
+from heapq import merge
 
 from berth.diagnosis.finding import Finding
 from berth.diagnosis.words import LEADS_TO, WEAK, Effect
@@ -14,11 +16,16 @@ def explained(findings: Sequence[Finding]) -> dict[int, int]:
     """Index of a consequence → index of the finding that explains it, the deepest of all that do."""
     order = sorted(range(len(findings)), key=lambda index: rank(findings[index]))
     answer: dict[int, int] = {}
+    # Causes so far, by their node: those of other nodes need not be looked at, and a large cluster has very many.
+    causes: dict[str, list[tuple[int, int]]] = defaultdict(list)
     for place, upper in enumerate(order):
-        for lower in order[:place]:
-            if lower not in answer and explains(findings[lower], findings[upper]):
-                answer[upper] = lower
-                break
+        node = findings[upper].node
+        near = merge(causes[""], causes[node]) if node else merge(*causes.values())
+        below = next((lower for _, lower in near if explains(findings[lower], findings[upper])), None)
+        if below is None:
+            causes[node].append((place, upper))
+        else:
+            answer[upper] = below
     return answer
 
 
