@@ -24,9 +24,9 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "clouds.agent_without_dcgm",
         "dcgm",
-        r"(?:gpud|agent|monitor\w*)\b.*?\b(?:dcgm|DCGM) (?:is )?not initialized|"
-        r"(?:node-monitoring-agent|eks|agent|monitor\w*)?.*?(?:[Ff]ailed|[Uu]nable|cannot|could not|waiting)"
-        r".*?(?:to )?(?:initialize DCGM|connect to (?:the )?DCGM|DCGM socket|dcgm-?server)",
+        r"(?:gpud|agent|monitor\w*)\b.{0,80}?\b(?:dcgm|DCGM) (?:is )?not initialized|"
+        r"(?:[Ff]ailed|[Uu]nable|cannot|could not|waiting)\b"
+        r".{0,80}?(?:initialize DCGM|connect to (?:the )?DCGM|DCGM socket|dcgm-?server)",
     ),
     Message(
         "clouds.cordoned_by_monitor",

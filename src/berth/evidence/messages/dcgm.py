@@ -89,7 +89,8 @@ MESSAGES: tuple[Message, ...] = (
         "dcgm.pods_unmapped",
         ("pod-resources", "podresources", "pod resources", "kubelet socket", "metrics", "figures", "dcgm"),
         r"(?:metrics|figures) of the wrong pod|"
-        r"(?:[Ff]ail\w*|[Ee]rror|[Uu]nable|[Nn]o).*?(?:pod-resources|[Pp]od ?[Rr]esources|[Kk]ubelet socket)|"
+        r"(?:[Ff]ail\w*|[Ee]rror|[Uu]nable|\b[Nn]o)\b.{0,160}?"
+        r"(?:pod-resources|[Pp]od ?[Rr]esources|[Kk]ubelet socket)|"
         r"pod-resources/kubelet\.sock.*?(?:no such file|refused|permission|deadline)|"
         r"(?:[Nn]o|missing|empty) .{0,30}(?:pod|namespace) labels? .{0,40}(?:metrics|dcgm)|"
         r"\b(?:pod|namespace)\b.{0,40}\b(?:missing|absent|empty|not (?:set|there|shown))\b"

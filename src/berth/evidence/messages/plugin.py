@@ -280,10 +280,10 @@ MESSAGES: tuple[Message, ...] = (
             "invalid label",
         ),
         r"nodefeatures(?:\.nfd[\w.-]*)? .*?(?:forbidden|not found|could not find)|"
-        r"(?:error|failed).*?(?:features\.d/gfd|output(?:ting)? labels)|"
+        r"(?:error|failed)\b.{0,160}?(?:features\.d/gfd|output(?:ting)? labels)|"
         r"features\.d.*?(?:permission denied|no such file|read-only)|failed to create NodeFeature object|"
         r"failed to advertise labels|Namespace '?nvidia\.com'? is not allowed|"
-        r"(?:nvidia\.com|label).*?(?:a valid label must|invalid label value)|"
+        r"(?:nvidia\.com|label).{0,160}?(?:a valid label must|invalid label value)|"
         r"[Ii]gnoring label .*?nvidia\.com\S*.*?invalid",
     ),
     Message(

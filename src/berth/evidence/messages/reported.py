@@ -147,7 +147,7 @@ MESSAGES: tuple[Message, ...] = (
             "listandwatch hung",
             "listandwatch is hung",
         ),
-        r"(?:ListAndWatch|plugin)?.{0,40}?stream (?:is )?(?:dead|hung|stale)|ListAndWatch (?:is )?hung",
+        r"\bstream (?:is )?(?:dead|hung|stale)|ListAndWatch (?:is )?hung",
     ),
     Message(
         "reported.mig_reverts",
