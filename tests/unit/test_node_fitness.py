@@ -7,13 +7,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from berth.diagnosis.finding import Code, Finding, Fix
+from berth.diagnosis.rules import RULES
 from berth.diagnosis.words import ESTABLISHED, LIKELY, POSSIBLE, WEAK, Effect, Layer, Severity
 from berth.evidence.fact import Origin
 from berth.evidence.piece import Piece
 from berth.evidence.scan import scanner
 from berth.node.counters import counts_of, fell, resets_said, risen
 from berth.node.fitness import NODE, Memory, Sighted, Signal, judge
-from berth.node.policy import BY_EFFECT, OWN, PLUGIN_SILENT, Ruling, State, Until, ruling_of
+from berth.node.policy import BY_CODE, BY_EFFECT, OWN, PLUGIN_SILENT, Ruling, State, Until, ruling_of
 
 GPU, OTHER = "0000:10:00", "0000:11:00"
 BOTH = {GPU: Sighted.Answers, OTHER: Sighted.Answers}
@@ -160,6 +161,17 @@ def test_sure_and_severe_faults_rule_as_written() -> None:
 def test_what_is_not_sure_or_not_severe_takes_no_device_out(how: dict[str, object]) -> None:
     ruling = ruling_of(finding(Effect.DeviceUnfit, **how))
     assert ruling is not None and (ruling.state, ruling.until) == (State.Suspect, Until.Gone)
+
+
+def test_every_code_with_a_ruling_of_its_own_is_one_of_the_doctor() -> None:
+    known = {code.name for rule in RULES for code in rule.codes}
+    assert set(BY_CODE) <= known
+    assert PLUGIN_SILENT in known, "the agent and the doctor call it the same"
+
+
+def test_configuration_of_the_runtime_takes_no_node_out() -> None:
+    assert ruling_of(finding(Effect.PluginDown, layer=Layer.L2)) is None
+    assert ruling_of(finding(Effect.PluginDown, layer=Layer.L3)) == BY_EFFECT[Effect.PluginDown]
 
 
 def test_hints_news_and_matters_of_pods_say_nothing_of_fitness() -> None:

@@ -95,6 +95,55 @@ def test_a_fault_of_a_program_takes_no_device_out(tmp_path: Path) -> None:
     assert states(report)["0000:11:00"] == ("Fit", "")
 
 
+@pytest.mark.parametrize(
+    ("said", "state"),
+    [
+        ("119, pid=7, name=python, Timeout after 6s of waiting for RPC response from GPU1 GSP! Expected function 76",
+         ("Unfit", "GspTimeout")),
+        ("95, pid=7, name=python, Uncontained: SM (0x1). RST: Yes", ("Unfit", "GpuMemoryUncorrectable")),
+        ("63, pid=7, name=python, Row remapper: New row marked for remapping, reset gpu to activate.",
+         ("Suspect", "RowRemapPending")),
+        ("74, pid=7, name=python, NVLink: fatal error detected on link 14(0x0, 0x0, 0x10000, 0x0, 0x0, 0x0, 0x0)",
+         ("Unfit", "NvLinkFault")),
+        ("13, pid=7, name=python, Graphics SM Warp Exception on (GPC 7, TPC 7, SM 0)", ("Fit", "")),
+    ],
+)  # fmt: skip
+def test_what_the_kernel_says_of_a_gpu_decides_as_the_policy_has_it(
+    tmp_path: Path, said: str, state: tuple[str, str]
+) -> None:
+    machine = MadeUpMachine(tmp_path)
+    machine.say(f"NVRM: Xid (PCI:0000:11:00): {said}")
+    found = states(keeper(machine, two_gpus()).step())
+    assert found == {"0000:10:00": ("Fit", ""), "0000:11:00": state}
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("sys/bus/pci/devices/0000:10:00.0/current_link_speed", "2.5 GT/s PCIe\n"),
+        ("etc/containerd/config.toml", 'version = 2\n[plugins."io.containerd.grpc.v1.cri"]\n'),
+        ("etc/containerd/config.toml", 'disabled_plugins = ["cri"]\n'),
+        ("etc/crio/crio.conf", '[crio.runtime]\ndefault_runtime = "crun"\n'),
+    ],
+    ids=["a link that idles", "containerd without NVIDIA's runtime", "no CRI", "CRI-O"],
+)
+def test_what_is_no_fault_of_a_device_takes_none_out(tmp_path: Path, file: str, text: str) -> None:
+    machine = MadeUpMachine(tmp_path)
+    machine.write(file, text)
+    nvml = two_gpus()
+    for device in nvml.devices:
+        device.update(nvmlDeviceGetCurrPcieLinkGeneration=1, nvmlDeviceGetMaxPcieLinkGeneration=5)
+    report = keeper(machine, nvml).step()
+    assert (report.status.state, report.status.code) == ("Fit", "")
+
+
+def test_a_fault_of_an_nvswitch_is_the_nodes(tmp_path: Path) -> None:
+    machine = MadeUpMachine(tmp_path)
+    machine.say("nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 12028, Fatal, Link 32 egress non-posted PRIV error")
+    report = keeper(machine, two_gpus()).step()
+    assert (report.status.state, report.status.code) == ("Unfit", "NvSwitchFault")
+
+
 def test_a_device_that_nvml_does_not_list_any_more_is_missing_when_that_lasts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -22,6 +22,7 @@ from berth.node.seen import because
 from berth.node.sockets import NoAnswer, call, first_of_stream
 
 TIMEOUT_S = 3.0
+NO_ANSWER = "no answer"  # how a problem begins where somebody listens and stands still
 
 
 class Asked(Struct, frozen=True):

@@ -60,10 +60,28 @@ BY_EFFECT: dict[Effect, Ruling] = {
     Effect.PluginDown: Ruling(State.Suspect, settle_s=_SOON),
     Effect.DevicesUnhealthy: Ruling(State.Suspect, settle_s=_SOON),
     Effect.AccountStale: Ruling(State.Suspect, settle_s=_SOON),
-    Effect.RuntimeAbsent: Ruling(State.Suspect, settle_s=_SOON),
-    Effect.CdiUnresolved: Ruling(State.Suspect, settle_s=_SOON),
-    Effect.ContainersDoNotStart: Ruling(State.Suspect, settle_s=_SOON),
     Effect.MigNotApplied: Ruling(State.Suspect, settle_s=_SOON),
+}
+# Where the effect says too much or too little of what mends it.
+BY_CODE: dict[str, Ruling | None] = {
+    "GspTimeout": Ruling(State.Unfit, Until.Reset),
+    "GpuStateLeftOver": Ruling(State.Unfit, Until.Reset),
+    "PcieUncorrectable": Ruling(State.Unfit, Until.Reset),
+    "NvLinkFault": Ruling(State.Unfit, Until.Reset),
+    "NvSwitchFault": Ruling(State.Unfit, Until.Reset),
+    "RowRemapPending": Ruling(State.Suspect, Until.Reset),  # it works, and is whole again after its next reset
+    "InforomCorrupted": Ruling(State.Suspect),
+    "FirmwareOutdated": Ruling(State.Suspect),
+    "NvLinkDown": Ruling(State.Suspect),  # work on one GPU does not need it
+    "ImexDown": Ruling(State.Suspect),
+    "HostHardwareError": Ruling(State.Suspect),
+    "GpuTooHot": Ruling(State.Suspect),
+    "GpuPowerBrake": Ruling(State.Suspect),
+    "NvLinkErrorsGrow": Ruling(State.Suspect),
+    "NvSwitchErrorNotFatal": Ruling(State.Suspect),
+    "VfioHoldsGpu": None,  # given to virtual machines on purpose, as a rule
+    "NvmlNoPermission": None,  # the agent's own lack
+    "PersistenceDaemonFails": None,
 }
 
 # What the agent itself sees, beside the doctor's findings.
@@ -78,10 +96,13 @@ OWN: dict[str, Ruling] = {
 
 
 def ruling_of(finding: Finding) -> Ruling | None:
-    """None for what says nothing of a device's or the node's fitness: traps, hints, faults of pods and policies."""
-    if finding.is_trap or finding.confidence <= WEAK or finding.layer > Layer.L3:
+    """None for what says nothing of a device's or the node's fitness: traps, hints, faults of pods and policies. Nor
+    does the container runtime's configuration (L2): where it is at fault the plugin does not run, which is seen by
+    itself.
+    """
+    if finding.is_trap or finding.confidence <= WEAK or finding.layer not in (Layer.L0, Layer.L1, Layer.L3):
         return None
-    ruling = BY_EFFECT.get(finding.effect)
+    ruling = BY_CODE[finding.code] if finding.code in BY_CODE else BY_EFFECT.get(finding.effect)
     if ruling is None or finding.severity is Severity.Info:
         return None
     is_sure = finding.confidence >= LIKELY

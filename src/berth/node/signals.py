@@ -13,6 +13,7 @@ from berth.evidence.formats.boundary_facts import PluginAnswer
 from berth.model.ledger import Account, Boundary
 from berth.node.fitness import NODE, Sighted, Signal
 from berth.node.look import Looked
+from berth.node.plugins import NO_ANSWER
 from berth.node.policy import LEDGER_PARTS, MISSING, OWN, PLUGIN_SILENT, ruling_of
 
 _CALENDAR = 1e8  # seconds; smaller times count from boot
@@ -32,7 +33,9 @@ def signals_of(
         ruling = ruling_of(finding)
         if ruling is not None:
             text, source = _evidence(finding)
-            target = pci_words(finding.pci) if finding.pci != NO_PCI else NODE
+            # What is of an NVSwitch or a bridge is of the node.
+            pci = pci_words(finding.pci)
+            target = pci if finding.pci in looked.addresses or pci in known else NODE
             yield Signal(target, finding.code, ruling, text, source, _said_s(finding.evidence))
     yield from _missing(looked, known)
     yield from _parted(looked.facts, parted)
@@ -60,7 +63,7 @@ def _missing(looked: Looked, known: Collection[str]) -> Iterator[Signal]:
 
 def _parted(facts: Facts, found: Sequence[Account]) -> Iterator[Signal]:
     """Where the account parts below what pods hold: those are matters of the node."""
-    silent = {one.resource for one in facts.of(PluginAnswer) if not one.answered}
+    silent = {one.resource for one in facts.of(PluginAnswer) if one.problem.startswith(NO_ANSWER)}
     for account in found:
         if account.parts_at is None or account.parts_at > Boundary.Node:
             continue
