@@ -85,6 +85,13 @@ UNHANDLED = Code(
 _PAUSED = "paused-for-mig-change"
 
 
+# What says why it failed: other rules answer with them.
+_REASONS = (
+    "mig.in_use", "mig.orderings_failed", "mig.profile_unsupported", "mig.config_unknown", "mig.mode_pending",
+    "mig.mode_disabled", "mig.apply_failed", "mig.toggle_unsupported",
+)  # fmt: skip
+
+
 def find(facts: Facts) -> Iterator[Answer]:
     stuck = list(facts.said("mig.clients_would_not_leave"))
     for node in facts.of(NodeSeen):
@@ -99,7 +106,7 @@ def find(facts: Facts) -> Iterator[Answer]:
                 [node, *stuck],
                 node=node.name,
             )
-        elif state in ("failed", "pending", "rebooting"):
+        elif state in ("failed", "pending", "rebooting") and next(facts.said(*_REASONS), None) is None:
             yield STATE_FAILED.finding(
                 f"{labels.get('nvidia.com/mig.config', 'The layout')} is {state}.",
                 LIKELY if state == "failed" else POSSIBLE,

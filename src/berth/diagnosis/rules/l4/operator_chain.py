@@ -140,7 +140,16 @@ def find(facts: Facts) -> Iterator[Answer]:
         )
         if code.name == first and (code.name, node) not in seen:
             seen.add((code.name, node))
-            yield code.finding(why, POSSIBLE, evidence, node=node)
+            # 802 is no affair of the runtime: NVLink's fabric is not ready.
+            of_fabric = code is AT_CUDA and next(facts.said("cuda.system_not_ready"), None) is not None
+            yield code.finding(
+                why,
+                POSSIBLE,
+                evidence,
+                node=node,
+                layer=Layer.L1 if of_fabric else None,
+                cause_class="fabric" if of_fabric else None,
+            )
     for said in by_node(facts.said("operator.waits_for_mofed")).values():
         yield AT_MOFED.finding("The GPU driver waits for the network driver.", POSSIBLE, said)
     yield from _policy(facts, bool(stops))
@@ -217,8 +226,16 @@ def _by_words(facts: Facts) -> Iterator[_Stop]:
             yield code, "A later part says that it waits for it, or that it is not valid.", list(said), node
 
 
+_REASONS = (
+    "operator.api_absent", "operator.group_absent", "operator.crd_old", "operator.rights_missing",
+    "operator.nfd_absent", "operator.image_fails", "operator.psa_denied",
+)  # fmt: skip
+
+
 def _policy(facts: Facts, is_told: bool) -> Iterator[Answer]:
-    """By itself a hint: which component is not ready says more."""
+    """By itself a hint: which component is not ready says more, and why it is not says all."""
+    if next(facts.said(*_REASONS), None) is not None:
+        return
     evidence: list[Fact] = list(facts.said("operator.not_ready", "operator.policy_state"))
     for one in facts.of(ObjectSeen):
         status = one.body.get("status") if one.kind == "ClusterPolicy" else None
