@@ -21,6 +21,13 @@ MESSAGES: tuple[Message, ...] = (
         rf"{_FM}[^\n]{{0,80}}(?:version )?(?:mismatch|differ|not match|incompatible|do(?:es)?n't match)|"
         rf"version mismatch[^\n]{{0,60}}{_FM}",
     ),
+    # Two versions in one sentence; the same one twice is no difference.
+    Message(
+        "fabric.versions_told",
+        ("fabric manager", "fabricmanager", "fabric-manager", "fabric_manager"),
+        rf"{_FM}[^\n]{{0,60}}?\b(?P<fm>{_V})\b[^\n]{{0,60}}\bdriver\b[^\n\d]{{0,30}}(?P<driver>{_V})\b|"
+        rf"\bdriver\b[^\n\d]{{0,30}}(?P<driver2>{_V})\b[^\n]{{0,60}}{_FM}[^\n]{{0,60}}?\b(?P<fm2>{_V})\b",
+    ),
     Message("fabric.nothing_to_do", "nv_warn_nothing_to_do", r"NV_WARN_NOTHING_TO_DO"),
     Message(
         "fabric.unit_failed",
@@ -54,8 +61,9 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "fabric.socket_missing",
-        "/nvidia-fabricmanager/socket",
-        r"/run/nvidia-fabricmanager/socket\W[^\n]*no such file",
+        ("/nvidia-fabricmanager/socket", "nvidia-fabricmanager/fm_sm_ipc"),
+        r"/run/nvidia-fabricmanager/socket\W[^\n]*no such file|"
+        r"fail\w* to (?:open|connect to|bind)[^\n]*nvidia-fabricmanager/fm_sm_ipc\.socket",
     ),
     Message(
         "fabric.missing_library",
@@ -118,6 +126,9 @@ MESSAGES: tuple[Message, ...] = (
             "count of nvswitch",
             "all the available",
             "degraded mode",
+            "access link failure",
+            "trunk link failure",
+            "insufficient resources",
             "topology",
         ),
         r"not all (?:the )?(?:available )?NVLinks? (?:are|were)?\s*(?:trained|active|configured)|"
@@ -125,7 +136,8 @@ MESSAGES: tuple[Message, ...] = (
         r"training failed)|(?:number|count) of NVSwitch(?:es)? (?:don't|does not|doesn't|do not) match|"
         r"Fail(?:ed|ure)? to (?:initialize|configure) all the available (?:GPUs|NVSwitches)|"
         r"topology[^\n]*(?:not supported|"
-        r"don't match|does not match any|mismatch)[^\n]*NVSwitch|degraded mode",
+        r"don't match|does not match any|mismatch)[^\n]*NVSwitch|degraded mode|"
+        r"NVLink (?:access|trunk) link failure|fabric[^\n]{0,40}insufficient resources",
     ),
     Message(
         "fabric.stuck",

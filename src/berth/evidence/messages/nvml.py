@@ -29,7 +29,11 @@ MESSAGES: tuple[Message, ...] = (
         r"communicate with the NVIDIA driver|Driver Not Loaded|ERROR_DRIVER_NOT_LOADED|DriverNotLoaded|"
         r"NVIDIA (?:kernel )?driver is not (?:loaded|running)",
     ),
-    Message("nvml.no_devices", ("no devices were found", "no devices found"), r"No devices (?:were )?found\b"),
+    Message(
+        "nvml.no_devices",
+        ("no devices were found", "no devices found"),
+        r"(?<!_IMPL: )No devices (?:were )?found\b(?!\. Waiting)",
+    ),
     Message(
         "nvml.unknown_error",
         ("unknown error", "error_unknown"),

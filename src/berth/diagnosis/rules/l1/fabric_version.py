@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
+from berth.diagnosis.heard import value
 from berth.diagnosis.rules.l1.fabric_evidence import layer_of, states_not_ready
 from berth.diagnosis.words import ESTABLISHED, LIKELY, Effect, Layer, Severity
 from berth.evidence.facts import Facts
@@ -43,6 +44,7 @@ DIFFERS = Code(
 def find(facts: Facts) -> Iterator[Answer]:
     exact = list(facts.said("fabric.version_mismatch"))
     told = list(facts.said("fabric.version_mismatch_told"))
+    told += [said for said in facts.said("fabric.versions_told") if value(said, "fm") != value(said, "driver")]
     if not exact and not told:
         return
     manager = next((said.get("fm") or said.get("user") for said in exact), "")
