@@ -164,6 +164,28 @@ def test_a_token_that_is_bound_to_no_node_writes_nothing(
     refused(lambda: unbound.create(body), "says which node that is on; this one does not")
 
 
+def test_kubectl_apply_brings_a_pod_to_every_node_tainted_or_not(
+    cluster: Cluster, make_nodes: Callable[..., list[str]]
+) -> None:
+    """The namespace admits what the pods ask for, and the policy knows them by their account there."""
+    admin = cluster.admin
+    install_kinds(admin)
+    try:
+        cluster.kubectl("apply", "-k", str(ROOT / "deploy" / "agent"))
+        names = make_nodes(2)
+        admin.patch(
+            f"/api/v1/nodes/{names[1]}",
+            {"spec": {"unschedulable": True, "taints": [{"key": "berth.dev/unfit", "effect": "NoSchedule"}]}},
+        )
+        pods = "/api/v1/namespaces/berth-agent/pods"
+        found = admin.until(lambda: len(admin.items(pods)) == 2 and admin.items(pods), 30, "two pods are made")
+        assert {pod["spec"]["serviceAccountName"] for pod in found} == {"berth-agent"}
+        binding = admin.get("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/berth-agent")
+        assert binding["subjects"][0]["namespace"] == "berth-agent"
+    finally:
+        cluster.kubectl("delete", "-k", str(ROOT / "deploy" / "agent"), "--wait=false")
+
+
 class Agent:
     """`berth agent` as the DaemonSet runs it, with a token of the node."""
 
