@@ -138,3 +138,39 @@ def test_commands_name_what_is_known() -> None:
     found = diagnose(read([piece(text, kind="pod-events", node="gpu-7", pod="ml/train-0")])).findings[0]
     assert found.layer == Layer.L3
     assert "kubectl describe node gpu-7: nvidia.com/gpu" in found.counter_check
+
+
+AT_ZERO = "Capacity:\n  nvidia.com/gpu: 0\nAllocatable:\n  nvidia.com/gpu: 0\n"
+
+
+def test_a_resource_at_0_is_a_hint_until_something_says_why() -> None:
+    assert sureness(of(("kubectl", AT_ZERO)), "ResourceAtZero") < 0.5
+    refused = "error starting plugins: unable to load config: unable to validate flags: using MPS requires --mps-root"
+    assert [one.code for one in of(("kubectl", AT_ZERO), ("plugin-log", refused)).findings] == ["MpsConfigRefused"]
+    paused = "nvidia.com/gpu.deploy.device-plugin=paused-for-mig-change\nnvidia.com/mig.config.state=pending\n"
+    assert codes(of(("kubectl", AT_ZERO), ("node-json", paused))) == {"MigManagerWedged"}
+
+
+def test_a_plugin_that_runs_and_offers_nothing_is_not_heard() -> None:
+    pods = (
+        "NAME                                   READY   STATUS    RESTARTS   AGE\n"
+        "nvidia-device-plugin-daemonset-abcde   1/1     Running   0          30d\n"
+    )
+    assert codes(of(("kubectl", AT_ZERO), ("kubectl", pods))) == {"PluginStreamBroken"}
+
+
+def test_the_offer_may_stand_before_the_word_that_says_what_it_is() -> None:
+    said = of_text("nvidia.com/gpu.shared: 0 beside nvidia.com/gpu: 8 in capacity", "node-json")
+    assert (said.findings, [one.code for one in said.traps]) == ((), ["OldResourceAtZero"])
+    asked_for = of_text("the pod has nvidia.com/gpu: 1 requested, capacity nvidia.com/gpu: 8", "kubectl")
+    assert not asked_for.findings
+
+
+def test_plugins_of_two_namespaces_are_two() -> None:
+    pods = """\
+NAMESPACE      NAME                                   READY   STATUS    RESTARTS   AGE   IP         NODE
+kube-system    nvidia-device-plugin-daemonset-aaaaa   1/1     Running   0          5d    10.0.0.1   gpu-1
+gpu-operator   nvidia-device-plugin-daemonset-bbbbb   1/1     Running   0          5d    10.0.0.2   gpu-1
+"""
+    assert codes(of_text(pods, "kubectl")) == {"PluginsSideBySide"}
+    assert codes(of_text(pods.replace("kube-system ", "gpu-operator"), "kubectl")) == set()

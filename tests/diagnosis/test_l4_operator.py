@@ -9,6 +9,7 @@ import pytest
 from asked import codes, of_text
 
 from berth.diagnosis.diagnose import Diagnosis, diagnose
+from berth.diagnosis.words import Layer
 from berth.evidence.piece import Piece, piece
 from berth.evidence.read import read
 
@@ -170,3 +171,40 @@ def test_profiling_is_not_blamed_where_the_hostengine_is_gone() -> None:
         'invalid/disconnected"'
     )
     assert [one.code for one in of_text(text).findings] == ["HostengineUnreachable"]
+
+
+VALIDATOR_STOPS = """\
+NAMESPACE      NAME                                     READY   STATUS                  RESTARTS   AGE
+gpu-operator   nvidia-container-toolkit-daemonset-5vl   1/1     Running                 0          1h
+gpu-operator   nvidia-cuda-validator-x                  0/1     Init:CrashLoopBackOff   5          1h
+gpu-operator   nvidia-operator-validator-l72z2          0/1     Init:2/4                0          1h
+"""
+
+
+def test_cuda_that_is_not_ready_in_the_validation_is_a_matter_of_the_fabric() -> None:
+    said = "Failed to allocate device vector A (error code system not yet initialized)!"
+    (found,) = of(("kubectl", VALIDATOR_STOPS), ("validator-log", said)).findings
+    assert (found.code, found.layer, found.cause_class) == ("ValidationStopsAtCuda", Layer.L1, "fabric")
+    (found,) = of_text(VALIDATOR_STOPS, "kubectl").findings
+    assert (found.layer, found.cause_class) == (Layer.L2, "runtime-config")
+
+
+def test_a_layout_that_failed_is_told_once_with_its_reason() -> None:
+    labels = "nvidia.com/mig.config=all-1g.10gb\nnvidia.com/mig.config.state=failed\n"
+    reason = (
+        'level=fatal msg="error setting MIGConfig: error attempting multiple config orderings: all orderings failed"'
+    )
+    assert codes(of(("node-json", labels), ("mig-log", reason))) == {"MigLayoutImpossible"}
+    assert codes(of_text(labels, "node-json")) == {"MigStateFailed"}
+
+
+def test_a_policy_is_not_ready_for_a_reason_that_is_told() -> None:
+    said = '"error":"no matches for kind "ServiceMonitor" in version "monitoring.coreos.com/v1"", ClusterPolicy'
+    assert codes(of(("operator-log", said), ("kubectl", "cluster-policy   notReady"))) == {"OperatorWantsAbsentApi"}
+
+
+def test_a_log_in_json_is_read_by_its_lines() -> None:
+    line = (
+        '{"level":"error","kind":"NVIDIADriver.nvidia.com","error":"no matches for kind \\"NVIDIADriver\\" in version '
+    )
+    assert codes(of_text(line + '\\"nvidia.com/v1alpha1\\""}\n', "operator-log")) == {"OperatorWantsAbsentApi"}
