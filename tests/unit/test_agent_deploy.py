@@ -131,3 +131,18 @@ def test_the_pod_sees_the_machine_and_may_not_write_to_its_disk() -> None:
     assert paths == {"NODE_NAME": "spec.nodeName", "POD_NAME": "metadata.name"}
     port = msgspec.convert(yaml.safe_load(of_kind("ConfigMap")["data"]["agent.yaml"]), Configuration).server.port
     assert container["ports"][0]["containerPort"] == port
+
+
+def test_the_image_has_what_the_agent_needs() -> None:
+    dockerfile = (DEPLOY / "Dockerfile").read_text()
+    assert "run_lock.py agent >" in dockerfile
+    lock = (ROOT / "requirements.lock").read_text()
+    assert re.search(r"(?m)^grpcio==", lock) and re.search(r"(?m)^nvidia-ml-py==", lock)
+
+
+def test_the_namespace_admits_the_pods() -> None:
+    namespace = yaml.safe_load((DEPLOY / "agent" / "namespace.yaml").read_text())
+    kustomization = yaml.safe_load((DEPLOY / "agent" / "kustomization.yaml").read_text())
+    assert kustomization["namespace"] == namespace["metadata"]["name"]
+    assert namespace["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] == "privileged"
+    assert of_kind("DaemonSet")["spec"]["template"]["spec"]["containers"][0]["securityContext"]["privileged"] is True
