@@ -62,6 +62,17 @@ def test_a_device_that_computes_wrongly_is_unfit_until_it_is_reset() -> None:
     assert state(memory) == (State.Unfit, "Ecc"), "again, after the reset"
 
 
+def test_the_worst_that_was_said_of_a_fault_holds_as_long_as_it_lasts() -> None:
+    """Xid 95 is said once; the counter that goes with it is there at every look."""
+    memory = after(Memory(), 0, Signal(GPU, "Ecc", BROKEN, said_s=0))
+    memory = after(memory, 7200, Signal(GPU, "Ecc", Ruling(State.Suspect, Until.Reset)))
+    assert state(memory) == (State.Unfit, "Ecc")
+    memory = after(memory, 7230, resets={GPU: 7220})
+    assert state(memory) == (State.Fit, "")
+    memory = after(memory, 7260, Signal(GPU, "Ecc", Ruling(State.Suspect, Until.Reset)))
+    assert state(memory) == (State.Suspect, "Ecc"), "another one, which is milder"
+
+
 def test_a_passing_fault_settles_and_each_relapse_takes_longer() -> None:
     signal = Signal(GPU, "Slow", SLOW)
     memory = after(Memory(), 0, signal)

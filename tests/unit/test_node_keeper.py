@@ -101,6 +101,7 @@ def test_a_fault_of_a_program_takes_no_device_out(tmp_path: Path) -> None:
         ("119, pid=7, name=python, Timeout after 6s of waiting for RPC response from GPU1 GSP! Expected function 76",
          ("Unfit", "GspTimeout")),
         ("95, pid=7, name=python, Uncontained: SM (0x1). RST: Yes", ("Unfit", "GpuMemoryUncorrectable")),
+        ("94, pid=7, name=python, Contained: SM (0x1). RST: No, D-RST: No", ("Suspect", "GpuMemoryUncorrectable")),
         ("63, pid=7, name=python, Row remapper: New row marked for remapping, reset gpu to activate.",
          ("Suspect", "RowRemapPending")),
         ("74, pid=7, name=python, NVLink: fatal error detected on link 14(0x0, 0x0, 0x10000, 0x0, 0x0, 0x0, 0x0)",

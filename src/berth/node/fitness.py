@@ -134,14 +134,16 @@ def _taken_in(
                 continue  # nothing new
             relapsed = said_s - old.cleared_s < RELAPSE_S
             old = replace(
-                old, first_s=said_s, cleared_s=0.0, relapses=old.relapses + 1 if relapsed else 0
+                old, ruling=signal.ruling, first_s=said_s, cleared_s=0.0, relapses=old.relapses + 1 if relapsed else 0
             )  # fmt: skip
         if old is None:
             if signal.ruling.until is Until.Gone and now_s - said_s > signal.ruling.settle_s:
                 continue  # long ago, and not again
             old = Fault(signal.target, signal.code, signal.ruling, said_s, said_s)
+        # What was said of it at its worst holds as long as it lasts, though a log does not repeat it.
+        ruling = old.ruling if signal.ruling.is_milder_than(old.ruling) else signal.ruling
         known[signal.target, signal.code] = replace(
-            old, ruling=signal.ruling, last_s=max(old.last_s, said_s), text=signal.text or old.text,
+            old, ruling=ruling, last_s=max(old.last_s, said_s), text=signal.text or old.text,
             source=signal.source or old.source,
         )  # fmt: skip
     return list(known.values())

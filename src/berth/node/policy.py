@@ -7,6 +7,7 @@ machine. What may be a passing state of software has to last before it counts.
 
 from __future__ import annotations
 
+import re
 from enum import Enum
 
 from msgspec import Struct
@@ -35,6 +36,10 @@ class Until(Enum):
     Reset = "Reset"  # the device has been set back, or the driver loaded again, after its last sign
     Reboot = "Reboot"  # the machine has been started again
 
+    @property
+    def rank(self) -> int:
+        return {Until.Gone: 0, Until.Reset: 1, Until.Reboot: 2}[self]
+
 
 class Ruling(Struct, frozen=True):
     """`grace_s`: before, nothing is said. `confirm_s`: before, Unfit is only Suspect."""
@@ -44,6 +49,9 @@ class Ruling(Struct, frozen=True):
     settle_s: float = 600.0
     grace_s: float = 0.0
     confirm_s: float = 0.0
+
+    def is_milder_than(self, other: Ruling) -> bool:
+        return (self.state.rank, self.until.rank) < (other.state.rank, other.until.rank)
 
 
 _SOON = 120.0  # software that is started again is well within it
@@ -84,6 +92,12 @@ BY_CODE: dict[str, Ruling | None] = {
     "PersistenceDaemonFails": None,
 }
 
+# The driver has ended who met the error, and takes the page out of use: others go on, and the next reset repairs it.
+# That is what Xid 94 says, and what a counter by itself does not contradict. Xid 95 and 48 were not contained.
+MEMORY = "GpuMemoryUncorrectable"
+CONTAINED = Ruling(State.Suspect, Until.Reset)
+_UNCONTAINED = re.compile(r"Xid \([^)]*\): (?:95|48)\b")
+
 # What the agent itself sees, beside the doctor's findings.
 MISSING = "DeviceMissing"  # NVML answers, and does not list a device that was there since the machine was started
 PLUGIN_SILENT = "PluginSilent"  # a device plugin stands still, and the kubelet goes on advertising what it once said
@@ -103,6 +117,8 @@ def ruling_of(finding: Finding) -> Ruling | None:
     if finding.is_trap or finding.confidence <= WEAK or finding.layer not in (Layer.L0, Layer.L1, Layer.L3):
         return None
     ruling = BY_CODE[finding.code] if finding.code in BY_CODE else BY_EFFECT.get(finding.effect)
+    if finding.code == MEMORY and not _is_uncontained(finding):
+        ruling = CONTAINED
     if ruling is None or finding.severity is Severity.Info:
         return None
     is_sure = finding.confidence >= LIKELY
@@ -110,3 +126,7 @@ def ruling_of(finding: Finding) -> Ruling | None:
         # It may be, or it is not as bad: worth a look, and nothing that has to be mended before it ends.
         return Ruling(State.Suspect, settle_s=max(ruling.settle_s, 3600.0))
     return ruling if is_sure or ruling.state is State.Suspect else None
+
+
+def _is_uncontained(finding: Finding) -> bool:
+    return any(_UNCONTAINED.search(one.text) for one in finding.evidence)
