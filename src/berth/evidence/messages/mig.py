@@ -37,6 +37,10 @@ MESSAGES: tuple[Message, ...] = (
         "mig.applied_without_effect",
         (
             "mode unchanged",
+            "mig disabled",
+            "mig is disabled",
+            "mig still disabled",
+            "mig is still disabled",
             "mig mode",
             "mig configuration",
             "no mig devices",
@@ -44,8 +48,9 @@ MESSAGES: tuple[Message, ...] = (
             "mig devices not found",
             "apply succeeded",
         ),
-        r"apply succeeded\W+mode unchanged|MIG (?:mode|configuration) .*?unchanged|"
-        r"(?:success\w*|applied)\b.*?\bno MIG (?:devices|instances)|MIG devices not found after",
+        r"MIG (?:mode )?(?:is )?(?:still )?[Dd]isabled\b.{0,60}?\bsuccess|apply succeeded\W+mode unchanged|"
+        r"MIG (?:mode|configuration) .*?unchanged|(?:success\w*|applied)\b.*?\bno MIG (?:devices|instances)|"
+        r"MIG devices not found after",
     ),
     Message(
         "mig.state_set",

@@ -80,8 +80,9 @@ MESSAGES: tuple[Message, ...] = (
             "clusterpolicies.nvidia.com",
             "nvidiadrivers.nvidia.com",
             "cannot be imported",
+            "in clusterpolicy",
         ),
-        r"unknown field \\?\"(?P<field>[\w.]+)\\?\" in com\.nvidia\.v1|"
+        r"unknown field\b.{0,20}?\bin ClusterPolicy|unknown field \\?\"(?P<field>[\w.]+)\\?\" in com\.nvidia\.v1|"
         r"ClusterPolicy\.nvidia\.com \\?\"[\w-]+\\?\" is invalid:? ?(?P<why>.*)|"
         r"(?:clusterpolicies|nvidiadrivers)\.nvidia\.com\\?\" (?:is invalid|exists and cannot be imported)|"
         r"ClusterPolicy \\?\"[\w-]+\\?\" (?:in namespace \S+ )?exists and cannot be imported",

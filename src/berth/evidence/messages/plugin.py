@@ -56,8 +56,10 @@ MESSAGES: tuple[Message, ...] = (
             "inotify_add_watch",
             "inotify instances",
             "inotify watches",
+            "too many open files",
             "plugin watcher",
         ),
+        r"too many open files\b.{0,40}?\binotify|"
         r"(?:FS ?watcher|fsnotify watcher|plugin watcher|inotify_init\w*|inotify_add_watch|"
         r"inotify (?:instances|watches))\b.*?(?:too many open files|no space left on device|limit reached)|"
         r"inotify (?:instances|watches) (?:limit|exhausted|used up)",
@@ -140,7 +142,8 @@ MESSAGES: tuple[Message, ...] = (
     # MIG.
     Message(
         "plugin.mig_profiles_differ",
-        ("more than one mig device type", "same migenabled value", "migenabled value"),
+        ("more than one mig device type", "migenabled value", "strategy single"),
+        r"strategy single\b.{0,60}?\b(?:different|several|mixed|unequal) (?:MIG )?profiles|"
         r"[Mm]ore than one MIG device type present|(?:all|not all) (?:devices|GPUs).*?same migEnabled value|"
         r"same migEnabled value",
     ),
@@ -256,7 +259,8 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "plugin.config_ignored",
-        "supported in the config",
+        ("supported in the config", "renamebydefault"),
+        r"(?P<name>renameByDefault) (?:has no effect|(?:is|appears to be|seems to be) ignored)|"
         r"(?:Customizing|Setting) the '(?P<option>\w+)' field.*?not (?:yet )?supported in the config",
     ),
     # GPU Feature Discovery.

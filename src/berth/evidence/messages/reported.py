@@ -32,6 +32,7 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "reported.healthy_after_restart",
         ("unhealthy", "restart"),
+        r"\bunhealthy\b.{0,60}?\b(?:never|not|stays|for ever)\b.{0,30}?\b(?:healthy|back|recover\w*|cleared)\b|"
         r"\b(?:un)?healthy\b.{0,80}?\b(?:until|after|once)\b"
         r".{0,40}?(?:plugin\b.{0,20}?\brestart|restart\w*.{0,30}?plugin)|"
         r"restart\w*.{0,30}?device.?plugin.{0,60}?\b(?:healthy again|becomes healthy|is healthy|comes back|recovers)",
@@ -39,6 +40,7 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "reported.labels_missing",
         ("nvidia.com/gpu.", "nvidia.com/cuda.", "nvidia.com/mig.", "nvidia.com labels", "gpu labels"),
+        r"\bno nvidia\.com/(?:gpu|cuda|mig)\.[\w.*-]+ labels?\b|"
         r"nvidia\.com/(?:gpu|cuda|mig)\.[\w.*-]+.{0,40}?\b(?:missing|not set|absent|removed|not there|not present|"
         r"disappear\w*)|\bno (?:nvidia\.com|GPU) labels\b|(?:nvidia\.com|GPU) labels (?:are )?(?:missing|absent)",
     ),
@@ -61,6 +63,8 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "reported.two_plugins",
         (
+            "plugin both",
+            "plugins both",
             "two device",
             "two plugin",
             "two nvidia",
@@ -71,8 +75,15 @@ MESSAGES: tuple[Message, ...] = (
             "a second plugin",
             "a second nvidia",
         ),
+        r"device[ -]plugins? both (?:installed|run\w*|active|regist\w+)|"
         r"(?:[Tt]wo|[Bb]oth|[Aa] second) (?:NVIDIA )?(?:device[ -])?plugins?\b"
         r".{0,60}?\b(?:regist\w+|serv\w+|run\w*|advertis\w+|offer\w*|same node|same resource)",
+    ),
+    Message(
+        "reported.rejected_after_restart",
+        "unexpectedadmissionerror",
+        r"UnexpectedAdmissionError\b.{0,40}?\b(?:after|since)\b.{0,30}?\b(?:reboot\w*|restart\w*)|"
+        r"\bafter\b.{0,20}?\b(?:reboot|restart)\b.{0,80}?\bUnexpectedAdmissionError",
     ),
     Message(
         "reported.beside_claims",
@@ -86,6 +97,7 @@ MESSAGES: tuple[Message, ...] = (
         "reported.plugin_not_restarted",
         (
             "allocatable",
+            "capacity",
             "kubelet restart",
             "kubelet was restart",
             "restart of the kubelet",
@@ -97,6 +109,7 @@ MESSAGES: tuple[Message, ...] = (
             "restarting the kubelet",
             "restarting kubelet",
         ),
+        r"(?:capacity|allocatable)\b.{0,20}?\b0\b.{0,20}?\b(?:since|after)\b.{0,30}?\bkubelet\b.{0,10}?\brestart|"
         r"allocatable\b\W{0,4}0\b.{0,30}?\b(?:since|after)\b.{0,30}?\bkubelet\b.{0,10}?\brestart|"
         r"(?:[Kk]ubelet (?:was )?restart\w*|[Rr]estart(?:ed|ing| of)? (?:the )?[Kk]ubelet)\b.{0,60}?\bplugin\b"
         r".{0,30}?\b(?:did not|didn'?t|was not|wasn'?t|has not|not (?:restarted|re-?registered))\b",

@@ -84,8 +84,11 @@ NO_LONGER_HEALTHY = Code(
 )  # fmt: skip
 
 
+_NOT_THERE = ("kubelet.no_healthy_devices", "kubelet.unregistered", "reported.rejected_after_restart")
+
+
 def find(facts: Facts) -> Iterator[Answer]:
-    for said in by_node(facts.said("kubelet.no_healthy_devices", "kubelet.unregistered")).values():
+    for said in by_node(facts.said(*_NOT_THERE)).values():
         resource = said_of(one.get("resource") or one.get("plugin") for one in said)
         yield BEFORE_PLUGIN.finding(
             f"At admission no healthy device of {resource or 'the resource'} was registered on the node.",

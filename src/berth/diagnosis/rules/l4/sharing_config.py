@@ -122,7 +122,7 @@ def find(facts: Facts) -> Iterator[Answer]:
                 [config],
             )
     for said in by_node(facts.said("plugin.config_ignored")).values():
-        option = said_of(one.get("option") for one in said)
+        option = said_of(one.get("option") or one.get("name") for one in said)
         yield MISPLACED.finding(f"The plugin says that it ignores {option!r}.", LIKELY, said)
     yield from _not_in_effect(configs, offers, facts)
     for said in by_node(facts.said("reported.config_awaits_restart")).values():
