@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from strategies import BIG, GIB, GPU, SMALL, TIGHT, TOPOLOGY, Size, mostly, nodes, pod_classes, workloads
 
 from berth.model.budget import Budget
-from berth.model.cluster import Allocation, Device, Node
+from berth.model.cluster import Allocation, Device, Health, Node
 from berth.model.hold import Hold, Leaving, Place
 from berth.model.reasons import Reason
 from berth.model.resources import get, is_accelerator, resources
@@ -197,6 +197,9 @@ def is_cheapest(cost, best, snapshot):
 def best_price(snapshot, budgets=True):
     """The least that any set of pods costs without which the workload fits; None where there is none."""
     able = [a for a in snapshot.allocations if may_leave(a, snapshot)]
+    # Nobody leaves for a place on a node that may be failing.
+    nodes = (replace(n, health=Health.Unfit) if oracle.is_suspect(n) else n for n in snapshot.nodes)
+    snapshot = replace(snapshot, nodes=tuple(nodes))
     prices = [
         (price(some, snapshot), some)
         for size in range(len(able) + 1)
