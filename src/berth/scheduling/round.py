@@ -323,7 +323,7 @@ class Round:
         ):
             labels = (workload.namespace, tuple(s.labels for s in workload.pod_sets))
         held = (workload.priority, w in self.holds) if self.holds else None
-        return (sets, workload.topology, limits, labels, w in self.unproven, held)
+        return (sets, workload.topology, limits, labels, w in self.unproven, held, starts_a_gang(workload))
 
     def _growth(self, w: int, closed: Mask | None) -> Allotment | None:
         return self._allotment(w, closed, after_minimum=True) if self.ledger.has_limits else None
