@@ -17,7 +17,7 @@ from berth.evidence.formats.machine_facts import KernelDriver, ModulesSeen, PciS
 from berth.evidence.formats.smi_facts import DeviceSeen
 from berth.node import pci_bus
 from berth.node.bounded import Bounded
-from berth.node.kernel_log import KernelLog
+from berth.node.kernel_log import KernelLog, as_printed
 from berth.node.look import Looking, Machine
 from berth.node.nvml import Nvml
 from berth.node.seen import NotSeen, parted
@@ -200,6 +200,11 @@ def test_the_log_is_read_from_boot_and_then_followed_with_times_of_the_clock(tmp
     assert (new.get("code"), new.origin.at_s) == ("31", 1_000_000_060.0)
     assert {one.get("code") for one in log.since(1_000_000_055.0)} == {"31"}
     log.close()
+
+
+def test_records_are_told_as_dmesg_prints_them() -> None:
+    raw = b"6,1,100000007,-;NVRM: a\n SUBSYSTEM=pci\n DEVICE=+pci:0000:10:00.0\n3,2,2500000,c,more;b: 7,8;9\nplain\n"
+    assert as_printed(raw) == b"[  100.000007] NVRM: a\n[    2.500000] b: 7,8;9\nplain\n"
 
 
 def test_a_log_that_may_not_be_read_is_named(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -23,6 +24,7 @@ MOST = 4_000  # sentences
 MOST_BYTES = 32 * 2**20  # of one reading: a kernel's buffer is smaller
 _RECORD = 16_384
 SOURCE = "/dev/kmsg"
+_PREFIX = re.compile(rb"\d+,\d+,(\d+),[^;]*;")
 
 
 class KernelLog:
@@ -52,7 +54,7 @@ class KernelLog:
         text = b"".join(self._new())
         if not text:
             return []
-        piece = Piece(text, SOURCE, "dmesg", self._node)
+        piece = Piece(as_printed(text), SOURCE, "dmesg", self._node)
         boot_s = self._boot_s()
         new = [in_clock_time(said, boot_s) for said in scanner().scan(piece)]
         self._said.extend(new)
@@ -102,9 +104,22 @@ def whole(path: Path) -> bytes:
     if not log._open():
         raise OSError(log.problem)
     try:
-        return b"".join(log._new())
+        return as_printed(b"".join(log._new()))
     finally:
         log.close()
+
+
+def as_printed(records: bytes) -> bytes:
+    """Records as dmesg prints them, which is what people search for: `6,12,100000000,-;text` → `[  100.000000] text`.
+    The machine-readable lines that belong to a record (` SUBSYSTEM=pci`) are left out."""
+    lines = []
+    for line in records.splitlines():
+        if found := _PREFIX.match(line):
+            us = int(found[1])
+            lines.append(b"[%5d.%06d] %b" % (us // 1_000_000, us % 1_000_000, line[found.end() :]))
+        elif not line.startswith(b" "):
+            lines.append(line)
+    return b"\n".join(lines) + b"\n"
 
 
 def boot_time_s(places: Places) -> float:
