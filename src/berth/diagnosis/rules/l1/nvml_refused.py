@@ -37,7 +37,12 @@ def find(facts: Facts) -> Iterator[Answer]:
     denied = [said for said in facts.said("selinux.device") if said.get("permissive") != "1"]
     armour = [said for said in facts.said("apparmor.denied") if "nvidia" in said.get("name")]
     # Of partitions it is the right to see MIG that a container lacks: not the driver's affair.
-    refused = [said for said in facts.said("nvml.no_permission") if "mig" not in said.origin.text.lower()]
+    of_partitions = {said.origin for said in facts.said("plugin.mig_denied")}  # a rule of the plugin answers those
+    refused = [
+        said
+        for said in facts.said("nvml.no_permission")
+        if said.origin not in of_partitions and "mig" not in said.origin.text.lower()
+    ]
     if denied or armour:
         path = next((said.get("path") or said.get("name") for said in (*denied, *armour)), "")
         yield RIGHTS.finding(
