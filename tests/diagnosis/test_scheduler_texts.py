@@ -95,3 +95,22 @@ def test_each_reason_has_its_kind_and_keeps_its_count(text: str, kind: str) -> N
 def test_nothing_raises(text: str) -> None:
     assert isinstance(unplaced("x", text), Unplaced)
     assert isinstance(unplaced("3", text), Unplaced)
+
+
+@pytest.mark.parametrize(
+    ("reasons", "beside"),
+    [
+        # After the account of resources: these nodes have the devices.
+        ("1 node(s) didn't match pod affinity rules, 3 Insufficient nvidia.com/gpu", ["neighbours"]),
+        ("2 node(s) had volume node affinity conflict, 2 Insufficient nvidia.com/gpu", ["volume"]),
+        # Before it: only a taint of GPUs says that devices are there.
+        ("1 node(s) had untolerated taint {nvidia.com/gpu: present}, 3 Insufficient nvidia.com/gpu", ["taint"]),
+        ("1 node(s) had untolerated taint {node-role.kubernetes.io/control-plane: }, 3 Insufficient amd.com/gpu", []),
+        ("1 node(s) didn't match Pod's node affinity/selector, 3 Insufficient nvidia.com/gpu", []),
+        # As many reasons as nodes: none is short of both.
+        ("2 Insufficient cpu, 2 Insufficient nvidia.com/gpu", ["resource"]),
+        ("2 Insufficient cpu, 3 Insufficient nvidia.com/gpu", []),
+    ],
+)
+def test_what_keeps_a_pod_off_the_nodes_that_are_not_short_of_devices(reasons: str, beside: list[str]) -> None:
+    assert [one.kind for one in of(f"0/4 nodes are available: {reasons}.").beside_shortage] == beside

@@ -2,6 +2,10 @@
 
 Shape since 1.14: counts and reasons, sorted, with commas between; then sentences of the plugins that run after the
 filters. Texts of 1.20 to 1.37 are known, and what plugins out of tree add is kept as it is.
+
+A node is given up at the first filter that refuses it, and the filters run in a fixed order: taints, names, selectors
+and ports before the account of resources, volumes, spread, neighbours and claims after it. So a node that is counted
+under one of the later reasons has the devices that the pod asks for.
 """
 
 from __future__ import annotations
@@ -35,6 +39,9 @@ KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     )
 )
 
+_AFTER_RESOURCES = ("volume", "spread", "neighbours", "claims")
+_GPU_TAINT = re.compile(r"nvidia|gpu|accelerator|cuda", re.IGNORECASE)
+
 
 class Reason(Struct, frozen=True):
     """Why so many nodes do not take the pod."""
@@ -59,6 +66,23 @@ class Unplaced(Struct, frozen=True):
 
     def of(self, kind: str) -> tuple[Reason, ...]:
         return tuple(reason for reason in self.reasons if reason.kind == kind)
+
+    @property
+    def beside_shortage(self) -> tuple[Reason, ...]:
+        """Where some nodes are short of devices: what keeps the pod off those that are not. Empty where nobody can say
+        of the others whether they have devices at all."""
+        short = [reason for reason in self.reasons if "/" in reason.resource]
+        if not short:
+            return ()
+        found = [
+            reason
+            for reason in self.reasons
+            if reason.kind in _AFTER_RESOURCES or (reason.kind == "taint" and _GPU_TAINT.search(reason.taint))
+        ]
+        # One node may be short of several resources; where the counts leave no room for that, others lack only these.
+        if sum(reason.nodes for reason in self.reasons) <= self.total:
+            found += [reason for reason in self.of("resource") if "/" not in reason.resource]
+        return tuple(found)
 
 
 def unplaced(total: str, reasons: str) -> Unplaced:

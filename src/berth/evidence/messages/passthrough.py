@@ -54,9 +54,11 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "vfio.not_permitted",
-        ("is not permitted in", "hostdevice", "host device"),
-        r"(?:HostDevice|GPU|host device)\s*\S*\s+\S*\s*(?:is )?not permitted in permittedHostDevices"
-        r"|not permitted in permittedHostDevices",
+        ("not permitted in ", "feature gate is not enabled in kubevirt", "do not match the number of devices"),
+        r"(?:(?:Host ?Device|GPU)s?\W+(?P<resource>[\w.-]+/[\w.-]+)\W+)?(?:is )?not permitted in "
+        r"(?:permittedHostDevices|kubevirt-[\w-]*config)"
+        r"|(?:GPU|Host ?Devices?) feature gate is not enabled in kubevirt"
+        r"|number of (?:GPU/?s|host-?devices?/?s?)\b.{0,40}\bdo not match the number of devices",
     ),
     Message(
         "vfio.no_kvm",

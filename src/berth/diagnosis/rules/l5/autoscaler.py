@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
 from berth.diagnosis.heard import by_place, heard, value
-from berth.diagnosis.words import LIKELY, Effect, Layer, Severity
+from berth.diagnosis.words import LIKELY, POSSIBLE, Effect, Layer, Severity
 from berth.evidence.facts import Facts
+from berth.evidence.formats.failed_scheduling import unplaced
 
 _VERIFY = ("kubectl get nodeclaims or nodes: a new node; the pod has a node",)
 _SOURCES = ("karpenter, pkg/controllers/provisioning/scheduling", "cluster-autoscaler FAQ: events on pods")
@@ -28,6 +29,8 @@ NO_TYPE = Code(
     fix=Fix(
         steps=(
             "allow GPU families in the node pool's requirements, in the zones of the pod's volumes",
+            "a group that starts from no node: its template names the GPUs, labels and taints (tags "
+            "k8s.io/cluster-autoscaler/node-template/resources/RESOURCE and .../label/...)",
             "tolerate the node pool's taint in the pod; for shared or renamed resources let the pool know the name",
         ),
         risk="new nodes cost money: set limits",
@@ -89,16 +92,21 @@ def find(facts: Facts) -> Iterator[Answer]:
             node=node,
             pod=pod,
         )
-    if not limited:
-        for node, pod, found in by_place(facts.said("autoscaler.no_type_fits")):
-            why = value(found[0], "why")
-            yield NO_TYPE.finding(
-                f"No kind of node that the autoscaler may make fits the pod. {why[:160]}".rstrip(),
-                LIKELY,
-                found,
-                node=node,
-                pod=pod,
+    for node, pod, found in by_place(facts.said("autoscaler.no_type_fits")):
+        why = value(found[0], "why")
+        reasons = unplaced("", why).reasons
+        short = [reason for reason in reasons if "/" in reason.resource]
+        is_pods = bool(reasons) and all(reason.kind in ("affinity", "taint") for reason in reasons)
+        if short:
+            cause = (
+                f"A new node of {short[0].nodes} groups would not have enough {short[0].resource}: they have no such "
+                "GPUs, or they start from no node and their template does not tell of GPUs."
             )
+        else:
+            cause = f"No kind of node that the autoscaler may make fits the pod. {why[:160]}".rstrip()
+        if not limited or short:
+            # Where every group is kept out by the pod's own selector or tolerations, these stand first.
+            yield NO_TYPE.finding(cause, POSSIBLE if limited or is_pods else LIKELY, found, node=node, pod=pod)
     yield from heard(
         facts,
         CLOUD_EMPTY,

@@ -92,13 +92,15 @@ NOT_PERMITTED = Code(
     effect=Effect.PodsNotMade,
     title="KubeVirt does not permit the device",
     meaning="Devices for virtual machines must be listed in KubeVirt's configuration under the resource's name.",
-    known_by="The virtual machine is refused: not permitted in permittedHostDevices.",
+    known_by="The virtual machine is refused: the device is not permitted (permittedHostDevices; before 0.36 the map "
+    "kubevirt-host-device-plugin-config), or the feature gate for GPUs or host devices is off.",
     disproved_by="permittedHostDevices lists the resource's name.",
     counter_check="kubectl get kubevirt -A -o yaml | grep -A12 permittedHostDevices: the name is there",
     fix=Fix(
         steps=(
             "add pciHostDevices or mediatedDevices with resourceName and externalResourceProvider: true to "
-            "permittedHostDevices",
+            "permittedHostDevices, under the name that the device plugin offers; feature gates GPU and HostDevices "
+            "where the version still has them",
         ),
         risk="virtual machines may then take the device",
         rollback="take the entry out again",
@@ -151,9 +153,10 @@ def find(facts: Facts) -> Iterator[Answer]:
             pod=pod,
         )
     yield from heard(facts, NO_KVM, ("vfio.no_kvm",), "No node has /dev/kvm for the virtual machine.", LIKELY)
-    yield from heard(
-        facts, NOT_PERMITTED, ("vfio.not_permitted",), "The resource is not in permittedHostDevices.", ESTABLISHED
-    )
+    for node, pod, found in by_place(facts.said("vfio.not_permitted")):
+        resource = value(found[0], "resource")
+        cause = f"{resource or 'The device'} is not among the devices that KubeVirt's configuration permits."
+        yield NOT_PERMITTED.finding(cause, ESTABLISHED, found, node=node, pod=pod, resource=resource)
 
 
 RULE = Rule((NOT_VIABLE, NO_IOMMU, UNUSABLE, NOT_PERMITTED, NO_KVM), find)

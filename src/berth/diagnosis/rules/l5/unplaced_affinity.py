@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
 from berth.diagnosis.heard import by_place, listed
+from berth.diagnosis.rules.l5.unplaced_taint import OF_CONTROL_PLANE
 from berth.diagnosis.words import LIKELY, POSSIBLE, Effect, Layer, Severity
 from berth.evidence.facts import Facts
 from berth.evidence.formats.cluster_facts import NodeSeen, PodSeen
@@ -136,10 +137,15 @@ def find(facts: Facts) -> Iterator[Answer]:
         if why.of("affinity") or why.of("volume"):
             seen.add(said.origin.text)
         share = POSSIBLE if why.of("resource") or len(why.reasons) > 2 else LIKELY
+        beside = {reason.text for reason in why.beside_shortage}
+        named = [reason.taint for reason in why.of("taint")]
+        # A node that is tainted and fits otherwise is the one that was meant.
+        is_taint = any(taint and not taint.startswith(OF_CONTROL_PLANE) for taint in named)
         for reason in why.of("affinity"):
             near = _near_labels(facts)
             cause = f"{reason.nodes} of {why.total} nodes do not match the pod's selector or affinity."
-            yield SELECTOR.finding(f"{cause} {near}".rstrip(), LIKELY if near else share, [said])
+            sure = LIKELY if near else POSSIBLE if is_taint else share
+            yield SELECTOR.finding(f"{cause} {near}".rstrip(), sure, [said])
         if not any(reason.kind for reason in why.reasons) and not any(
             facts.said("pod.volume_unbound", "gang.", "kai.", "dra.", "hami.")
         ):
@@ -151,7 +157,9 @@ def find(facts: Facts) -> Iterator[Answer]:
             )
         for kind, code in _OF_KIND.items():
             for reason in why.of(kind):
-                yield code.finding(f"{reason.nodes} of {why.total} {reason.text}.", share, [said])
+                sure = LIKELY if reason.text in beside else share
+                yield code.finding(f"{reason.nodes} of {why.total} {reason.text}.", sure, [said])
+    seen |= {said.origin.text for said in facts.said("autoscaler.at_limit")}  # groups that match are full
     for node, pod, found in by_place(facts.said("scheduler.affinity")):
         if alone := [said for said in found if said.origin.text not in seen]:
             yield SELECTOR.finding(

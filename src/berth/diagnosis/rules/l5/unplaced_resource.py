@@ -25,6 +25,7 @@ NEVER_OFFERED = (
     "nvidia.com.gpu",
     "gpu",
 )
+BESIDE = 0.5  # of a shortage where other nodes have devices and something else keeps the pod off them
 NEAR = 0.75  # likeness from which one name may be a slip of the other
 
 _SCHEDULER = (
@@ -117,7 +118,8 @@ OTHER_SHORT = Code(
     meaning="The pod waits while GPUs stay free: what is asked for beside them is not there. Nodes are fragmented by "
     "what "
     "ordinary pods took.",
-    known_by="FailedScheduling names CPU, memory, storage or the number of pods as insufficient, and no GPU resource.",
+    known_by="FailedScheduling names CPU, memory, storage or the number of pods as insufficient, and no GPU resource, "
+    "or that only on other nodes.",
     disproved_by="A GPU node whose free CPU and memory cover the requests.",
     counter_check="kubectl describe node NODE | grep -A12 'Allocated resources': enough CPU and memory are free",
     fix=Fix(
@@ -164,7 +166,11 @@ def _of(
         cause = f"{resource} is not free in the wanted number on {where}.{_account(facts, resource, pod, amounts)}"
         useless = any(why.is_preemption_useless for _, why in sayings)
         cause += " Preemption finds nobody to displace." if useless else ""
-        yield EXHAUSTED.finding(cause, LIKELY if amounts else POSSIBLE, evidence, pod=pod, resource=resource)
+        beside = [reason for _, why in sayings for reason in why.beside_shortage]
+        if beside:
+            cause += f" Others have it and are refused for another reason: {listed(one.text for one in beside)}."
+        sure = BESIDE if beside else LIKELY if amounts else POSSIBLE
+        yield EXHAUSTED.finding(cause, sure, evidence, pod=pod, resource=resource)
         if not offered:
             yield Unconfirmed(
                 f"how much of {resource} each node offers",
@@ -220,7 +226,7 @@ def _ordinary(facts: Facts) -> Iterator[Answer]:
             for reason in why.of("resource")
             if reason.resource in ORDINARY or reason.text.lower().startswith("too many pods")
         ]
-        if short and not any("/" in reason.resource for reason in why.reasons):
+        if short and (short[0] in why.beside_shortage or not any("/" in reason.resource for reason in why.reasons)):
             words = listed(f"{reason.text} on {reason.nodes} of {why.total} nodes" for reason in short)
             yield OTHER_SHORT.finding(f"{words}.", POSSIBLE, [said])
 

@@ -16,6 +16,16 @@ from berth.evidence.formats.failed_scheduling import Unplaced, unplaced
 # Set by Kubernetes itself where a node is not fit: no toleration is the answer to these.
 OF_CONDITIONS = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
 OF_CONTROL_PLANE = ("node-role.kubernetes.io/",)
+# Put on new nodes until a component says that they are ready, and left there where it never does.
+OF_START = (
+    "karpenter.sh/not-ready",
+    "karpenter.sh/unregistered",
+    "startup-taint.cluster-autoscaler.kubernetes.io/",
+    "node.cilium.io/",
+    "ebs.csi.aws.com/",
+    "efs.csi.aws.com/",
+    "readiness.k8s.io/",
+)
 _KEEPS_OUT = ("NoSchedule", "NoExecute", "")
 
 _FIX = Fix(
@@ -115,7 +125,7 @@ def find(facts: Facts) -> Iterator[Answer]:
                 POSSIBLE if len(why.reasons) > 1 else LIKELY,
                 [said],
             )
-    lines = {said.origin.text for said in told}
+    lines = {said.origin.text for said in (*told, *facts.said("autoscaler.at_limit"))}
     for said in facts.said("scheduler.taint"):
         if said.origin.text not in lines:
             key, worth = value(said, "key"), value(said, "value")
@@ -137,12 +147,18 @@ def _not_tolerated(facts: Facts, said: Said, named: list[str], where: str, why: 
         return  # control planes are meant to be left out: another reason counts
     if useful and all(taint.startswith(OF_CONDITIONS) for taint in useful):
         cause = f"{where} carry {listed(useful)}: Kubernetes set it because of the node's condition."
+    elif useful and all(taint.startswith(OF_START) for taint in useful):
+        cause = (
+            f"{where} carry {listed(useful)}: a start-up taint that was not taken away. See why its owner does not "
+            "take the node for ready (its agent, missing capacity or labels)."
+        )
     elif useful:
         cause = f"{where} carry {listed(useful)}, which the pod does not tolerate."
     else:
         cause = f"{where} carry taints that the pod does not tolerate; the event does not name them."
     # Beside a shortage the taint is one of two reasons; control planes are tainted everywhere.
-    confidence = POSSIBLE if why is not None and why.of("resource") else LIKELY
+    is_beside = why is not None and any(reason.kind == "taint" for reason in why.beside_shortage)
+    confidence = POSSIBLE if why is not None and why.of("resource") and not is_beside else LIKELY
     yield NOT_TOLERATED.finding(cause, confidence, [said])
 
 
