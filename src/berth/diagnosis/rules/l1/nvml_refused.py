@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
@@ -32,17 +33,14 @@ RIGHTS = Code(
     sources=("NVML, NVML_ERROR_NO_PERMISSION", "driver README, device file options", "container_selinux(8)"),
 )
 
+_OF_PARTITIONS = re.compile(r"(?i)mig|visiting device|device map|device memory")
+
 
 def find(facts: Facts) -> Iterator[Answer]:
     denied = [said for said in facts.said("selinux.device") if said.get("permissive") != "1"]
     armour = [said for said in facts.said("apparmor.denied") if "nvidia" in said.get("name")]
     # Of partitions it is the right to see MIG that a container lacks: not the driver's affair.
-    of_partitions = {said.origin for said in facts.said("plugin.mig_denied")}  # a rule of the plugin answers those
-    refused = [
-        said
-        for said in facts.said("nvml.no_permission")
-        if said.origin not in of_partitions and "mig" not in said.origin.text.lower()
-    ]
+    refused = [said for said in facts.said("nvml.no_permission") if not _OF_PARTITIONS.search(said.origin.text)]
     if denied or armour:
         path = next((said.get("path") or said.get("name") for said in (*denied, *armour)), "")
         yield RIGHTS.finding(
