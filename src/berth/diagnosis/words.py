@@ -109,7 +109,7 @@ LEADS_TO: dict[Effect, tuple[Effect, ...]] = {
     Effect.DriverBusy: (Effect.OperandsHeldBack, Effect.MigNotApplied),
     Effect.NvmlFails: (
         Effect.PluginDown, Effect.CapacityMissing, Effect.LabelsMissing, Effect.BlindMonitoring,
-        Effect.ContainersDoNotStart, Effect.NoDeviceInContainer, Effect.FabricDown,
+        Effect.ContainersDoNotStart, Effect.NoDeviceInContainer, Effect.FabricDown, Effect.CdiUnresolved,
     ),
     Effect.DeviceNodesMissing: (Effect.CdiUnresolved, Effect.ContainersDoNotStart, Effect.NoDeviceInContainer),
     Effect.RuntimeAbsent: (

@@ -65,17 +65,26 @@ _OPERANDS = (
 )  # fmt: skip
 
 
-async def pieces_of(client: Client, served: Served, notes: list[str]) -> AsyncIterator[Piece]:
-    """Every kind that is served and may be listed. What may not is noted, with the right that is missing."""
+async def pieces_of(
+    client: Client, served: Served, notes: list[str], namespace: str = ""
+) -> AsyncIterator[Piece]:
+    """Every kind that is served and may be listed: of the whole cluster, and where that is not allowed, of `namespace`.
+    What may not be seen is noted, with the right that is missing."""
     for wanted in WANTED:
         kind = served.preferred(wanted.group, wanted.resource)
         if kind is None:
             continue
-        try:
-            async for piece in _listed(client, kind, kind.path(), wanted.params):
-                yield piece
-        except ApiError as error:
-            notes.append(_refused(kind, error))
+        places = ("", namespace) if namespace and kind.is_namespaced else ("",)
+        for place in places:
+            try:
+                async for piece in _listed(client, kind, kind.path(place), wanted.params):
+                    yield piece
+                break
+            except ApiError as error:
+                if place or not error.is_forbidden or len(places) == 1:
+                    notes.append(_refused(kind, error, place))
+                else:
+                    notes.append(f"{kind.resource} of other namespaces may not be seen: needs list on {kind.resource}")
     kind = served.preferred("", "configmaps")
     for namespace in _CONFIGURED if kind is not None else ():
         assert kind is not None

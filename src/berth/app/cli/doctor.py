@@ -58,7 +58,7 @@ def doctor(
     from berth.views import diagnosis as view
 
     notes: list[str] = []
-    facts = facts_of(where, evidence, notes, target or "", preserve)
+    facts = facts_of(where, evidence, notes, target or "", preserve, namespace or "")
     found = diagnose(facts)
     if not facts.kinds and not len(facts):
         notes.append("nothing that was read says anything about a GPU")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from berth.app.cli.options import Where
-from berth.app.cli.preserve import preserved
+from berth.app.cli.preserve import Preserved
 from berth.base.errors import UNREADABLE, BadInput
 
 if TYPE_CHECKING:
@@ -16,9 +16,16 @@ if TYPE_CHECKING:
     from berth.evidence.facts import Facts
     from berth.evidence.piece import Piece
 
+    Keep = Callable[[Iterable[Piece]], Iterable[Piece]]  # what is done with evidence before it is read
+
 
 def facts_of(
-    where: Where, evidence: tuple[str, ...], notes: list[str], target: str = "", keep_in: str | None = None
+    where: Where,
+    evidence: tuple[str, ...],
+    notes: list[str],
+    target: str = "",
+    keep_in: str | None = None,
+    namespace: str = "",
 ) -> Facts:
     """What can be known. A live cluster is asked unless files or texts are given. `keep_in` is a folder that gets all
     of it as it was read.
@@ -27,13 +34,14 @@ def facts_of(
     """
     from berth.evidence.read import read
 
+    keep: Keep = Preserved(keep_in) if keep_in is not None else _as_they_are
     if where.dump is not None or evidence:
-        return read(_kept(_pieces(where.dump, evidence, notes), keep_in))
-    return _live(where, notes, target, keep_in)
+        return read(keep(_pieces(where.dump, evidence, notes)))
+    return _live(where, notes, target, keep, namespace)
 
 
-def _kept(pieces: Iterable[Piece], folder: str | None) -> Iterable[Piece]:
-    return pieces if folder is None else preserved(pieces, folder)
+def _as_they_are(pieces: Iterable[Piece]) -> Iterable[Piece]:
+    return pieces
 
 
 def _pieces(source: str | None, evidence: tuple[str, ...], notes: list[str]) -> Iterator[Piece]:
@@ -53,7 +61,7 @@ def _pieces(source: str | None, evidence: tuple[str, ...], notes: list[str]) -> 
         yield from evidence_of(raw, path)
 
 
-def _live(where: Where, notes: list[str], target: str, keep_in: str | None) -> Facts:
+def _live(where: Where, notes: list[str], target: str, keep: Keep, namespace: str) -> Facts:
     from berth.app.cli.live import ask
     from berth.diagnosis.ledger import accounts
     from berth.evidence.facts import Facts
@@ -63,9 +71,10 @@ def _live(where: Where, notes: list[str], target: str, keep_in: str | None) -> F
 
     async def look(connection: Connection) -> Facts:
         facts = Facts()
-        async for piece in pieces_of(connection.client, connection.served, notes):
-            read(_kept((piece,), keep_in), facts)
-        if not facts.of(NodeSeen):
+        own = namespace or (target.partition("/")[0] if target.count("/") == 1 else "") or connection.access.namespace
+        async for piece in pieces_of(connection.client, connection.served, notes, own):
+            read(keep((piece,)), facts)
+        if not facts.of(NodeSeen) and not facts.of(PodSeen):
             refused = "; ".join(notes) or "the cluster has no nodes"
             raise BadInput("", f"{refused}.", "Check with: kubectl auth can-i list nodes", UNREADABLE)
         pod = next((one for one in facts.of(PodSeen) if target and target in (one.key, one.name)), None)
@@ -74,6 +83,6 @@ def _live(where: Where, notes: list[str], target: str, keep_in: str | None) -> F
         if pod is not None and pod.on:
             nodes.add(pod.on)
         wanted = suspicious(facts, frozenset(nodes), pod.key if pod else "")
-        return read(_kept(await logs_of(connection.client, wanted, notes), keep_in), facts)
+        return read(keep(await logs_of(connection.client, wanted, notes)), facts)
 
     return ask(where, look)

@@ -13,19 +13,26 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 LONGEST_NAME = 120
 
 
-def preserved(pieces: Iterable[Piece], folder: str) -> Iterator[Piece]:
-    """The same pieces, each written into the folder before it is read. `--from FOLDER` reads them again.
+class Preserved:
+    """A folder that gets every piece before it is read. `--from FOLDER` reads them again.
 
-    Raises BadInput, exit code 3, where the folder cannot be written: nothing is repaired on evidence that is lost.
+    Raises BadInput, exit code 3, where it cannot be written: nothing is repaired on evidence that is lost.
     """
-    root = Path(folder)
-    for number, piece in enumerate(pieces, 1):
-        name = _UNSAFE.sub("_", piece.source or piece.kind or "evidence").strip("_.")[:LONGEST_NAME] or "evidence"
-        place = root / (f"nodes/{_UNSAFE.sub('_', piece.node)}" if piece.node else "cluster")
-        try:
-            place.mkdir(parents=True, exist_ok=True)
-            (place / f"{number:05}-{piece.kind or 'text'}-{name}").write_bytes(piece.raw)
-        except OSError as error:
-            problem = f"it cannot be written: {error.strerror}."
-            raise BadInput(folder, problem, "Name another folder.", UNREADABLE) from None
-        yield piece
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+        self._written = 0
+
+    def __call__(self, pieces: Iterable[Piece]) -> Iterator[Piece]:
+        """The same pieces, once they are written."""
+        for piece in pieces:
+            self._written += 1
+            name = _UNSAFE.sub("_", piece.source or piece.kind or "evidence").strip("_.")[:LONGEST_NAME] or "evidence"
+            place = Path(self._folder, f"nodes/{_UNSAFE.sub('_', piece.node)}" if piece.node else "cluster")
+            try:
+                place.mkdir(parents=True, exist_ok=True)
+                (place / f"{self._written:05}-{piece.kind or 'text'}-{name}").write_bytes(piece.raw)
+            except OSError as error:
+                problem = f"it cannot be written: {error.strerror}."
+                raise BadInput(self._folder, problem, "Name another folder.", UNREADABLE) from None
+            yield piece
