@@ -120,7 +120,9 @@ RACE = Code(
 
 def find(facts: Facts) -> Iterator[Answer]:
     lost = list(facts.said("plugin.preferred_lost_gpu"))
-    for node, said in by_node(facts.said("plugin.preferred_fails")).items():
+    unreached = {one.origin for one in facts.said("kubelet.allocate_unreachable")}  # nobody answered: no word of GPUs
+    failed = [one for one in facts.said("plugin.preferred_fails") if one.origin not in unreached]
+    for node, said in by_node(failed).items():
         here = [one for one in lost if one.node in ("", node)]
         yield PREFERRED_FAILS.finding(
             "The plugin cannot read the links between the node's GPUs"
