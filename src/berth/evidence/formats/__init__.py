@@ -15,7 +15,7 @@ class Format(Struct, frozen=True):
 
     `looks_like` decides by content, cheaply: it sees the first 64 KiB, in bytes. `read` takes the whole piece, whatever
     it holds: truncated, mixed, or something else after all; it never raises, and what it cannot read it leaves out.
-    Where a format holds other evidence, `read` gives that as pieces among its facts. An opaque one is read by its pieces
+    Where a format holds other evidence, `read` gives that as pieces among its facts. An opaque one is read by these
     alone, so that a sentence inside it is found once, unescaped, and with the node and pod that it is about.
     """
 
