@@ -221,8 +221,7 @@ def _info(text: str, writer: _Writer) -> Iterator[Fact]:
     elif setting := _SETTING.search(text):
         yield NcclSetting(name=setting["name"], value=setting["value"], origin=writer.origin, by=writer.by)
     elif sockets := _SOCKETS.search(text):
-        interfaces = tuple((one["name"], one["address"]) for one in _SOCKET.finditer(sockets["interfaces"]))
-        if interfaces:
+        if interfaces := interfaces_of(sockets["interfaces"]):
             yield NcclSockets(interfaces=interfaces, origin=writer.origin, by=writer.by)
     elif hcas := _HCAS.search(text):
         devices = tuple((one["name"], int(one["port"]), one["layer"]) for one in _HCA.finditer(hcas["devices"]))
@@ -248,6 +247,11 @@ def _info(text: str, writer: _Writer) -> Iterator[Fact]:
         yield NcclDriver(cuda_driver=int(driver["version"]), origin=writer.origin, by=writer.by)
     elif nvls := _NVLS.search(text):
         yield NcclNvls(is_available=not nvls["no"], ranks=int(nvls["ranks"] or 0), origin=writer.origin, by=writer.by)
+
+
+def interfaces_of(words: str) -> tuple[tuple[str, str], ...]:
+    """Name and address of each: `[0]eth0:10.1.0.7<0> [1]docker0:172.17.0.1<0>`."""
+    return tuple((one["name"], one["address"]) for one in _SOCKET.finditer(words))
 
 
 def _channel(found: re.Match[str], writer: _Writer) -> NcclChannel:

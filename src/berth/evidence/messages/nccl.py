@@ -17,8 +17,14 @@ MESSAGES: tuple[Message, ...] = (
             "no interface found",
             "gloo",
             "no socket found",
+            "no usable listening interface",
+            "socket creation failed",
+            "address family not supported",
         ),
-        r"no socket interface found|no usable interface|Unable to find (?:address for|interface):? ?(?P<interface>\w+)"
+        r"no usable listening interface|NET/Socket ?:? ?no interface found"
+        r"|(?:Socket creation failed|Call to socket failed|ncclSocket\w*|NET/Socket|bootstrap|gloo|NCCL WARN)\b.{0,80}"
+        r"(?P<family>Address family not supported by protocol)"
+        r"|no socket interface found|no usable interface|Unable to find (?:address for|interface):? ?(?P<interface>\w+)"
         r"|NCCL_SOCKET_IFNAME.*(?:does not exist|not found|no such)",
     ),
     Message(
@@ -43,9 +49,10 @@ MESSAGES: tuple[Message, ...] = (
         r"\bconnect (?:to (?P<peer>\S+?)(?:<\d+>)? )?(?:returned|failed)\b.*?"
         r"(?P<why>Connection timed out|Connection refused|No route to host|Network is unreachable)"
         r"|(?:ncclSocket|socketStartConnect|socketPollConnect|socketFinalizeConnect|socketProgress"
-        r"|socketConnect)\w*\W.*"
+        r"|socketConnect)\w*\W(?:.{0,40}?connect to (?P<peer2>[^\s<]+))?.*"
         r"(?P<why2>Connection timed out|Connection refused|No route to host|Network is unreachable)"
-        r"|(?:socketStartConnect|NCCL)\b.{0,80}exceeded (?:error )?retr|NCCL WARN .{0,80}(?P<why3>Connection refused"
+        r"|(?:socketStartConnect|NCCL)\b(?:.{0,40}?connect to (?P<peer3>[^\s<]+))?.{0,80}exceeded (?:error )?retr"
+        r"|NCCL WARN (?:.{0,40}?connect to (?P<peer4>[^\s<]+))?.{0,80}(?P<why3>Connection refused"
         r"|No route to host|Network is unreachable|Connection timed out)",
     ),
     Message(
@@ -158,6 +165,57 @@ MESSAGES: tuple[Message, ...] = (
         r"|have launched up to operation|caused the desync|didn't join collective|ncclCommWatchdog"
         r"|heartbeat monitor (?:timed? ?out|thread)"
         r"|\bRAS:? (?:MISMATCH|INCOMPLETE|DEAD)\b",
+    ),
+    # The interfaces that data may go over, in the order of their use.
+    Message(
+        "nccl.sockets_used",
+        ("net/socket : using", "net/socket: using", "net/socket : [0]", "net/socket: [0]"),
+        r"NET/Socket ?: (?:Using )?(?P<interfaces>\[0\]\S.*)",
+    ),
+    # What the ranks call
+    Message(
+        "nccl.mismatched_calls",
+        (
+            "mismatched collective",
+            "detected mismatch between collectives",
+            "differ in the following aspects",
+            "collective mismatch error",
+            "message truncated : receiving",
+            "message truncated: receiving",
+        ),
+        r"Mismatched collective detected|Detected mismatch between collectives on ranks"
+        r"|Collectives? differ in the following aspects|NET/\w+\b.{0,80}collective mismatch error"
+        r"|Message truncated ?: receiving (?P<got>\w+) bytes instead of (?P<wanted>\w+)",
+    ),
+    # What ranks send each other before they begin has one length within one version.
+    Message(
+        "nccl.bootstrap_truncated",
+        ("message truncated : received", "message truncated: received"),
+        r"Message truncated ?: received (?P<got>\w+) bytes instead of (?P<wanted>\w+)",
+    ),
+    Message(
+        "nccl.bad_argument",
+        (
+            " : invalid root ",
+            "invalid argument (run with",
+            "invalid reduction operation",
+            " mismatchs with nccl device",
+            " mismatches with nccl device",
+            "buff is not a valid pointer",
+            "comm argument is null",
+            "ncclinvalidargument",
+            "nccl_error_invalid_argument",
+            ": invalid type ",
+            "invalid rank requested",
+            "communicator was aborted",
+            "corrupted comm object",
+            "invalid communicator",
+        ),
+        r"\b(?P<call>[A-Z]\w+) : invalid root (?:-?\d+) \(root should be|(?P<call2>[A-Z]\w+) : invalid (?:type"
+        r"|reduction operation) -?\d+|(?P<call3>[A-Z]\w+) : \w+ allocated on device \d+ mismatche?s with NCCL device"
+        r"|(?P<call4>[A-Z]\w+) : (?:send|recv)buff is not a valid pointer|\w+ : comm argument is NULL"
+        r"|NCCL_ERROR_INVALID_ARGUMENT|NCCL (?:error|WARN)\b.{0,80}invalid argument \(run with|\bncclInvalidArgument\b"
+        r"|Invalid rank requested : \d+/\d+|corrupted comm object",
     ),
     # Versions, devices
     Message(
@@ -296,6 +354,11 @@ MESSAGES: tuple[Message, ...] = (
         r"segfault at \w+.*\bin (?P<library>libnccl[\w.-]*)|(?:Segmentation fault|SIGSEGV).*libnccl",
     ),
     # Harmless
+    Message(
+        "dist.no_ipv6",
+        ("socket cannot be initialized",),
+        r"c10d\b.{0,20}The (?:server|client) socket cannot be initialized.{0,60}errno: 97",
+    ),
     Message("nccl.ras_bind", ("ras failed to establish",), r"RAS failed to establish a client listening socket"),
     Message(
         "tf.numa_node", ("negative value (-1)",), r"successful NUMA node read from SysFS had negative value \(-1\)"

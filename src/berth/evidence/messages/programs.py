@@ -67,7 +67,7 @@ MESSAGES: tuple[Message, ...] = (
         r"|could not load dynamic library \W*(?P<library2>lib(?!cuda\.)(?!nvidia)(?!nvinfer)[\w.+-]+)"
         r"|unable to load any of \W*\{(?P<library3>libcudnn[^}]*)"
         r"|cannot find -lcuda\b|Failed to find C compiler|CUDA_HOME environment variable is not set"
-        r"|ImportError: lib(?!cuda\.|nvidia)[\w.+-]+: cannot open shared|nvcc\W.{0,20}not found"
+        r"|ImportError: (?P<library4>lib(?!cuda\.|nvidia)[\w.+-]+): cannot open shared|nvcc\W.{0,20}not found"
         r"|Cannot dlopen some GPU libraries",
     ),
     Message(

@@ -49,9 +49,14 @@ MESSAGES: tuple[Message, ...] = (
             "ibv_query_gid",
             "gid index",
             "ib_gid_index",
+            "ncclibrocegetversionnum",
+            "rocegetversion",
+            "gid_attrs/types",
         ),
         r"ibv_modify_qp failed(?: with error)?:? ?(?P<why>[^\n,]*)|ibv_query_gid\S* failed|(?:wrong|invalid"
         r"|no) (?:usable )?GID(?: index)?\b"
+        r"|(?:open|read) failed in \w*RoceGetVersion\w*:? ?(?P<why2>[^\n,]*)"
+        r"|gid_attrs/types/\d+\W.{0,40}(?:Invalid argument|No such)"
         r"|ibv_create_ah\W.*(?:failed|No such device)|RDMA_CM_EVENT_ADDR_ERROR|Failed to modify QP"
         r"|ibv_modify_qp\b.{0,20}(?:timed out|Invalid|No such)",
     ),
@@ -181,7 +186,31 @@ MESSAGES: tuple[Message, ...] = (
         r"|NET/OFI .*(?:initialization failed|fi_getinfo\S*.*(?:failed|No data available))"
         r"|fi_getinfo\W.*No data available|(?:no|unable to find) (?:EFA (?:device|provider|adapter)"
         r"|libfabric provider)"
-        r"|NCCL WARN NET/OFI|provider efa output empty list|aws-ofi-nccl initialization failed",
+        r"|provider efa output empty list|aws-ofi-nccl initialization failed",
+    ),
+    # The device is in use and the other side does not answer: on AWS traffic that the security group drops.
+    Message(
+        "efa.no_way_through",
+        (
+            "net/ofi",
+            "unresponsive receiver",
+            "unestablished_recv_unresp",
+            "fi_av_insert",
+            "efa_rdm_",
+            "rxr_cq_",
+            "unable to insert remote address",
+        ),
+        r"NET/OFI (?:\w+: )?Request\b.{0,60}?completed with error\W+RC: (?P<status>\d+)"
+        r"|(?:NET/OFI|NCCL WARN)\b.{0,40}Unable to insert remote address|\bfi_av_insert\b.{0,60}(?:fail|error|RC: -?\d)"
+        r"|Failed call to fi_av_insert|Unresponsive receiver|UNESTABLISHED_RECV_UNRESP"
+        r"|(?:efa_rdm|rxr)_\w*(?:error|err)\w*\b.{0,40}err: \d+",
+    ),
+    Message(
+        "efa.other_error",
+        ("ncclwarn net/ofi", "nccl warn net/ofi"),
+        r"NCCL WARN NET/OFI (?P<why>(?!Failed to initialize|No eligible|Unable to find a protocol|Couldn.t find any"
+        r"|Only EFA|Could not find any optimal|Request\b|\w+: Request\b|(?:CM: )?Unable to insert remote"
+        r"|.{0,40}initialization failed|.{0,40}fi_getinfo|.{0,40}fi_av_insert)[^\n]+)",
     ),
     Message(
         "sharp.failed",

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
 from berth.diagnosis.heard import by_place, heard, listed, value, values
-from berth.diagnosis.words import ESTABLISHED, LIKELY, Effect, Layer, Severity
+from berth.diagnosis.words import ESTABLISHED, LIKELY, POSSIBLE, Effect, Layer, Severity
 from berth.evidence.facts import Facts
 from berth.evidence.formats.nccl_log import NcclRank, NcclVersion
 
@@ -101,6 +101,79 @@ PLUGIN = Code(
     verify=("NCCL_DEBUG=INFO: Using network with the plugin's name on every rank",),
     sources=("aws-ofi-nccl documentation", "NCCL: network plugins"),
 )
+NO_WAY = Code(
+    name="EfaTrafficDropped",
+    layer=Layer.L6,
+    cause_class="network",
+    severity=Severity.Error,
+    effect=Effect.CollectiveFails,
+    title="EFA is in use, and its packets do not reach the other node",
+    meaning="The plugin started and the peer does not answer. Traffic of EFA passes only where the security group "
+    "allows everything from and to itself, in both directions, and only within one subnet.",
+    known_by="The OFI plugin completes a request with an error, cannot take in the peer's address, or calls the "
+    "receiver unresponsive.",
+    disproved_by="fi_pingpong -p efa between the two nodes runs; then the peer's process had ended before.",
+    counter_check="fi_pingpong -p efa on one node, with its address on the other: numbers for every size",
+    fix=Fix(
+        steps=(
+            "security group of the nodes: an inbound and an outbound rule, all traffic, whose other end is the group "
+            "itself (0.0.0.0/0 is not enough for EFA)",
+            "all nodes of the job in one subnet or zone: a placement group, or affinity to one zone",
+            "the same versions of plugin and libfabric on both ends; then the peer's log for how it ended",
+        ),
+        risk="members of the group reach each other on all ports",
+        rollback="remove the rules",
+    ),
+    verify=("fi_pingpong -p efa between the nodes: runs", "all_reduce_perf over both nodes passes"),
+    sources=("AWS: getting started with EFA, security group", "aws-ofi-nccl, src", "libfabric, prov/efa"),
+)
+MISMATCH = Code(
+    name="RanksCallDifferently",
+    layer=Layer.L6,
+    cause_class="app",
+    severity=Severity.Error,
+    effect=Effect.CollectiveFails,
+    title="ranks call different collectives, or with other sizes",
+    meaning="Every rank must call the same operations in the same order with the same sizes and types. Not a fault of "
+    "nodes or network.",
+    known_by="NCCL or PyTorch says that collectives do not match, or that a message has another length than was "
+    "expected.",
+    disproved_by="All ranks print the same operations and sizes.",
+    counter_check="TORCH_DISTRIBUTED_DEBUG=DETAIL, or NCCL_DEBUG_SUBSYS=COLL on all ranks: the same calls in order",
+    fix=Fix(
+        steps=(
+            "the first call that differs: branches that depend on data or rank, uneven last batches, unused parameters",
+            "the same NCCL version, image and settings (NCCL_ALGO, NCCL_PROTO) on every rank",
+        ),
+        risk="none",
+        rollback="the old code",
+    ),
+    verify=("the job passes the step where it failed",),
+    sources=("NCCL, src/init.cc and src/bootstrap.cc", "PyTorch: TORCH_DISTRIBUTED_DEBUG"),
+)
+ARGUMENT = Code(
+    name="NcclCallInvalid",
+    layer=Layer.L6,
+    cause_class="app",
+    severity=Severity.Error,
+    effect=Effect.CollectiveFails,
+    title="the program calls NCCL with an argument that cannot be",
+    meaning="NCCL checks roots, types, operations and pointers before it begins. Not a fault of nodes or network.",
+    known_by="NCCL names the argument, or the result is ncclInvalidArgument.",
+    disproved_by="The same program runs elsewhere with the same number of ranks and devices.",
+    counter_check="NCCL_DEBUG=WARN: the line before the error names the argument",
+    fix=Fix(
+        steps=(
+            "torch.cuda.set_device(LOCAL_RANK) before the first tensor; tensors on the device of their rank",
+            "root below the number of ranks; a type that this version of NCCL has",
+            "no call on a communicator that was destroyed or aborted",
+        ),
+        risk="none",
+        rollback="the old code",
+    ),
+    verify=("the job passes the step where it failed",),
+    sources=("NCCL, src/misc/argcheck.cc",),
+)
 CRASH = Code(
     name="NcclCrashes",
     layer=Layer.L6,
@@ -153,13 +226,55 @@ def find(facts: Facts) -> Iterator[Answer]:
         "The network plugin finds no device or library in the container.",
         LIKELY,
     )
+    yield from _fails_in_use(facts)
+    for node, pod, found in by_place(facts.said("nccl.mismatched_calls")):
+        got, wanted = value(found[0], "got"), value(found[0], "wanted")
+        sizes = f": {got} bytes came where {wanted} were expected" if got and wanted else ""
+        yield MISMATCH.finding(f"Ranks do not call the same collective{sizes}.", LIKELY, found, node=node, pod=pod)
+    for node, pod, found in by_place(facts.said("nccl.bad_argument")):
+        calls = listed(values(found, "call"))
+        yield ARGUMENT.finding(
+            f"NCCL refuses the arguments of {calls or 'a call'}.", LIKELY if calls else POSSIBLE, found, node=node,
+            pod=pod,
+        )  # fmt: skip
     for node, pod, found in by_place(facts.said("nccl.segfault")):
         yield CRASH.finding(
             f"A process crashed in {listed(values(found, 'library')) or 'libnccl'}.", LIKELY, found, node=node, pod=pod
         )
 
 
+def _fails_in_use(facts: Facts) -> Iterator[Answer]:
+    """The plugin runs; its traffic or a call of it fails."""
+    dropped = list(facts.said("efa.no_way_through"))
+    for node, pod, found in by_place(dropped):
+        status = listed(values(found, "status"))
+        cause = f"Requests of the OFI plugin end with an error{' (' + status + ')' if status else ''}: the peer is not"
+        yield NO_WAY.finding(
+            f"{cause} reached. On AWS that is mostly the security group, which must allow all traffic from and to "
+            "itself.",
+            LIKELY,
+            found,
+            node=node,
+            pod=pod,
+        )
+    if not dropped and not any(facts.said("efa.unused")):
+        for node, pod, found in by_place(facts.said("efa.other_error")):
+            yield PLUGIN.finding(
+                f"The network plugin reports: {found[0].get('why')[:160]}", POSSIBLE, found, node=node, pod=pod
+            )
+
+
 def _versions(facts: Facts) -> Iterator[Answer]:
+    for node, pod, cut in by_place(facts.said("nccl.bootstrap_truncated")):
+        sizes = f"{cut[0].get('got')} bytes in place of {cut[0].get('wanted')}"
+        yield VERSIONS.finding(
+            f"A rank was sent {sizes} before the job began, as by another version of NCCL (or by a stranger at its "
+            "port).",
+            POSSIBLE,
+            cut,
+            node=node,
+            pod=pod,
+        )
     told = list(facts.said("nccl.version_mismatch"))
     if told:
         versions = (
@@ -179,4 +294,4 @@ def _versions(facts: Facts) -> Iterator[Answer]:
             yield VERSIONS.finding(f"Ranks of one communicator use {words}.", ESTABLISHED, found)
 
 
-RULE = Rule((WATCHDOG, VERSIONS, DUPLICATE, PLUGIN, CRASH), find)
+RULE = Rule((WATCHDOG, VERSIONS, DUPLICATE, PLUGIN, NO_WAY, MISMATCH, ARGUMENT, CRASH), find)

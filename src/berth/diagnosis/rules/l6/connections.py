@@ -11,12 +11,20 @@ from berth.diagnosis.words import LIKELY, POSSIBLE, Effect, Layer, Severity
 from berth.evidence.fact import Said
 from berth.evidence.facts import Facts
 from berth.evidence.formats.infiniband import RdmaPort
-from berth.evidence.formats.nccl_log import NcclChannel, NcclHcas, NcclInterface, NcclNetwork, NcclSetting, NcclSockets
+from berth.evidence.formats.nccl_log import (
+    NcclChannel,
+    NcclHcas,
+    NcclInterface,
+    NcclNetwork,
+    NcclSetting,
+    interfaces_of,
+)
 
 # Interfaces that lead nowhere but to this machine, and names that only a prefix match can have meant.
 LOCAL = re.compile(
     r"^(lo|docker|virbr|cni|flannel|cali|veth|br-|kube-ipvs|dummy|nodelocaldns|tun|podman|lxc|tailscale|cilium_|pod-id-link)"
 )
+LINK_LOCAL = ("169.254.", "fe80:")
 BEYOND_NAME = re.compile(r"^(eth|ens|enp|bond|ib)0\d+$")
 
 _ENV = ("NCCL user guide: environment variables",)
@@ -53,12 +61,18 @@ NO_INTERFACE = Code(
     effect=Effect.CollectiveFails,
     title="NCCL or Gloo finds no interface of the given name",
     meaning="NCCL_SOCKET_IFNAME or GLOO_SOCKET_IFNAME names something that the pod does not have: often set for "
-    "another kind of machine.",
-    known_by="no socket interface found.",
+    "another kind of machine. Or the container has no interface but lo, or none of the address family (IPv4, IPv6) "
+    "that is asked for.",
+    known_by="no socket interface found, or address family not supported.",
     disproved_by="ip -br a in the pod lists an interface that begins with the value.",
     counter_check="kubectl exec POD -n NAMESPACE -- ip -br a; env | grep SOCKET_IFNAME: they fit",
     fix=Fix(
-        steps=("correct the name, or leave the variable out: in a pod eth0 is found by itself",),
+        steps=(
+            "correct the name, or leave the variable out: in a pod eth0 is found by itself",
+            "a container without a network: give it one (pod network, --network host)",
+            "address family: NCCL_SOCKET_FAMILY=AF_INET or AF_INET6 as the interface has it; MASTER_ADDR as an address "
+            "of that family",
+        ),
         risk="none",
         rollback="set it again",
     ),
@@ -179,13 +193,11 @@ _OFF = {"NCCL_IB_DISABLE": "1", "NCCL_P2P_DISABLE": "1", "NCCL_NET_GDR_LEVEL": "
 
 def find(facts: Facts) -> Iterator[Answer]:
     yield from _interfaces(facts)
-    yield from heard(
-        facts,
-        NO_INTERFACE,
-        ("nccl.no_socket_interface",),
-        "No interface of the pod has the name that was given.",
-        LIKELY,
-    )
+    for node, pod, found in by_place(facts.said("nccl.no_socket_interface")):
+        cause = "No interface of the pod has the name that was given, or none has an address that can be used."
+        if any(said.get("family") for said in found):
+            cause = "The container has no interface of the address family that is asked for: no IPv4 or IPv6 address."
+        yield NO_INTERFACE.finding(cause, LIKELY, found, node=node, pod=pod)
     for node, pod, found in by_place(facts.said("nccl.unreachable", "dist.rendezvous", "nccl.bootstrap_mismatch")):
         why, peer = value(found[0], "why"), value(found[0], "peer") or value(found[0], "host")
         yield UNREACHABLE.finding(
@@ -232,17 +244,28 @@ def _interfaces(facts: Facts) -> Iterator[Answer]:
             subject=f"interface {name}",
         )
     if any(facts.said("nccl.unreachable", "nccl.peer_closed")):
-        for sockets in facts.of(NcclSockets):
-            led_astray = [
-                name for name, address in sockets.interfaces if LOCAL.match(name) or address.startswith("169.254.")
-            ]
-            if led_astray and len(led_astray) < len(sockets.interfaces):
-                yield INTERFACE.finding(
-                    f"{listed(led_astray)} may be used too, which other machines cannot reach.",
-                    LIKELY,
-                    [sockets],
-                    subject=f"interface {led_astray[0]}",
-                )
+        yield from led_astray(facts, LIKELY)
+    unheard = [said for said in facts.said("nccl.unreachable") if value(said, "peer").startswith(LINK_LOCAL)]
+    if unheard:
+        peer = value(unheard[0], "peer")
+        yield INTERFACE.finding(
+            f"A rank is asked for at {peer}, a link-local address that only its own machine has.", LIKELY, unheard,
+            subject=f"interface of {peer.partition('<')[0]}",
+        )  # fmt: skip
+
+
+def led_astray(facts: Facts, confidence: float) -> Iterator[Answer]:
+    """Interfaces in NCCL's list that no other machine reaches: bridges, tunnels, link-local addresses."""
+    for said in facts.said("nccl.sockets_used"):
+        interfaces = interfaces_of(said.get("interfaces"))
+        local = [name for name, address in interfaces if LOCAL.match(name) or address.startswith(LINK_LOCAL)]
+        if local and len(local) < len(interfaces):
+            yield INTERFACE.finding(
+                f"{listed(local)} may be used too, which other machines cannot reach.",
+                confidence,
+                [said],
+                subject=f"interface {local[0]}",
+            )
 
 
 def _networks(facts: Facts) -> Iterator[Answer]:

@@ -63,13 +63,14 @@ CHATTER = Code(
     severity=Severity.Info,
     effect=Effect.ProgramFails,
     title="start-up lines of the framework that sound like errors",
-    meaning="TensorFlow says on every machine that a NUMA node is -1 and that factories are registered twice.",
+    meaning="TensorFlow says on every machine that a NUMA node is -1 and that factories are registered twice; PyTorch "
+    "tries IPv6 first, warns where there is none, and goes on with IPv4.",
     known_by="These very lines.",
-    disproved_by="The framework lists no GPU afterwards.",
+    disproved_by="The framework lists no GPU afterwards, or its rendezvous fails in the end.",
     counter_check="python -c \"import tensorflow as tf; print(tf.config.list_physical_devices('GPU'))\": the GPUs",
     fix=_NOTHING,
     verify=("the program computes on the GPU",),
-    sources=("TensorFlow, stream executor",),
+    sources=("TensorFlow, stream executor", "PyTorch, torch/csrc/distributed/c10d/socket.cpp"),
     is_trap=True,
 )
 
@@ -87,7 +88,7 @@ def find(facts: Facts) -> Iterator[Answer]:
         )
     if ras := list(facts.said("nccl.ras_bind")):
         yield RAS.finding("Another process in the same network namespace has the port.", ESTABLISHED, ras)
-    if chatter := list(facts.said("tf.numa_node", "tf.factory")):
+    if chatter := list(facts.said("tf.numa_node", "tf.factory", "dist.no_ipv6")):
         yield CHATTER.finding("Lines of this kind come on healthy machines.", ESTABLISHED, chatter)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule, Unconfirmed
 from berth.diagnosis.heard import by_place, value
-from berth.diagnosis.rules.l6 import fabric, host_limits, peer_access, rdma_errors
+from berth.diagnosis.rules.l6 import connections, fabric, host_limits, peer_access, rdma_errors
 from berth.diagnosis.words import POSSIBLE, CauseClass, Effect, Layer, Severity
 from berth.evidence.fact import Said
 from berth.evidence.facts import Facts
@@ -145,6 +145,7 @@ def find(facts: Facts) -> Iterator[Answer]:
         code, cause = _WITHOUT[value(said, "what").upper()]
         yield code.finding(cause, POSSIBLE, [said])
     if not _named(facts):
+        yield from connections.led_astray(facts, POSSIBLE) if _is_system(facts) else ()
         for node, pod, found in by_place(facts.said("nccl.plain_error")):
             cause_class, cause = _bare(found)
             yield BARE.finding(cause, GUESS, found, node=node, pod=pod, cause_class=cause_class)
@@ -175,11 +176,16 @@ def _named(facts: Facts) -> bool:
         "nccl.plain_error",
         "nccl.setting",
         "nccl.bootstrap_interface",
+        "nccl.sockets_used",
         "nccl.gdr_enabled",
         "nccl.no_ib",
         "nccl.ras_bind",
     )
     return any(said.message not in quiet for said in families)
+
+
+def _is_system(facts: Facts) -> bool:
+    return any("system" in value(said, "what").lower() for said in facts.said("nccl.plain_error"))
 
 
 def _bare(found: list[Said]) -> tuple[CauseClass, str]:
