@@ -23,7 +23,7 @@ from berth.evidence.message import Message
 from berth.evidence.piece import Piece
 
 MOST_OF_ONE = 2_000  # different sentences of one message in one piece; beyond it they are counted with the last
-LONGEST_LINE = 4096  # bytes that are looked at around a literal: a minified file is one line
+LONGEST_LINE = 2048  # bytes that are looked at around a literal: a minified file is one line
 OVERLAP = 512  # bytes that two windows of one line share
 BLOCK = 16 * 2**20  # bytes searched at once, so that the lower-case copy stays small
 _ESCAPES = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
