@@ -12,6 +12,18 @@ MESSAGES: tuple[Message, ...] = (
         r"|Could not resolve (?:the following )?CDI devices:? "
         r"(?:\W*(?P<device2>[\w.-]+/[\w.-]+=[\w.@/-]+(?::[\w.@/-]+)*))?",
     ),
+    # An engine that knows no such names takes one for the path of a device file.
+    Message(
+        "cdi.name_as_path",
+        ("/gpu=", "/mig=", "/gds=", "/mofed=", "/nvswitch=", "/pgpu=", "/claim="),
+        r"(?:\b(?:stat|lstat|open) |device information while adding (?:custom )?device \W*"
+        r"|info of source device |invalid argument \W*|not a device node:? \W*)"
+        r"(?P<device>[a-z0-9][\w-]*(?:\.[\w-]+)+/(?:gpu|mig|gds|mofed|nvswitch|pgpu|claim)=[\w.@:-]*[\w@])"
+        r"[^\w\n]{1,4}(?:no such file or directory|not a device node|for \W{0,2}--device\W{0,2} flag"
+        r"|invalid device mode|bad (?:mode|format))"
+        r"|^(?!.*\bCDI\b).*\bfailed to (?:stat|resolve) device \W*"
+        r"(?P<device2>[a-z0-9][\w-]*(?:\.[\w-]+)+/(?:gpu|mig|gds|mofed|nvswitch|pgpu|claim)=[\w@]+)",
+    ),
     Message(
         "cdi.conflict",
         ("conflicting device", "conflicting cdi"),

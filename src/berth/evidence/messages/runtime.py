@@ -131,12 +131,26 @@ MESSAGES: tuple[Message, ...] = (
         rf"|fork/exec {_BINARY.replace('binary', 'binary2')}: (?:permission denied|exec format error)"
         rf"|{_BINARY.replace('binary', 'binary3')} did not terminate suc+essfully"
         r"(?:: exit status (?:1|2|126|127)\b|(?!: exit))"
-        r"|couldn't find binary nvidia-container-cli|nvidia-(?:container-\w+|ctk): (?:command )?not found",
+        r"|couldn't find binary nvidia-container-cli|nvidia-(?:container-\w+|ctk): (?:command )?not found"
+        # enroot and LXC, which call the tool from scripts.
+        r"|(?:Command not found|Missing tool):? nvidia-container-cli",
     ),
     Message(
         "runtime.library_missing",
-        ("libnvidia-container", "nvc_", "symbol lookup error", "nvidia-container-toolkit"),
+        (
+            "libnvidia-container",
+            "nvc_",
+            "symbol lookup error",
+            "nvidia-container-toolkit",
+            "error while loading shared libraries",
+            "relocation error: ",
+            "not found (required by ",
+        ),
         r"libnvidia-container(?:-go)?\.so\.\d+: (?:cannot open|version)|nvidia-container-cli\S* symbol lookup error"
+        # What the loader says of the toolkit's own programs: a library of the host, or one of another release.
+        rf"|{_BINARY}: (?:error while loading shared libraries: (?P<library>[\w.+-]+)"
+        r"|(?:symbol lookup error|relocation error: )"
+        r"|/[^\s:]+: version \W{0,2}(?P<library2>[\w.]+)\W{0,2} not found \(required by )"
         r"|(?P<absent>nvidia-container-toolkit)\W{0,2}(?: package)? (?:is |was )?(?:not installed|missing)\b"
         r"|undefined symbol: nvc_|symbol lookup error: \S*libnvidia-container",
     ),
@@ -149,6 +163,13 @@ MESSAGES: tuple[Message, ...] = (
         "runtime.low_level_missing",
         ("no runtime binary found", "low-level runtime", "error constructing runtime", "error locating runtime"),
         r"no runtime binary found from candidate list|error (?:constructing|locating) (?:low-level )?runtime",
+    ),
+    # It does not know the version of what an engine or a specification asks it for.
+    Message(
+        "runtime.low_level_too_old",
+        ("unknown version specified", "unsupported spec version", "unsupported oci version"),
+        r"(?P<program>crun|runc|youki|kata\S*)\b[^\n]{0,60}(?:unknown version specified"
+        r"|unsupported (?:spec|OCI) version)",
     ),
     # The NVIDIA runtime's own errors.
     Message(
@@ -238,8 +259,19 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "runtime.cli_denied",
-        ("nvidia-container-cli", "log file", "_devices in non", "error mounting", "exec hook"),
-        rf"{_CLI} (?:detection|initialization|mount|container|ldcache|permission) error: "
+        (
+            "nvidia-container-cli",
+            "log file",
+            "_devices in non",
+            "error mounting",
+            "exec hook",
+            "capability change failed",
+            "privilege change failed",
+        ),
+        # Its user cannot become who it wants to be: user namespaces of another range, rootless, a security module.
+        r"(?P<what5>(?:privilege|capability) change failed): (?:operation not permitted|permission denied"
+        r"|invalid argument)"
+        rf"|{_CLI} (?:detection|initialization|mount|container|ldcache|permission) error: "
         r"(?![^\n]*(?:cgroup|bpf|devices\.allow))(?P<what>[^\n\\]*?): (?:permission denied|operation not permitted)"
         r"|error opening (?:debug )?log file[^\n]{0,20}(?P<what2>/\S*nvidia-container\S*?):? [^\n]*"
         r"(?:permission denied|read-only file system)"
@@ -270,6 +302,14 @@ MESSAGES: tuple[Message, ...] = (
         ("file creation failed", "unexpected link target"),
         r"file creation failed: (?P<path>\S+?): file exists|unexpected link target: (?P<path2>[\w./+-]+)",
     ),
+    # The place in the container is taken or cannot be written: a volume lies over it, or the image is odd there.
+    Message(
+        "runtime.cli_target_blocked",
+        ("file creation failed", "mount error: "),
+        rf"{_CLI} mount error: (?:file creation failed|mount operation failed|mkdir failed|open failed): "
+        r"(?P<path>/\S+?): (?P<why>no such device or address|read-only file system|not a directory|is a directory"
+        r"|input/output error|too many levels of symbolic links|device or resource busy|stale (?:NFS )?file handle)",
+    ),
     Message(
         "runtime.cli_source_missing",
         (
@@ -280,7 +320,8 @@ MESSAGES: tuple[Message, ...] = (
             "device information while adding",
         ),
         rf"{_CLI} mount error: (?:stat failed|mount operation failed|open failed|path error|failed to mount"
-        r"|file creation failed): (?!/sys/fs/cgroup)(?P<path>/\S+?): (?:no such file or directory|no such device)"
+        r"|file creation failed): (?!/sys/fs/cgroup)(?P<path>/\S+?): (?:no such file or directory"
+        r"|no such device(?! or address))"
         r"|generate spec: (?:lstat|failed to stat) \W*(?P<path2>/dev/nvidia(?!-uvm)[\w/-]*)\W+no such file"
         r"|device information while adding (?:custom )?device \W*(?P<path4>/dev/nvidia[\w/-]*)\W+no such file"
         r"|error creating device nodes: mount (?P<path3>/dev/nvidia[\w-]*)[^\n]*no such file",

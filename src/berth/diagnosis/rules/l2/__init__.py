@@ -15,6 +15,7 @@ from berth.diagnosis.rules.l2 import (
     device_rules,
     device_unknown,
     driver_root,
+    engine_too_old,
     handler_incomplete,
     handler_missing,
     hook_direct,
@@ -37,6 +38,7 @@ from berth.diagnosis.rules.l2 import (
 
 RULES: tuple[Rule, ...] = (
     program_missing.RULE,
+    engine_too_old.RULE,
     handler_missing.RULE,
     handler_incomplete.RULE,
     config_version.RULE,

@@ -72,7 +72,7 @@ def find(facts: Facts) -> Iterator[Answer]:
         )
     for node, said in by_node(facts.said("runtime.cli_denied")).items():
         yield RUNTIME_DENIED.finding(
-            f"Denied: {first(said, 'what', 'what2', 'what3', 'what4').strip()}.", LIKELY, said, node=node
+            f"Denied: {first(said, 'what', 'what2', 'what3', 'what4', 'what5').strip()}.", LIKELY, said, node=node
         )
 
 

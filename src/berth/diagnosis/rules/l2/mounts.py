@@ -84,6 +84,33 @@ SOURCE_MISSING = Code(
 )
 
 
+BLOCKED = Code(
+    name="DriverFileBlockedInContainer",
+    layer=Layer.L2,
+    cause_class="path-mount",
+    severity=Severity.Error,
+    effect=Effect.ContainersDoNotStart,
+    title="a file of the driver cannot be put into the container",
+    meaning="Where the file should appear something else is: a volume of the host over /run, /dev or /usr/lib, a "
+    "read-only root, or a file of that name in the image. The container does not start.",
+    known_by="nvidia-container-cli cannot make the file under the container's root.",
+    disproved_by="The same image starts with the same GPUs and without its volumes.",
+    counter_check="start the image with GPUs and no volume (-v, volumeMounts) over /run, /var/run, /dev or /usr : it "
+    "starts",
+    fix=Fix(
+        steps=(
+            "mount less of the host: the socket or file that is wanted in place of all of /var/run, /dev or /usr",
+            "image with a link or file in that place: remove it from the image",
+            "read-only root file system or store with errors: see dmesg of NODE",
+        ),
+        risk="none for what runs",
+        rollback="put the volume back",
+    ),
+    verify=("the container starts and nvidia-smi answers in it",),
+    sources=("NVIDIA/libnvidia-container, src/nvc_mount.c and src/utils.c: file_create",),
+)
+
+
 def find(facts: Facts) -> Iterator[Answer]:
     for node, said in by_node(facts.said("runtime.mount_not_shared")).items():
         mount = first(said, "mount") or "the mount"
@@ -108,6 +135,8 @@ def find(facts: Facts) -> Iterator[Answer]:
         yield SOURCE_MISSING.finding(
             f"{first(said, 'path', 'path2', 'path3', 'path4')} is not there.", POSSIBLE, said, node=node
         )
+    for node, said in by_node(facts.said("runtime.cli_target_blocked")).items():
+        yield BLOCKED.finding(f"{first(said, 'path')}: {first(said, 'why')}.", LIKELY, said, node=node)
 
 
-RULE = Rule((NOT_SHARED, HOST_PATH, SOURCE_MISSING), find)
+RULE = Rule((NOT_SHARED, HOST_PATH, SOURCE_MISSING, BLOCKED), find)

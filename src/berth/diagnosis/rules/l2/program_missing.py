@@ -29,7 +29,8 @@ MISSING = Code(
             "to "
             "its path",
             "a moved toolkit.installDir: configuration and directory must name the same path",
-            "libraries that are missing or of two versions: install libnvidia-container1 and -tools of one release",
+            "libraries that are missing or of two versions: install libnvidia-container1 and -tools of one release; "
+            "others (libelf, libseccomp, libcap, a newer glibc) by the host's packages, or another toolkit",
         ),
         risk="a restart of the runtime interrupts container starts for seconds",
         rollback="restore the saved configuration",
@@ -91,8 +92,10 @@ LOW_LEVEL = Code(
 def find(facts: Facts) -> Iterator[Answer]:
     for node, said in by_node(facts.said("runtime.binary_missing", "runtime.library_missing")).items():
         program = first(said, "binary", "binary2", "binary3") or "a program or library of the toolkit"
+        library = first(said, "library", "library2")
         sure = POSSIBLE if all(one.get("absent") for one in said) else ESTABLISHED
-        yield MISSING.finding(f"{program} cannot be run.", sure, said, node=node)
+        why = f": {library} is missing or too old" if library else ""
+        yield MISSING.finding(f"{program} cannot be run{why}.", sure, said, node=node)
     for node, said in by_node(facts.said("runtime.no_device_driver")).items():
         if first(said, "driver") != "cdi":
             yield NO_DOCKER_DRIVER.finding("Docker finds no driver with the capability gpu.", LIKELY, said, node=node)
