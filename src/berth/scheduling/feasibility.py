@@ -32,6 +32,7 @@ NOT_READY_TAINTS = (
     "node.cloudprovider.kubernetes.io/uninitialized",
 )
 CORDON_TAINT = "node.kubernetes.io/unschedulable"
+UNFIT_TAINT = "berth.dev/unfit"  # a node agent's, while the node is unfit: it goes by itself, too
 _KEPT_AWAY = ("NoSchedule", "NoExecute")
 
 
@@ -208,6 +209,8 @@ def _held_by(node: Node, unfit: bool, tolerations: tuple[Toleration, ...]) -> tu
             held = Block.NotReady
         elif taint.key == CORDON_TAINT:
             held = held or Block.Cordoned
+        elif taint.key == UNFIT_TAINT:
+            held = held or Block.Unfit
         else:
             tainted = True
     if not node.ready and not any(t.key in NOT_READY_TAINTS for t in node.taints):
