@@ -15,9 +15,7 @@ from berth.evidence.formats.container_facts import Handler, RuntimeConfig
 from berth.evidence.formats.toml_tables import table, truth, word, words
 from berth.evidence.piece import Piece
 
-_LOOKS = re.compile(
-    rb'"default-runtime"\s*:|"runtimes"\s*:\s*\{|native\.cgroupdriver=|"cdi-spec-dirs"\s*:|^[^\n]*docker/daemon\.json'
-)
+_LOOKS = re.compile(rb'"default-runtime"\s*:|"runtimes"\s*:\s*\{|native\.cgroupdriver=|"cdi-spec-dirs"\s*:')
 _DEFAULT = re.compile(r'"default-runtime"\s*:\s*"([^"]+)"')
 _RUNTIME = re.compile(r'"([\w.-]+)"\s*:\s*\{[^{}]*?"path"\s*:\s*"([^"]+)"')
 _CDI = re.compile(r'"features"\s*:\s*\{[^{}]*?"cdi"\s*:\s*(true|false)')
@@ -26,11 +24,12 @@ _CGROUP = re.compile(r"native\.cgroupdriver=(\w+)")
 
 def looks_like(head: bytes) -> bool:
     """Also in the middle of a text: people quote it between other things."""
-    return (
-        (b'"default-runtime"' in head or b'"runtimes"' in head or b"native.cgroupdriver=" in head
-         or b'"cdi-spec-dirs"' in head or b"docker/daemon.json" in head)
-        and b'"runtimeHandlers"' not in head and b'"enableCDI"' not in head and _LOOKS.search(head) is not None
-    )  # fmt: skip
+    if b'"runtimeHandlers"' in head or b'"enableCDI"' in head:
+        return False
+    if b"docker/daemon.json" in head and b"docker/daemon.json" in head.partition(b"\n")[0]:
+        return True
+    said = b'"default-runtime"' in head or b'"runtimes"' in head or b'"cdi-spec-dirs"' in head
+    return (said or b"native.cgroupdriver=" in head) and _LOOKS.search(head) is not None
 
 
 def read(piece: Piece) -> Iterator[Fact]:

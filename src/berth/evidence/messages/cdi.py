@@ -39,9 +39,10 @@ MESSAGES: tuple[Message, ...] = (
             "failed to fulfil mount request",
             "failed to inject devices",
             "bind source path does not exist",
+            "stat'ing file",
         ),
         r"failed to stat CDI host device \W*(?P<path>/[^\s\"'\\]+)"
-        rf"|(?:error mounting|cannot stat|failed to fulfil mount request: open|bind source path does not exist:?)"
+        rf"|(?:error mounting|error stat'ing file|cannot stat|failed to fulfil mount request: open|bind source path does not exist:?)"
         rf" \W*?(?P<path2>{_DRIVER_FILE})[^\n]*(?:no such file|does not exist|not found|not a directory)",
     ),
     Message(

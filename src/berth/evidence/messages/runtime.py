@@ -233,8 +233,9 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "runtime.cli_library",
-        "load library failed",
-        rf"{_CLI}\s+initialization error: load library failed: (?P<library>lib[\w.+-]+)",
+        ("load library failed", "find any nv "),
+        rf"{_CLI}\s+initialization error: load library failed: (?P<library>lib[\w.+-]+)"
+        r"|Could not find any nv (?:files|libraries) on this host",  # Apptainer and Singularity with --nv
     ),
     Message(
         "runtime.cli_root",
@@ -267,10 +268,13 @@ MESSAGES: tuple[Message, ...] = (
             "exec hook",
             "capability change failed",
             "privilege change failed",
+            "/run/cdi/",
+            "/etc/cdi/",
         ),
         # Its user cannot become who it wants to be: user namespaces of another range, rootless, a security module.
         r"(?P<what5>(?:privilege|capability) change failed): (?:operation not permitted|permission denied"
         r"|invalid argument)"
+        r"|open (?P<what6>(?:/var/run|/run|/etc)/cdi/\S+?)\W*: permission denied"
         rf"|{_CLI} (?:detection|initialization|mount|container|ldcache|permission) error: "
         r"(?![^\n]*(?:cgroup|bpf|devices\.allow))(?P<what>[^\n\\]*?): (?:permission denied|operation not permitted)"
         r"|error opening (?:debug )?log file[^\n]{0,20}(?P<what2>/\S*nvidia-container\S*?):? [^\n]*"
@@ -305,8 +309,10 @@ MESSAGES: tuple[Message, ...] = (
     # The place in the container is taken or cannot be written: a volume lies over it, or the image is odd there.
     Message(
         "runtime.cli_target_blocked",
-        ("file creation failed", "mount error: "),
-        rf"{_CLI} mount error: (?:file creation failed|mount operation failed|mkdir failed|open failed): "
+        ("file creation failed", "mount error: ", "create mountpoint"),
+        r"error mounting \W*(?P<path2>/[^\s\"'\\]*(?:nvidia|libcuda)[^\s\"'\\]*)[^\n]*create mountpoint[^\n]*: "
+        r"(?P<why2>no such device or address|read-only file system|not a directory|is a directory|input/output error)"
+        rf"|{_CLI} mount error: (?:file creation failed|mount operation failed|mkdir failed|open failed): "
         r"(?P<path>/\S+?): (?P<why>no such device or address|read-only file system|not a directory|is a directory"
         r"|input/output error|too many levels of symbolic links|device or resource busy|stale (?:NFS )?file handle)",
     ),
@@ -414,6 +420,13 @@ MESSAGES: tuple[Message, ...] = (
         r"|-modeset|-caps?\S*)\""
         r"|:(?:xserver_misc_device_t|dri_device_t):)"
         r"|SELinux is preventing \S+ from [\w, ]+ access on the chr_file \W*(?:/dev/)?nvidia",
+    ),
+    # Jetson: the memory manager's device file is for the group video.
+    Message(
+        "runtime.tegra_denied",
+        ("nvrmmeminitnvmap", "/dev/nvmap", "/dev/nvhost-"),
+        r"NvRmMemInitNvmap failed with Permission denied|(?P<path>/dev/(?:nvmap|nvhost-[\w-]+))\W[^\n]{0,40}"
+        r"Permission denied",
     ),
     # Other kinds of boxes.
     Message(

@@ -62,6 +62,31 @@ RUNTIME_DENIED = Code(
 )
 
 
+TEGRA = Code(
+    name="TegraDevicesDenied",
+    layer=Layer.L2,
+    cause_class="permission",
+    severity=Severity.Error,
+    effect=Effect.NoDeviceInContainer,
+    title="the user of a container may not open the devices of a Jetson",
+    meaning="On Jetson the GPU is reached through /dev/nvmap and /dev/nvhost-*, which belong to the group video: a "
+    "process of another user sees no GPU, or ends.",
+    known_by="The memory manager or a device file is refused with 'permission denied'.",
+    disproved_by="The same container works as root: then only the group is missing; if not, look at the runtime.",
+    counter_check="on NODE: ls -l /dev/nvmap /dev/nvhost-gpu ; in the container: id : the group of the files is there",
+    fix=Fix(
+        steps=(
+            "pod: securityContext.supplementalGroups with the number of the group video (getent group video on NODE)",
+            "docker: --group-add video; on the host: usermod -aG video USER",
+        ),
+        risk="none for what runs",
+        rollback="take the group away again",
+    ),
+    verify=("deviceQuery in the container : Result = PASS",),
+    sources=("NVIDIA Jetson Linux documentation, device permissions",),
+)
+
+
 def find(facts: Facts) -> Iterator[Answer]:
     # Denials that name the file are answered for with the rest of what is denied to NVML.
     named = {(one.origin.source, one.origin.line) for one in facts.said("selinux.device")}
@@ -72,8 +97,13 @@ def find(facts: Facts) -> Iterator[Answer]:
         )
     for node, said in by_node(facts.said("runtime.cli_denied")).items():
         yield RUNTIME_DENIED.finding(
-            f"Denied: {first(said, 'what', 'what2', 'what3', 'what4', 'what5').strip()}.", LIKELY, said, node=node
+            f"Denied: {first(said, 'what', 'what2', 'what3', 'what4', 'what5', 'what6').strip()}.",
+            LIKELY,
+            said,
+            node=node,
         )
+    for node, said in by_node(facts.said("runtime.tegra_denied")).items():
+        yield TEGRA.finding(f"{first(said, 'path') or '/dev/nvmap'} may not be opened.", LIKELY, said, node=node)
 
 
-RULE = Rule((SELINUX, RUNTIME_DENIED), find)
+RULE = Rule((SELINUX, RUNTIME_DENIED, TEGRA), find)

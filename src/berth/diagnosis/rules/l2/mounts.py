@@ -136,7 +136,7 @@ def find(facts: Facts) -> Iterator[Answer]:
             f"{first(said, 'path', 'path2', 'path3', 'path4')} is not there.", POSSIBLE, said, node=node
         )
     for node, said in by_node(facts.said("runtime.cli_target_blocked")).items():
-        yield BLOCKED.finding(f"{first(said, 'path')}: {first(said, 'why')}.", LIKELY, said, node=node)
+        yield BLOCKED.finding(f"{first(said, 'path', 'path2')}: {first(said, 'why', 'why2')}.", LIKELY, said, node=node)
 
 
 RULE = Rule((NOT_SHARED, HOST_PATH, SOURCE_MISSING, BLOCKED), find)
