@@ -208,3 +208,21 @@ def test_every_sentence_that_a_rule_asks_for_is_known() -> None:
         text = path.read_text()
         asked |= set(re.findall(r"\"((?:kernel|host|nvidia_smi|lspci|driver|cuda|nvml)\.[a-z0-9_]+)\"", text))
     assert asked - known == set()
+
+
+def test_a_bridge_without_a_window_counts_where_a_gpu_may_be_below_it() -> None:
+    small = "pcieport 0000:00:1c.0: bridge window [mem size 0x00200000 64bit pref]: can't assign; no space"
+    ports = "pci 0000:02:02.0: bridge window [io  size 0x1000]: failed to assign"
+    assert codes(of_l0(piece(f"{small}\n{ports}"))) == set()
+    large = "pcieport 0000:00:01.0: BAR 15: no space for [mem size 0x18000000 64bit pref]"
+    assert codes(of_l0(piece(large))) == {"BarUnassigned"}
+    then = f"{large}\npcieport 0000:00:01.0: BAR 15: assigned [mem 0x6000000000-0x6017ffffff 64bit pref]"
+    assert codes(of_l0(piece(then))) == set()
+
+
+def test_the_power_limit_alone_is_no_fault_and_does_not_hide_one() -> None:
+    reasons = "Clocks Event Reasons\n    SW Power Cap : Active\n    HW Slowdown : Not Active\n"
+    alone = of_l0(piece(reasons, "nvidia-smi"))
+    assert [one.code for one in alone.traps] == ["GpuAtPowerLimit"] and not alone.findings
+    hot = of_l0(piece(reasons + "    HW Thermal Slowdown : Active\n", "nvidia-smi"))
+    assert [one.code for one in hot.findings] == ["GpuTooHot"] and not hot.traps

@@ -329,6 +329,12 @@ MESSAGES: tuple[Message, ...] = (
         r"|\d{2,} ?(?:MiB|GiB|GB|MB)\b.{0,60}\bno (?:running )?process",
     ),
     Message(
+        "smi.processes_unseen",
+        ("nvidia-smi",),
+        r"nvidia-smi\b.{0,60}\b(?:no|any|not (?:show|list|see)\w*|doesn.t (?:show|list)|empty)\b.{0,30}\bprocess\w*"
+        r".{0,40}\b(?:in|inside|within|from) (?:the |a |my )?(?:docker )?(?:container|pod)\b",
+    ),
+    Message(
         "cuda.host_memory_leak",
         (
             "zombie",

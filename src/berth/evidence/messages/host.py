@@ -82,6 +82,11 @@ _HEAT_AND_POWER = (
         r"(?P<said>HW (?:thermal |power brake )?slowdown) (?:is |was )?(?:active|engaged|asserted)",
     ),
     Message(
+        "host.sw_power_cap",
+        ("sw power cap", "sw_power_cap"),
+        r"SW[ _]Power[ _]Cap(?:ping)?\W+Active\b|_reason_sw_power_cap>\s*Active",
+    ),
+    Message(
         "host.power_supply",
         ("power suppl", " psu"),
         r"(?: PSUs?|power suppl(?:y|ies))\b[^\n]{0,40}(?:too (?:small|weak)|insufficient|not enough|underpowered|"

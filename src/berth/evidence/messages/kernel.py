@@ -162,6 +162,19 @@ _WINDOWS = (
         "assigned",
         rf"pci {_PCI}: BAR (?P<bar>[0-5])(?:: assigned | )\[mem [^\]]*\](?:: assigned)?(?<!can't assign)",
     ),
+    # Windows of bridges: BAR 13 to 15 (I/O, memory, prefetchable memory) up to 6.9, then by name.
+    Message(
+        "kernel.window_unassigned",
+        ("no space", "failed to assign"),
+        rf"(?:pci|pcieport) {_PCI}: (?:BAR 1[45]: (?:no space for|failed to assign) \[(?P<range>mem size [^\]]*pref)\]"
+        r"|bridge window \[(?P<range2>mem size [^\]]*pref)\][^:]*: (?:can't assign; no space|failed to assign))",
+    ),
+    Message(
+        "kernel.window_assigned",
+        "assigned",
+        rf"(?:pci|pcieport) {_PCI}: (?:BAR 1[45]: assigned \[mem [^\]]*pref\]"
+        r"|bridge window \[mem [^\]]*pref\][^:]*: assigned)",
+    ),
     Message(
         "kernel.bar_invalid",
         ("assigned to your nvidia device is invalid", "is 0m @ 0x0", "bar0 is 0m", "bar1 is 0m"),

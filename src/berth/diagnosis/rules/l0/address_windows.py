@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
+from berth.diagnosis.heard import value
 from berth.diagnosis.words import ESTABLISHED, LIKELY, Effect, Layer, Severity
 from berth.evidence.fact import NO_PCI, Origin, Pci, Said, pci_of, pci_words
 from berth.evidence.facts import Facts
@@ -20,8 +21,8 @@ UNASSIGNED = Code(
     title="a GPU's memory has no place in the machine's address space",
     meaning="The firmware gave the bridge above the GPU a window that is smaller than the GPU's memory region. The "
     "driver cannot start the device.",
-    known_by="The kernel has no space for a memory BAR of the GPU, and does not assign it later; or the driver says "
-    "that the region is invalid.",
+    known_by="The kernel has no space for a memory BAR of the GPU or for a large window of the bridge above it, and "
+    "does not assign it later; or the driver says that the region is invalid.",
     disproved_by="The kernel assigns the same BAR a few lines later, and nvidia-smi lists the device.",
     counter_check="lspci -vv -s PCI | grep Region: every region has an address, none is <unassigned> or <ignored>",
     fix=Fix(
@@ -39,6 +40,7 @@ UNASSIGNED = Code(
     sources=("Linux, drivers/pci/setup-res.c", "open-gpu-kernel-modules, kernel-open/nvidia/nv-pci.c"),
 )
 
+LARGE_WINDOW = 256 * 2**20  # bytes: hot-plug ports without a device ask for less, and may go without
 LARGE = 64 * 2**20  # bytes: only GPUs and the like have prefetchable regions of that size
 _SIZE = re.compile(r"size (0x[0-9a-f]+)", re.IGNORECASE)
 _RANGE = re.compile(r"(0x[0-9a-f]+)-(0x[0-9a-f]+)", re.IGNORECASE)
@@ -67,6 +69,18 @@ def find(facts: Facts) -> Iterator[Answer]:
     if found and NO_PCI in found and len(found) > 1:
         unnamed = found.pop(NO_PCI)
         next(iter(found.values())).extend(unnamed)
+    bridges = _bridges(facts)
+    if found:
+        next(iter(found.values())).extend(said.origin for lines in bridges.values() for said in lines)
+        bridges = {}
+    for pci, lines in bridges.items():
+        yield UNASSIGNED.finding(
+            f"Bridge {pci_words(pci)} gets no window of [{value(lines[0], 'range')}]: what is below it, a GPU by the "
+            "size, has no place or keeps a small BAR (resizable BAR is not had).",
+            LIKELY,
+            lines,
+            subject=f"bridge {pci_words(pci)}",
+        )
     said_so = list(facts.said("kernel.above_4g"))
     for pci, origins in found.items():
         yield UNASSIGNED.finding(
@@ -76,20 +90,32 @@ def find(facts: Facts) -> Iterator[Answer]:
             [*origins, *said_so],
             pci=pci,
         )  # fmt: skip
-    if said_so and not found:
+    if said_so and not found and not bridges:
         yield UNASSIGNED.finding("The window for memory regions of devices is too small.", LIKELY, said_so)
+
+
+def _bridges(facts: Facts) -> dict[Pci, list[Said]]:
+    """Bridges that stay without a large window."""
+    later = {pci_of(said.get("pci")): said for said in facts.said("kernel.window_assigned")}
+    found: dict[Pci, list[Said]] = {}
+    for said in facts.said("kernel.window_unassigned"):
+        pci = pci_of(said.get("pci"))
+        assigned = later.get(pci)
+        if _is_large(value(said, "range"), LARGE_WINDOW) and not (assigned and _is_after(assigned, said)):
+            found.setdefault(pci, []).append(said)
+    return found
 
 
 def _is_after(assigned: Said, failed: Said) -> bool:
     return assigned.origin.source == failed.origin.source and assigned.origin.line > failed.origin.line
 
 
-def _is_large(words: str) -> bool:
+def _is_large(words: str, least: int = LARGE) -> bool:
     """By `mem size 0x10000000 64bit pref`, or by a range."""
     if size := _SIZE.search(words):
-        return int(size[1], 16) >= LARGE
+        return int(size[1], 16) >= least
     if ends := _RANGE.search(words):
-        return int(ends[2], 16) - int(ends[1], 16) + 1 >= LARGE
+        return int(ends[2], 16) - int(ends[1], 16) + 1 >= least
     return False
 
 

@@ -9,6 +9,7 @@ from berth.diagnosis.words import LIKELY, POSSIBLE, Effect, Layer, Severity
 from berth.diagnosis.xid.seen import Event, Family
 from berth.diagnosis.xid.story import Story, story_of
 from berth.diagnosis.xid.telling import account, quotations, surety, verdict_fix
+from berth.evidence.fact import NO_PCI, pci_of
 from berth.evidence.facts import Facts
 
 _SOURCES = ("NVIDIA Xid catalogue, 46 62 109 110 142 143 151 158 159 167 169 173", "gpud's table of Xids")
@@ -81,6 +82,10 @@ PCIE_DATA = Code(
     sources=_SOURCES,
 )
 _TIMED_OUT = frozenset((46, 109))
+_START = (
+    " The driver could not start the device, so rule out what is wrong with every start before the card is blamed: "
+    "modules of the other kind (from Blackwell on only the open ones work), firmware, a version without this GPU."
+)
 _QUIET = frozenset((38, 44, 159, 163, 164, 165, 176))  # notes, see xid_notes
 
 
@@ -97,9 +102,12 @@ def find(facts: Facts) -> Iterator[Answer]:
             is_alone = all(one.code in _QUIET | _TIMED_OUT for one in causes) and not is_gsp_silent
             if not own or (code is TIMED_OUT and not is_alone):
                 continue
-            most = LIKELY if code is STOPPED else POSSIBLE
+            starting = code is STOPPED and any(
+                pci_of(said.get("pci")) in (pci, NO_PCI) for said in facts.said("kernel.adapter_init")
+            )
+            most = LIKELY if code is STOPPED and not starting else POSSIBLE
             yield code.finding(
-                f"{own[0].where[0].upper()}{own[0].where[1:]}: {account(story, own)}",
+                f"{own[0].where[0].upper()}{own[0].where[1:]}: {account(story, own)}{_START if starting else ''}",
                 min(most, surety(own)),
                 quotations(story, own),
                 pci=pci,

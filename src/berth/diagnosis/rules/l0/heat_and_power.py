@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
+from berth.diagnosis.heard import listed, value
 from berth.diagnosis.words import ESTABLISHED, LIKELY, POSSIBLE, Effect, Layer, Severity
 from berth.evidence.fact import NO_PCI, Origin, pci_words
 from berth.evidence.facts import Facts
@@ -65,6 +66,32 @@ BRAKED = Code(
     sources=_SOURCES,
 )
 
+CAPPED = Code(
+    name="GpuAtPowerLimit",
+    layer=Layer.L0,
+    cause_class="diagnosis-rule",
+    severity=Severity.Info,
+    effect=Effect.CollectiveSlow,
+    title="a GPU that works at its power limit",
+    meaning="Under full load the driver keeps the clocks where the power limit allows: SW Power Cap is then active on "
+    "healthy GPUs. It is a fault only together with heat, power brake or a limit that nobody wanted.",
+    known_by="SW Power Cap is active, and HW Slowdown, thermal slowdown and power brake are not.",
+    disproved_by="The power limit in force is far below the default, or the neighbours do more under the same load.",
+    counter_check="nvidia-smi -q -d POWER -i PCI.0: Current Power Limit equals Default; draw is near it under load",
+    fix=Fix(
+        steps=(
+            "nothing to mend where draw is near the limit and the GPU is busy",
+            "limit below the default and not meant: nvidia-smi -i PCI.0 -pl WATTS",
+        ),
+        risk="a higher limit takes more of supply and cooling",
+        rollback="nvidia-smi -i PCI.0 -pl with the old limit",
+    ),
+    verify=_VERIFY,
+    sources=_SOURCES,
+    is_trap=True,
+)
+
+LOW = 0.8  # of the default: a limit that somebody set
 _HEAT = ("hw_thermal_slowdown", "sw_thermal_slowdown")
 
 
@@ -73,6 +100,13 @@ def find(facts: Facts) -> Iterator[Answer]:
     devices = facts.of(DeviceSeen)
     for device in devices:
         yield from _of(device)
+    for said in facts.said("dcgm_health.hot"):
+        gpu, seconds = value(said, "gpu"), said.get("seconds")
+        where, lasting = f"GPU {gpu}" if gpu else "A GPU", f" for {seconds} s" if seconds else ""
+        yield HOT.finding(
+            f"{where} was slowed down by heat{lasting}, DCGM says.", LIKELY, [said], subject=gpu and f"GPU {gpu}"
+        )
+    yield from _at_limit(facts, devices)
     if any(device.slowed_by is not None for device in devices):
         return
     by_kind: dict[str, list[Origin]] = {}
@@ -91,6 +125,23 @@ def find(facts: Facts) -> Iterator[Answer]:
         yield BRAKED.finding("HW Slowdown is active and nothing tells of heat.", sure, [*quotes, *supply])
     elif supply:
         yield BRAKED.finding("The machine's power supply is said to be at its limit or failing.", POSSIBLE, supply)
+
+
+def _at_limit(facts: Facts, devices: Sequence[DeviceSeen]) -> Iterator[Answer]:
+    """One for all that are held by their limit alone; a GPU at rest is not asked."""
+    held = [device for device in devices if "sw_power_cap" in (device.slowed_by or ()) and not any(_of(device))]
+    quotes = [device.quote("slowed_by/sw_power_cap", "slowed_by") for device in held]
+    if not any(device.slowed_by is not None for device in devices) and not any(facts.said("host.hw_slowdown")):
+        quotes += [said.origin for said in facts.said("host.sw_power_cap", "dcgm_health.power_capped")]
+    if not quotes:
+        return
+    low = [
+        f"{device.power_limit_w:g} W in force, {device.power_default_w:g} W by default"
+        for device in held
+        if device.power_limit_w and device.power_default_w and device.power_limit_w < LOW * device.power_default_w
+    ]
+    cause = "The power limit alone holds the clocks: no heat, no brake."
+    yield CAPPED.finding(cause + (f" The limit was set low: {listed(low)}." if low else ""), LIKELY, quotes)
 
 
 def _of(device: DeviceSeen) -> Iterator[Answer]:
@@ -121,4 +172,4 @@ def _of(device: DeviceSeen) -> Iterator[Answer]:
         )
 
 
-RULE = Rule((HOT, BRAKED), find)
+RULE = Rule((HOT, BRAKED, CAPPED), find)

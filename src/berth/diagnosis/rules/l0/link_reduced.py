@@ -149,6 +149,9 @@ def _by_words(facts: Facts, links: _Links) -> None:
         if int(said.get("width")) < int(said.get("best_width")):
             words = f"was trained with {said.get('width')} of {said.get('best_width')} lanes"
             links.reduced.append((pci_of(said.get("pci")), words, WEAK, said.origin))
+    for said in facts.said("dcgm_health.link_reduced"):
+        words = f"({said.get('gpu')}) has {said.get('what')} {said.get('is')} under DCGM's load"
+        links.reduced.append((NO_PCI, words, LIKELY, said.origin))
     idle = [(NO_PCI, said.origin) for said in facts.said("host.link_idle")]
     links.idle.extend(idle)
     if not idle:

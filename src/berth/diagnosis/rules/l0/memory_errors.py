@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Finding, Fix, Rule
+from berth.diagnosis.heard import value
 from berth.diagnosis.words import ESTABLISHED, LIKELY, WEAK, Effect, Layer, Severity
 from berth.diagnosis.xid.seen import Event, Family
 from berth.diagnosis.xid.story import Story, story_of
@@ -153,7 +154,7 @@ def find(facts: Facts) -> Iterator[Answer]:
     numbered = {one.origin.text for one in story.events}
     numbered |= {said.origin.text for said in facts.said("cuda.ecc")}  # CUDA's words have a rule of their own
     printed = {device.origin.source for device in facts.of(DeviceSeen) if device.form in ("query", "xml", "csv")}
-    for said in facts.said("host."):
+    for said in facts.said("host.", "dcgm_health."):
         if said.origin.text not in numbered and said.origin.source not in printed:
             _of_sentence(said, seen)
     for (node, pci), known in seen.items():
@@ -162,17 +163,23 @@ def find(facts: Facts) -> Iterator[Answer]:
 
 
 def _of_sentence(said: Said, seen: dict[tuple[str, Pci], _Seen]) -> None:
-    if said.message == "host.remap_failed":
+    if said.message in ("host.remap_failed", "dcgm_health.remap_failed"):
         _only(seen).failed.append(said.origin)
-    elif said.message in ("host.remap_pending", "host.retirement_pending"):
+    elif said.message in ("host.remap_pending", "host.retirement_pending", "dcgm_health.remap_pending"):
         _only(seen).pending.append(said.origin)
     elif said.message == "host.ecc_uncorrected":
         _only(seen).uncorrected.append(("uncorrectable ECC errors are counted", said.origin))
+    elif said.message == "dcgm_health.memory_bad":
+        _only(seen).uncorrected.append((f"DCGM found bad memory{_of_gpu(said)}", said.origin))
     elif said.message == "host.ecc_volatile":
         words = f"{said.get('count')} uncorrectable ECC errors since the driver was loaded"
         _only(seen).uncorrected.append((words, said.origin))
     elif said.message == "host.sram_threshold":
         _only(seen).uncorrected.append(("errors of the SRAM passed their limit", said.origin))
+
+
+def _of_gpu(said: Said) -> str:
+    return f" on GPU {gpu}" if (gpu := value(said, "gpu")) else ""
 
 
 def _only(seen: dict[tuple[str, Pci], _Seen]) -> _Seen:
@@ -226,13 +233,18 @@ def _judged(story: Story, node: str, pci: Pci, known: _Seen) -> Finding | None:
     if code in (CORRECTED, SPARES_GONE):
         sure = WEAK  # what only warns does not stand before what has failed
     return code.finding(
-        " ".join(part for part in (first, "; ".join(facts).capitalize() + "." if facts else "", told) if part),
+        " ".join(part for part in (first, _sentence(facts), told) if part),
         sure,
         [*quotations(story, known.causes), *printed, *counted],
         pci=pci,
         node=node,
         fix=verdict_fix(story, pci, node) if code is not REMAP_FAILED else None,
     )
+
+
+def _sentence(facts: list[str]) -> str:
+    words = "; ".join(facts)
+    return f"{words[0].upper()}{words[1:]}." if words else ""
 
 
 RULE = Rule((UNCORRECTED, REMAP_PENDING, REMAP_FAILED, SPARES_GONE, CORRECTED), find)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
+from berth.diagnosis.heard import value
 from berth.diagnosis.words import LIKELY, POSSIBLE, Effect, Layer, Severity
 from berth.diagnosis.xid.seen import Family
 from berth.diagnosis.xid.story import story_of
@@ -73,6 +74,9 @@ def find(facts: Facts) -> Iterator[Answer]:
 
 
 def _erring(facts: Facts) -> Iterator[Answer]:
+    for said in facts.said("dcgm_health.nvlink_errors"):
+        gpu = value(said, "gpu")
+        yield ERRING.finding(f"GPU {gpu}: DCGM counts NVLink errors.", POSSIBLE, [said], subject=f"NVLink of GPU {gpu}")
     for one in facts.of(NvlinkSeen):
         bad = []
         for link in one.links:
@@ -92,6 +96,10 @@ def _subject(one: NvlinkSeen) -> str:
 
 
 def _down(facts: Facts) -> Iterator[Answer]:
+    for said in facts.said("dcgm_health.nvlink_down"):
+        gpu, link, switch = value(said, "gpu"), value(said, "link"), said.get("switch")
+        device = f"GPU {gpu}" if gpu else f"NVSwitch {switch}"
+        yield DOWN.finding(f"{device}: link {link} is down, DCGM says.", LIKELY, [said], subject=f"NVLink of {device}")
     seen = [one for one in facts.of(NvlinkSeen) if one.links or one.are_all_inactive]
     active = {id(one): sum(1 for link in one.links if link.is_active) for one in seen}
     best = max(active.values(), default=0)
@@ -125,9 +133,9 @@ def _down(facts: Facts) -> Iterator[Answer]:
             subject=_subject(boards[0]),
         )
     if not told and not seen:
-        said = list(facts.said("host.nvlink_inactive"))
-        if said:
-            yield DOWN.finding("NVLinks are said to be inactive.", POSSIBLE, said)
+        inactive = list(facts.said("host.nvlink_inactive"))
+        if inactive:
+            yield DOWN.finding("NVLinks are said to be inactive.", POSSIBLE, inactive)
 
 
 RULE = Rule((DOWN, ERRING), find)

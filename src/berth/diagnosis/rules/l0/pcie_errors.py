@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
+from berth.diagnosis.heard import value
 from berth.diagnosis.words import ESTABLISHED, LIKELY, POSSIBLE, WEAK, Effect, Layer, Severity
 from berth.diagnosis.xid.seen import Family
 from berth.diagnosis.xid.story import story_of
@@ -146,7 +147,15 @@ def _corrected(facts: Facts, gpus: set[Pci]) -> Iterator[Answer]:
 
 
 def _replays(facts: Facts) -> Iterator[Answer]:
-    """Counters since the driver was loaded: a few are nothing."""
+    """Counters since the driver was loaded: a few are nothing. DCGM counts by minute, so what it says is more."""
+    for said in facts.said("dcgm_health.pcie_replays"):
+        gpu = value(said, "gpu")
+        yield CORRECTED.finding(
+            f"{'GPU ' + gpu if gpu else 'A GPU'} sends very many PCI Express packets again, DCGM says.",
+            POSSIBLE,
+            [said],
+            subject=gpu and f"GPU {gpu}",
+        )
     counted = [(one.pci, int(one.value), one.origin) for one in facts.of(Sample) if one.field in _REPLAYS]
     counted += [(one.pci, one.pcie_replays or 0, one.quote("pcie_replays")) for one in facts.of(DeviceSeen)]
     for pci, replays, origin in counted:

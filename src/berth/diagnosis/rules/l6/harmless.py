@@ -9,8 +9,10 @@ from berth.diagnosis.words import ESTABLISHED, LIKELY, Effect, Layer, Severity
 from berth.evidence.facts import Facts
 from berth.evidence.formats.infiniband import RdmaPort
 from berth.evidence.formats.nccl_log import NcclHcas
+from berth.evidence.formats.smi_facts import DeviceSeen
 
 _NOTHING = Fix(steps=("nothing to mend",), risk="none", rollback="nothing to undo")
+IN_USE = 128 * 2**20  # bytes: more than the driver itself takes
 _RDMA_LAYERS = ("IB", "RoCE")
 
 NO_RDMA = Code(
@@ -74,6 +76,28 @@ CHATTER = Code(
     is_trap=True,
 )
 
+PROCESSES = Code(
+    name="ProcessesNotListed",
+    layer=Layer.L6,
+    cause_class="diagnosis-rule",
+    severity=Severity.Info,
+    effect=Effect.BlindMonitoring,
+    title="nvidia-smi lists no process although the GPU works",
+    meaning="Inside a container the driver cannot name processes: it knows those of the host's PID namespace only. The "
+    "list is empty there, memory and utilisation are right.",
+    known_by="A device with memory in use and utilisation above 0, and an empty list of processes.",
+    disproved_by="The list is empty on the host too, and memory stays in use when nothing computes.",
+    counter_check="nvidia-smi on the host at the same time: the processes are listed",
+    fix=Fix(
+        steps=("nothing to mend; ask on the host, or give the one pod that has to see them hostPID: true",),
+        risk="hostPID lets a pod see and signal all processes of the node",
+        rollback="take hostPID out again",
+    ),
+    verify=("nvidia-smi on the host lists the program",),
+    sources=("nvidia-smi manual: processes", "NVIDIA Container Toolkit documentation: troubleshooting"),
+    is_trap=True,
+)
+
 
 def find(facts: Facts) -> Iterator[Answer]:
     absent = list(facts.said("nccl.no_ib"))
@@ -90,6 +114,18 @@ def find(facts: Facts) -> Iterator[Answer]:
         yield RAS.finding("Another process in the same network namespace has the port.", ESTABLISHED, ras)
     if chatter := list(facts.said("tf.numa_node", "tf.factory", "dist.no_ipv6")):
         yield CHATTER.finding("Lines of this kind come on healthy machines.", ESTABLISHED, chatter)
+    unseen = [
+        device
+        for device in facts.of(DeviceSeen)
+        if device.processes == () and (device.gpu_percent or 0) > 0 and (device.memory_used_bytes or 0) >= IN_USE
+    ]
+    told = list(facts.said("smi.processes_unseen"))
+    if unseen or told:
+        yield PROCESSES.finding(
+            "The GPU is busy and no process is listed: that is so inside containers.",
+            LIKELY,
+            [*(device.quote("gpu_percent", "memory_used_bytes") for device in unseen), *told],
+        )
 
 
-RULE = Rule((NO_RDMA, RAS, CHATTER), find)
+RULE = Rule((NO_RDMA, RAS, CHATTER, PROCESSES), find)
