@@ -42,8 +42,8 @@ MESSAGES: tuple[Message, ...] = (
             "stat'ing file",
         ),
         r"failed to stat CDI host device \W*(?P<path>/[^\s\"'\\]+)"
-        rf"|(?:error mounting|error stat'ing file|cannot stat|failed to fulfil mount request: open|bind source path does not exist:?)"
-        rf" \W*?(?P<path2>{_DRIVER_FILE})[^\n]*(?:no such file|does not exist|not found|not a directory)",
+        r"|(?:error mounting|error stat'ing file|cannot stat|failed to fulfil mount request: open"
+        rf"|bind source path does not exist:?) \W*?(?P<path2>{_DRIVER_FILE})[^\n]*(?:no such file|does not exist|not found|not a directory)",
     ),
     Message(
         "cdi.empty_edits",
