@@ -149,3 +149,17 @@ def test_a_sentence_is_read_from_a_piece() -> None:
 
     facts = read([piece("NVRM: GPU 0000:3b:00.0: GPU has fallen off the bus", "dmesg")])
     assert [one.get("pci") for one in facts.said("kernel.off_bus")] == ["0000:3b:00.0"]
+
+
+@pytest.mark.parametrize(
+    ("line", "is_evidence"),
+    [
+        ("- Fixed a bug where a GPU 3 is lost was reported twice", False),
+        ("a1b2c3d fix(health): GPU 3 is lost is told once", False),
+        ("* [monitor] Resolved an issue that made GPU 3 is lost appear", False),
+        ("Fixed the trouble that GPU 3 is lost by reseating it", True),
+        ("fix me: GPU 3 is lost", True),
+    ],
+)
+def test_entries_of_changelogs_are_no_evidence(line: str, is_evidence: bool) -> None:
+    assert bool(said(line)) is is_evidence
