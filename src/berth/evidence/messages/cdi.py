@@ -43,7 +43,8 @@ MESSAGES: tuple[Message, ...] = (
         ),
         r"failed to stat CDI host device \W*(?P<path>/[^\s\"'\\]+)"
         r"|(?:error mounting|error stat'ing file|cannot stat|failed to fulfil mount request: open"
-        rf"|bind source path does not exist:?) \W*?(?P<path2>{_DRIVER_FILE})[^\n]*(?:no such file|does not exist|not found|not a directory)",
+        rf"|bind source path does not exist:?) \W*?(?P<path2>{_DRIVER_FILE})[^\n]*"
+        r"(?:no such file|does not exist|not found|not a directory)",
     ),
     Message(
         "cdi.empty_edits",
