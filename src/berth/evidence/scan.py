@@ -36,6 +36,11 @@ _HISTORY = re.compile(
     r"|resolve[sd] an? (?:\w+ )?(?:issue|bug)\b)(?!.*\b(?:by|after) \w+ing\b)",
     re.IGNORECASE,
 )
+MOST_LIKE = 1024  # lines that others may repeat
+# What a line begins with that differs from its like: a time since boot, a clock, the number of a record.
+_CLOCK = re.compile(
+    rb"\[ *\d+\.\d+\] ?|\d+,\d+,\d+,[^;\n]*;|[^\n]{0,40}?\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?[\] ]+"
+)
 _ESCAPES = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
 
@@ -47,6 +52,30 @@ class _Folded:
     def __init__(self, message: str, values: dict[str, str], begin: int, line: str) -> None:
         self.message, self.values, self.begin, self.line = message, values, begin, line
         self.times = 1
+
+
+class _Storm:
+    """Lines that differ in their time alone say the same: a storm of a million is looked at once."""
+
+    def __init__(self) -> None:
+        self._known: dict[bytes, list[tuple[Message, str, dict[str, str]]]] = {}
+        self._tail = b""
+        self.said: list[tuple[Message, str, dict[str, str]]] = []  # of the line that is being looked at
+        self.is_alone = True  # nothing that was looked for goes on in the next line
+        self.is_known = False
+
+    def begins(self, raw: bytes, begin: int, end: int) -> list[tuple[Message, str, dict[str, str]]]:
+        """A new line: what one like it has said, where there was one."""
+        if self._tail and self.is_alone and not self.is_known:
+            if len(self._known) >= MOST_LIKE:
+                self._known.clear()
+            self._known[self._tail] = self.said
+        clock = _CLOCK.match(raw, begin, min(end, begin + 100))
+        self._tail = raw[clock.end() : end] if clock else b""
+        found = self._known.get(self._tail) if self._tail else None
+        self.is_known, self.is_alone = found is not None, True
+        self.said = []
+        return found or []
 
 
 class Scanner:
@@ -90,19 +119,28 @@ class Scanner:
 
     def _sentences(self, raw: bytes) -> Iterator[tuple[Message, int, str, dict[str, str]]]:
         """Message, where its line begins, the line, the values."""
-        line_begin, tried = -1, set[str]()  # a line may hold several literals of one message
+        storm = _Storm()
+        line_begin, line_end, tried = -1, -1, set[str]()  # a line may hold several literals of one message
         for position, messages in self._literals(raw):
+            if line_begin <= position < line_end and storm.is_known:
+                continue
             begin, end = _line_around(raw, position)
             if begin != line_begin:
-                line_begin, tried = begin, set()
+                line_begin, line_end, tried = begin, end, set()
+                yield from ((message, begin, line, values) for message, line, values in storm.begins(raw, begin, end))
+                if storm.is_known:
+                    continue
             for message in messages:
                 if message.name in tried:
                     continue
                 tried.add(message.name)
+                storm.is_alone &= message.lines == 1
                 until = end if message.lines == 1 else _lines_on(raw, end, message.lines - 1)
                 line = _ESCAPES.sub("", raw[begin:until].decode("utf-8", "replace")).rstrip()
                 if (match := message.compiled.search(line)) and not _HISTORY.match(line):
-                    yield message, begin, line, {name: value for name, value in match.groupdict().items() if value}
+                    values = {name: value for name, value in match.groupdict().items() if value}
+                    storm.said.append((message, line, values))
+                    yield message, begin, line, values
 
     def _literals(self, raw: bytes) -> Iterator[tuple[int, list[Message]]]:
         for block in range(0, len(raw), BLOCK):
