@@ -9,7 +9,15 @@ import pytest
 from berth.diagnosis.ledger import accounts
 from berth.evidence.fact import Fact, Origin
 from berth.evidence.facts import Facts
-from berth.evidence.formats.boundary_facts import Given, Holder, KubeletOffers, Offered, PluginAnswer, Visible
+from berth.evidence.formats.boundary_facts import (
+    Given,
+    Holder,
+    KubeletOffers,
+    Offered,
+    Parted,
+    PluginAnswer,
+    Visible,
+)
 from berth.evidence.formats.cluster_facts import Advertised, Limit, NodeSeen, ObjectSeen, PodSeen
 from berth.evidence.formats.smi_facts import DeviceSeen, MigDevice
 from berth.model.ledger import Account, Boundary
@@ -178,3 +186,9 @@ def test_pods_that_have_ended_hold_nothing() -> None:
         origin=HERE, namespace="x", name="done", on="n1", phase="Succeeded", limits=(Limit("main", devices={GPU: 8}),)
     )
     assert account(node(8, 8), ended, pod("a", 1)).requested == 1
+
+
+def test_since_when_it_parts_is_what_the_agent_remembers() -> None:
+    parted = Parted(origin=HERE, resource=GPU, at="Node", since="2026-11-30T03:14:00Z")
+    assert account(node(8, 7), parted).since == "2026-11-30T03:14:00Z"
+    assert account(node(8, 8), parted).since == ""

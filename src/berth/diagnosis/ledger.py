@@ -78,6 +78,7 @@ def _account(node: NodeFacts, resource: str, pods_were_read: bool) -> Account:
         visible=visible,
         parts_at=parts_at,
         sentence=sentence,
+        since=node.parted.get(resource, "") if parts_at is not None else "",
         devices=lines,
         bypasses=tuple(_bypasses(node)),
     )

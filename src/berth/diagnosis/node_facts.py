@@ -6,7 +6,7 @@ from collections import defaultdict
 
 from berth.evidence.fact import pci_words
 from berth.evidence.facts import Facts
-from berth.evidence.formats.boundary_facts import Given, Holder, HostCount, KubeletOffers, PluginAnswer, Visible
+from berth.evidence.formats.boundary_facts import Given, Holder, HostCount, KubeletOffers, Parted, PluginAnswer, Visible
 from berth.evidence.formats.cluster_facts import Advertised, NodeSeen, PodSeen
 from berth.evidence.formats.smi_facts import DeviceSeen
 
@@ -29,6 +29,7 @@ class NodeFacts:
         self.visible: list[Visible] = []
         self.holders: list[Holder] = []
         self.pods: list[PodSeen] = []
+        self.parted: dict[str, str] = {}  # resource → since when
 
 
 def plain(profile: str) -> str:
@@ -66,6 +67,8 @@ def nodes_of(facts: Facts) -> list[NodeFacts]:
         of(visible.node).visible.append(visible)
     for holder in facts.of(Holder):
         of(holder.node).holders.append(holder)
+    for parted in facts.of(Parted):
+        of(parted.node).parted[parted.resource] = parted.since
     for pod in facts.of(PodSeen):
         if pod.on and pod.phase not in DONE:
             of(pod.on).pods.append(pod)

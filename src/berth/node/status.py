@@ -47,7 +47,7 @@ def status_of(
         driver=wire.DriverSaid(driver.version, driver.cuda, driver.nvml),
         devices=devices,
         counts=tuple(wire.CountSaid(one.by, one.count) for one in looked.facts.of(HostCount))[:16],
-        boundaries=tuple(_boundary(one) for one in found)[:MOST_FEW],
+        boundaries=tuple(_boundary(one, memory) for one in found)[:MOST_FEW],
         plugins=_plugins(looked),
         offers=tuple(
             wire.KubeletSaid(one.resource, one.ids[:MOST_IDS])
@@ -177,7 +177,10 @@ def _devices(looked: Looked, memory: Memory, uuids: Mapping[str, str]) -> tuple[
     return tuple(found)[:MOST_DEVICES]
 
 
-def _boundary(one: Account) -> wire.BoundarySaid:
+def _boundary(one: Account, memory: Memory) -> wire.BoundarySaid:
+    """With the time from which on it parts, where that is remembered as a fault."""
+    source = f"ledger of {one.resource}"
+    since_s = min((each.first_s for each in memory.faults if each.source == source and not each.cleared_s), default=0.0)
     return wire.BoundarySaid(
         resource=one.resource,
         host=one.host,
@@ -188,6 +191,7 @@ def _boundary(one: Account) -> wire.BoundarySaid:
         visible=one.visible,
         parts_at=one.parts_at.name if one.parts_at is not None else "",
         sentence=_cut(one.sentence),
+        since=stamp(since_s) if since_s and one.parts_at is not None else "",
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Iterable
 from urllib.parse import quote
 
@@ -99,7 +100,8 @@ async def pieces_of(
 async def _listed(client: Client, kind: Resource, path: str, params: dict[str, str]) -> AsyncIterator[Piece]:
     head = f'{{"apiVersion":"{kind.api_version}","kind":"{kind.kind}List","items":['.encode()
     async for page in pages(client, path, Raw, params=params):
-        yield Piece(head + b",".join(bytes(item) for item in page.items) + b"]}", "", "objects")
+        text = head + b",".join(bytes(item) for item in page.items) + b"]}"
+        yield Piece(text, "", "objects", taken_s=time.time())
 
 
 def _refused(kind: Resource, error: ApiError, namespace: str = "") -> str:

@@ -81,7 +81,7 @@ def show(accounts: Sequence[Account], screen: Console, wide: bool, *, one_node: 
         for one in parted:
             line = Text(f"{one.node} {one.resource} ")
             line.append(f"parts at {_word(one.parts_at)}", style="bold red")
-            line.append(f": {one.sentence}")
+            line.append(f": {one.sentence}" + (f", since {one.since}" if one.since else ""))
             screen.print(line, soft_wrap=True)
     for one in ordered if wide or one_node else ():
         if one.devices:

@@ -62,6 +62,14 @@ class Visible(Fact, frozen=True, kw_only=True):
     asked_for_none: bool = False  # it reaches devices and never asked: it bypasses the account
 
 
+class Parted(Fact, frozen=True, kw_only=True):
+    """Since when two boundaries do not say the same, as the agent of the node remembers it."""
+
+    resource: str
+    at: str  # name of the boundary
+    since: str  # RFC 3339
+
+
 class Holder(Fact, frozen=True, kw_only=True):
     """A process that holds memory of a device."""
 

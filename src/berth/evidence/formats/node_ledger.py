@@ -20,6 +20,7 @@ from berth.evidence.formats.boundary_facts import (
     HostCount,
     KubeletOffers,
     Offered,
+    Parted,
     PluginAnswer,
     SocketsSeen,
     Visible,
@@ -96,6 +97,7 @@ class BoundarySaid(_Part, frozen=True):
     visible: int | None = None
     parts_at: str = ""
     sentence: str = ""
+    since: str = ""  # RFC 3339: from when on they part
 
 
 class OfferSaid(_Part, frozen=True):
@@ -238,6 +240,12 @@ def facts_of(raw: bytes | Raw, node: str, origin: Origin, taken_s: float = 0.0) 
 
 
 def _boundaries(status: Status, said: Origin) -> Iterator[Fact]:
+    for boundary in status.boundaries:
+        if boundary.parts_at and boundary.since:
+            yield Parted(
+                origin=replace(said, text=boundary.sentence, time=boundary.since),
+                resource=boundary.resource, at=boundary.parts_at, since=boundary.since,
+            )  # fmt: skip
     if not any("device plugins" in one.what for one in status.not_seen):
         sockets = tuple(plugin.socket for plugin in status.plugins)
         words = f"sockets of device plugins: {', '.join(sockets) or 'none'}"
