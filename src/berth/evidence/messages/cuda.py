@@ -90,8 +90,9 @@ MESSAGES: tuple[Message, ...] = (
             "invalid device function",
             "value 'sm_",
             "unsupported gpu architecture",
+            "cublas_status_arch_mismatch",
         ),
-        r"no kernel image is available|NO_BINARY_FOR_GPU|cudaErrorNoKernelImage\w*"
+        r"no kernel image is available|CUBLAS_STATUS_ARCH_MISMATCH|NO_BINARY_FOR_GPU|cudaErrorNoKernelImage\w*"
         r"|CUDA capability (?P<capability>sm_\w+) is not compatible"
         r"|device kernel image is invalid|invalid device function|Unsupported gpu architecture \W*(?P<arch>\w+)"
         r"|Value '(?P<value>sm_\w+)' is not defined for option|is not compatible with the current PyTorch installation"

@@ -70,4 +70,22 @@ MESSAGES: tuple[Message, ...] = (
         r"Detected [1-9]\d* \w* ?NvLink errors on GPU (?P<gpu>\d+)'s NVLink"
         r"|[\d.]+ \w* ?NvLink errors found occ?ur\w* per second on GPU (?P<gpu2>\d+)",
     ),
+    # What a test reached under load, and what it should have.
+    Message(
+        "dcgm_health.below_target",
+        ("did not reach desired", "only achieved a memory bandwidth"),
+        r"Max (?:stress level|power) of (?P<is>[\d.]+) did not reach desired (?:stress level|power minimum)\b.*?"
+        r"of (?P<wanted>[\d.]+) for GPU (?P<gpu>\d+)"
+        r"|GPU (?P<gpu2>\d+) only achieved a memory bandwidth of (?P<is2>[\d.]+ \w+/s), failing to meet "
+        r"(?P<wanted2>[\d.]+ \w+/s)",
+    ),
+    # Tests of hardware in the table of `dcgmi diag`; those of the deployment are told by other layers.
+    Message(
+        "dcgm_health.test_failed",
+        ("| fail",),
+        r"^\W*(?P<test>GPU Memory|Memory(?: Bandwidth)?|Diagnostic|Pulse Test|EUD|(?:SM|Targeted) (?:Stress|Power)"
+        r"|memtest|nvbandwidth|sm_stress|targeted_(?:stress|power)|memory_bandwidth|diagnostic|pulse_test)"
+        r" *\| Fail\b(?:[^\n|]*?GPUs?:? ?(?P<gpu>\d+))?",
+    ),
+    Message("gpu_burn.faulty", ": faulty", r"\bGPU (?P<gpu>\d+): FAULTY\b"),
 )

@@ -77,9 +77,9 @@ _LOST = (
     ),
     Message(
         "nvidia_smi.gpu_lost",
-        ("gpu is lost", "gpu_is_lost", "gpuislost", "gpu has been lost"),
+        ("gpu is lost", "gpu_is_lost", "gpuislost", "gpu has been lost", "to recover this gpu"),
         r"(?:(?P<pci>[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]).*)?"
-        r"(?:GPU(?: is|_IS| has been)[ _]lost|GpuIsLost)",
+        r"(?:GPU(?: is|_IS| has been)[ _]lost|GpuIsLost| is lost\.\s+Reboot the system to recover this GPU)",
     ),
     Message(
         "nvidia_smi.no_handle",

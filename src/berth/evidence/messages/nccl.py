@@ -47,10 +47,12 @@ MESSAGES: tuple[Message, ...] = (
             "socketconnect",
         ),
         r"\bconnect (?:to (?P<peer>\S+?)(?:<\d+>)? )?(?:returned|failed)\b.*?"
-        r"(?P<why>Connection timed out|Connection refused|No route to host|Network is unreachable)"
+        r"(?P<why>Connection timed out|Connection refused|No route to host|Network is unreachable"
+        r"|Software caused connection abort)"
         r"|(?:ncclSocket|socketStartConnect|socketPollConnect|socketFinalizeConnect|socketProgress"
         r"|socketConnect)\w*\W(?:.{0,40}?connect to (?P<peer2>[^\s<]+))?.*"
-        r"(?P<why2>Connection timed out|Connection refused|No route to host|Network is unreachable)"
+        r"(?P<why2>Connection timed out|Connection refused|No route to host|Network is unreachable"
+        r"|Software caused connection abort|Cannot assign requested address)"
         r"|(?:socketStartConnect|NCCL)\b(?:.{0,40}?connect to (?P<peer3>[^\s<]+))?.{0,80}exceeded (?:error )?retr"
         r"|NCCL WARN (?:.{0,40}?connect to (?P<peer4>[^\s<]+))?.{0,80}(?P<why3>Connection refused"
         r"|No route to host|Network is unreachable|Connection timed out)",
@@ -64,8 +66,10 @@ MESSAGES: tuple[Message, ...] = (
             "ncclremoteerror",
             "connection reset by peer",
             "remote process exited",
+            "has missed too many heartbeats",
         ),
         r"Connection closed by remote peer (?P<peer>[\w.:-]+)?|ncclRemoteError|NCCL.*Connection reset by peer"
+        r"|node with node id\b.{0,160}\bmarked dead because the detector has missed too many heartbeats"
         r"|remote process exited or there was a network error"
         r"|Could not receive type from localRank|Failed to execute operation \w+ from rank",
     ),
@@ -98,6 +102,7 @@ MESSAGES: tuple[Message, ...] = (
             "temporary failure in name resolution",
             "gethostbyname",
             "address family for hostname",
+            "nccl communicator and retr",
         ),
         r"client socket has (?:failed to connect to|timed out after)\D*\[?(?P<host>[\w.-]+)?"
         r"|Timed out after \d+ seconds waiting for clients|(?:RendezvousConnectionError|RendezvousTimeoutError"
@@ -109,6 +114,7 @@ MESSAGES: tuple[Message, ...] = (
         r"|Connection (?:refused|reset|closed))"
         r"|getaddrinfo failed|(?:MASTER_PORT|c10d|NCCL|rendezvous|TCPStore)\b.{0,80}(?:Address already in use"
         r"|EADDRINUSE)|(?:Address already in use|EADDRINUSE)\b.{0,80}(?:MASTER_PORT|c10d|NCCL|29500|TCPStore)"
+        r"|setting up NCCL communicator and retr\w+ ncclUniqueId\b.{0,160}?got error"
         r"|host not found: Name or service not known|recvValue failed|TCPStore\b.{0,120}(?:got 0 bytes"
         r"|Connection (?:refused|reset|timed out))",
     ),

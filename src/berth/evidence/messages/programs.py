@@ -118,6 +118,7 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "app.parallel_size",
         (
+            "number of required gpus",
             "than the number of",
             "requires ",
             "require ",
@@ -132,6 +133,7 @@ MESSAGES: tuple[Message, ...] = (
         r"(?:world size|tensor.parallel.size)\W*\(?\d*\)?.*(?:is )?(?:larger"
         r"|greater) than the number of (?:available )?GPUs|requires? \d+ GPUs?.*(?:only|but)\D*\d+ (?:GPU|available"
         r"|found)"
+        r"|number of required GPUs exceeds the total number of available GPUs"
         r"|not enough GPUs available|Cannot provide a placement group of",
     ),
     Message(
@@ -167,7 +169,8 @@ MESSAGES: tuple[Message, ...] = (
             "segmentation fault",
             "sigsegv",
         ),
-        r"exit ?code\W{1,3}(?:139|-11)\b|Segmentation fault \(core dumped\)|signal 11 \(SIGSEGV\)",
+        r"exit ?code\W{1,3}(?:139|-11)\b|Segmentation fault \(core dumped\)|Fatal Python error: Segmentation fault"
+        r"|signal 11 \(SIGSEGV\)",
     ),
     Message(
         "image.verbs_missing",

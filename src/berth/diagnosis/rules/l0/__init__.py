@@ -3,6 +3,7 @@
 from berth.diagnosis.finding import Rule
 from berth.diagnosis.rules.l0 import (
     address_windows,
+    diagnostics_failed,
     engine_stopped,
     fallen_off_bus,
     gpus_missing,
@@ -42,5 +43,6 @@ RULES: tuple[Rule, ...] = (
     nvswitch_errors.RULE,
     stuck_in_driver.RULE,
     program_faults.RULE,
+    diagnostics_failed.RULE,
     xid_notes.RULE,
 )
