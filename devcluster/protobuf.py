@@ -8,8 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from berth.node.protobuf import decode
+
+__all__ = ["decode", "encode", "encode_map", "messages", "texts"]
+
 Value = str | bytes | bool | int
-_VARINT, _FIXED_64, _BYTES, _FIXED_32 = 0, 1, 2, 5
+_VARINT, _BYTES = 0, 2
 
 
 def encode(fields: Iterable[tuple[int, Value]]) -> bytes:
@@ -30,29 +34,6 @@ def encode_map(number: int, items: Iterable[tuple[str, str]]) -> list[tuple[int,
     return [(number, encode([(1, key), (2, value)])) for key, value in items]
 
 
-def decode(data: bytes) -> dict[int, list[int | bytes]]:
-    """Field number -> its values in order. Raises ValueError on what is no message."""
-    fields: dict[int, list[int | bytes]] = {}
-    at = 0
-    while at < len(data):
-        key, at = _read_varint(data, at)
-        kind = key & 7
-        value: int | bytes
-        if kind == _VARINT:
-            value, at = _read_varint(data, at)
-        elif kind in (_BYTES, _FIXED_64, _FIXED_32):
-            size = {_FIXED_64: 8, _FIXED_32: 4}.get(kind, -1)
-            if size < 0:
-                size, at = _read_varint(data, at)
-            if at + size > len(data):
-                raise ValueError(f"field {key >> 3} is longer than its message")
-            value, at = data[at : at + size], at + size
-        else:
-            raise ValueError(f"field {key >> 3} has the unknown wire type {kind}")
-        fields.setdefault(key >> 3, []).append(value)
-    return fields
-
-
 def texts(values: list[int | bytes] | None) -> list[str]:
     """The values of a string field."""
     return [value.decode() for value in values or [] if isinstance(value, bytes)]
@@ -71,16 +52,3 @@ def _varint(number: int) -> bytes:
         number >>= 7
     out.append(number)
     return bytes(out)
-
-
-def _read_varint(data: bytes, at: int) -> tuple[int, int]:
-    number = shift = 0
-    while True:
-        if at >= len(data) or shift > 63:
-            raise ValueError("a number goes on past its message")
-        byte = data[at]
-        at += 1
-        number |= (byte & 0x7F) << shift
-        if not byte & 0x80:
-            return number, at
-        shift += 7
