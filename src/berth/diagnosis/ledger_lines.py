@@ -45,9 +45,11 @@ def lines_of(node: NodeFacts, resource: str, labels: Mapping[str, str]) -> tuple
         replicas[bare(id)].append(id)
     holders = _holders(node)
     found: list[DeviceLine] = []
+    peaks = _peaks(node)
     for id in dict.fromkeys((*hardware, *sorted(replicas))):
         names = [name for name in replicas.get(id, ()) if name != id]
-        found.append(_line(id, names, hardware.get(id), known, holders.get(id, {})))
+        line = _line(id, names, hardware.get(id), known, holders.get(id, {}))
+        found.append(replace(line, peaks_bytes=peaks.get(id, 0), full_in_s=node.filling.get(id, 0.0)))
         found.extend(_replica(name, known) for name in sorted(names))
     return tuple(found)
 
@@ -148,6 +150,18 @@ def _holders(node: NodeFacts) -> dict[str, dict[str, int]]:
     found: dict[str, dict[str, int]] = defaultdict(dict)
     for device, who, held in _held(node):
         found[device][who] = found[device].get(who, 0) + held
+    return found
+
+
+def _peaks(node: NodeFacts) -> dict[str, int]:
+    """The peaks of those who hold a device, added up: what it would need if all had theirs at once."""
+    of_holder: dict[tuple[str, str], int] = {}
+    for holder in node.holders:
+        who = (holder.device, f"{holder.of_pod}/{holder.container}" if holder.of_pod else f"process {holder.pid}")
+        of_holder[who] = max(of_holder.get(who, 0), holder.peak_bytes)
+    found: dict[str, int] = defaultdict(int)
+    for (device, _), peak in of_holder.items():
+        found[device] += peak
     return found
 
 

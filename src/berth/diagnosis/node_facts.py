@@ -6,7 +6,16 @@ from collections import defaultdict
 
 from berth.evidence.fact import pci_words
 from berth.evidence.facts import Facts
-from berth.evidence.formats.boundary_facts import Given, Holder, HostCount, KubeletOffers, Parted, PluginAnswer, Visible
+from berth.evidence.formats.boundary_facts import (
+    Filling,
+    Given,
+    Holder,
+    HostCount,
+    KubeletOffers,
+    Parted,
+    PluginAnswer,
+    Visible,
+)
 from berth.evidence.formats.cluster_facts import Advertised, NodeSeen, PodSeen
 from berth.evidence.formats.smi_facts import DeviceSeen
 
@@ -29,6 +38,7 @@ class NodeFacts:
         self.visible: list[Visible] = []
         self.holders: list[Holder] = []
         self.pods: list[PodSeen] = []
+        self.filling: dict[str, float] = {}  # UUID → seconds until it is full
         self.parted: dict[str, str] = {}  # resource → since when
 
 
@@ -67,6 +77,8 @@ def nodes_of(facts: Facts) -> list[NodeFacts]:
         of(visible.node).visible.append(visible)
     for holder in facts.of(Holder):
         of(holder.node).holders.append(holder)
+    for filling in facts.of(Filling):
+        of(filling.node).filling[filling.device] = filling.full_in_s
     for parted in facts.of(Parted):
         of(parted.node).parted[parted.resource] = parted.since
     for pod in facts.of(PodSeen):

@@ -39,6 +39,8 @@ class DeviceLine(Struct, frozen=True, gc=False):
     memory_bytes: int = 0
     memory_used_bytes: int = 0
     holders: tuple[tuple[str, int], ...] = ()  # who holds its memory, and how many bytes
+    peaks_bytes: int = 0  # the peaks of all who hold it, together; 0 where nobody remembers
+    full_in_s: float = 0.0  # at the rate at which it grows; 0.0: it does not
 
 
 class Bypass(Struct, frozen=True, gc=False):

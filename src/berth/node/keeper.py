@@ -15,8 +15,9 @@ from berth.model.ledger import Account
 from berth.node.counters import VOLATILE, counts_of, fell, resets_said, risen
 from berth.node.fitness import NODE, Memory, judge
 from berth.node.look import Looked, Machine
+from berth.node.occupancy import Occupancy
 from berth.node.signals import judged, sighted, signals_of
-from berth.node.status import memory_of, status_of
+from berth.node.status import memory_of, status_of, with_occupancy
 
 
 class Report(Struct, frozen=True):
@@ -42,6 +43,7 @@ class Keeper:
         self.machine = machine
         self.memory = Memory()
         self.risen: Counter[tuple[str, str]] = Counter()  # (PCI address, counter): since the agent runs
+        self.occupancy = Occupancy()
         self._counts: dict[str, dict[str, int]] = {}
         self._uuids: dict[str, str] = {}  # of devices that were seen, by PCI address
 
@@ -65,7 +67,8 @@ class Keeper:
         for device in looked.devices:
             if device.uuid:
                 self._uuids[pci_words(device.pci)] = device.uuid
-        status = status_of(looked, self.memory, found, queues, self._uuids)
+        self.occupancy.take(looked)
+        status = with_occupancy(status_of(looked, self.memory, found, queues, self._uuids), looked, self.occupancy)
         return Report(looked, diagnosis, found, before, self.memory, status)
 
     def _known(self, looked: Looked) -> frozenset[str]:

@@ -16,6 +16,7 @@ from berth.evidence.formats.smi_facts import DeviceSeen, DriverSeen
 from berth.model.ledger import Account
 from berth.node.fitness import NODE, Fault, Memory, Standing
 from berth.node.look import Looked, is_device
+from berth.node.occupancy import Occupancy
 from berth.node.policy import Ruling, State, Until
 
 # The schema's bounds (deploy/crds/berth.dev_nodeledgers.yaml): what is longer would be refused as a whole.
@@ -78,6 +79,21 @@ def status_of(
     )  # fmt: skip
 
 
+def with_occupancy(status: wire.Status, looked: Looked, occupancy: Occupancy) -> wire.Status:
+    """With what was remembered of memory: the peak of each holder, and when a device will be full."""
+    holders = {(one.device, one.pid): one for one in looked.facts.of(Holder)}
+    return replace(
+        status,
+        devices=tuple(replace(one, full_in_s=round(occupancy.full_in_s(one.uuid))) for one in status.devices),
+        holders=tuple(
+            replace(one, peak_bytes=occupancy.peak_bytes(holders[one.device, one.pid]))
+            if (one.device, one.pid) in holders
+            else one
+            for one in status.holders
+        ),
+    )
+
+
 def memory_of(status: wire.Status) -> Memory:
     """What another start of the agent goes on from."""
     standings = {
@@ -113,6 +129,7 @@ def lasting(status: wire.Status) -> wire.Status:
             replace(
                 one,
                 memory_used_bytes=0,
+                full_in_s=0,
                 uncorrected_volatile=None,
                 partitions=tuple(replace(part, memory_used_bytes=0) for part in one.partitions),
             )

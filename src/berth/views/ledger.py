@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from rich.console import Console
 from rich.text import Text
 
-from berth.base.units import counted
+from berth.base.units import counted, duration
 from berth.model.ledger import Account, Boundary, DeviceLine
 from berth.views.tables import QUIET_STYLE, Column, signs, table
 
@@ -56,6 +56,8 @@ def _account_record(one: Account) -> dict[str, Any]:
                 "partsAt": _word(line.parts_at),
                 "memoryBytes": line.memory_bytes or None,
                 "memoryUsedBytes": line.memory_used_bytes if line.memory_bytes else None,
+                "peaksBytes": line.peaks_bytes or None,
+                "fullInSeconds": round(line.full_in_s) or None,
                 "holders": [{"who": who, "bytes": held} for who, held in line.holders],
             }
             for line in one.devices
@@ -155,9 +157,19 @@ def _devices(lines: Sequence[DeviceLine], screen: Console) -> None:
         )
     screen.print(table(columns, rows, indent=2))
     for line in lines:
-        if len(line.holders) > 1:
-            who = ", ".join(f"{name} {held / GIB:.1f} GiB" for name, held in line.holders[:6])
-            screen.print(Text(f"    {_short(line.id)} is held by {who}", style=QUIET_STYLE), soft_wrap=True)
+        for words in _memory(line):
+            screen.print(Text(f"    {_short(line.id)} {words}", style=QUIET_STYLE), soft_wrap=True)
+
+
+def _memory(line: DeviceLine) -> Iterator[str]:
+    """Memory as an account: who shares it, whether their peaks fit together, and when it will be full."""
+    if len(line.holders) > 1:
+        yield "is held by " + ", ".join(f"{name} {held / GIB:.1f} GiB" for name, held in line.holders[:6])
+        if line.peaks_bytes:
+            over = ": more than there is" if line.memory_bytes and line.peaks_bytes > line.memory_bytes else ""
+            yield f"would need {line.peaks_bytes / GIB:.1f} GiB if all had their peaks at once{over}"
+    if line.full_in_s:
+        yield f"is full in {duration(line.full_in_s)} if it goes on to grow like this"
 
 
 def _name(line: DeviceLine) -> str:

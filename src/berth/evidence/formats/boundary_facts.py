@@ -79,6 +79,14 @@ class Holder(Fact, frozen=True, kw_only=True):
     container: str = ""
     process: str = ""
     memory_bytes: int = 0
+    peak_bytes: int = 0  # the most that the container had; 0 where nobody remembers
+
+
+class Filling(Fact, frozen=True, kw_only=True):
+    """A device whose memory fills up steadily."""
+
+    device: str  # UUID
+    full_in_s: float
 
 
 class HostCount(Fact, frozen=True, kw_only=True):

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from berth.evidence.fact import NO_PCI, Fact, Origin, pci_of
 from berth.evidence.formats.boundary_facts import (
+    Filling,
     Given,
     Holder,
     HostCount,
@@ -70,6 +71,7 @@ class DeviceSaid(_Part, frozen=True):
     is_gone: bool = False  # it was there since the machine was started, and is not any more
     memory_bytes: int = 0
     memory_used_bytes: int = 0
+    full_in_s: int = 0  # its memory is full then if it goes on to grow like this; 0: it does not
     mig_mode: str = ""
     partitions: tuple[PartitionSaid, ...] = ()
     remap_pending: bool | None = None
@@ -149,6 +151,7 @@ class HolderSaid(_Part, frozen=True):
     process: str = ""
     queue: str = ""
     memory_bytes: int = 0
+    peak_bytes: int = 0  # the most that it had, with the other processes of its container
 
 
 class FaultSaid(_Part, frozen=True):
@@ -289,6 +292,7 @@ def _boundaries(status: Status, said: Origin) -> Iterator[Fact]:
             container=holder.container,
             process=holder.process,
             memory_bytes=holder.memory_bytes,
+            peak_bytes=holder.peak_bytes,
         )
 
 
@@ -319,6 +323,10 @@ def _hardware(status: Status, said: Origin) -> Iterator[Fact]:
     for device in status.devices:
         if device.is_gone or not device.uuid:
             continue
+        if device.full_in_s:
+            used = f"{device.memory_used_bytes / 2**30:.1f} of {device.memory_bytes / 2**30:.1f} GiB"
+            text = f"{device.uuid}: {used} used, full in {device.full_in_s / 3600:.1f} h at this rate"
+            yield Filling(origin=replace(said, text=text), device=device.uuid, full_in_s=float(device.full_in_s))
         words = f"{device.name} {device.uuid}: {device.state} {device.code}".strip()
         pci = pci_of(device.pci)
         yield DeviceSeen(
