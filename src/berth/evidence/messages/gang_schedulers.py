@@ -66,14 +66,22 @@ MESSAGES: tuple[Message, ...] = (
             "cannot find enough sibling pods",
             "minmember",
             "placements are available",
+            "should not be greater than total replicas",
         ),
         r"waiting for minCount pods from a gang|waiting for pods.s pod group \W*(?P<group>[\w./-]+)\W* to appear"
         r"|Resources were found for (?P<found>\d+) pods? while (?P<minimum>\d+) are required for gang scheduling"
         r"|(?:pod ?group|gang)\W+(?P<group2>[\w./-]+)?\W*(?:gets )?rejected due to Pod|rejected in Pod Group"
-        r"|cannot find enough sibling pods"
+        r"|cannot find enough sibling pods|minAvailable\W* should not be greater than total replicas"
         r"|minResources cannot be satisfied|minMember.*(?:not|cannot be) (?:met|satisfied|reached)"
         r"|gang.*placeholders? (?:time[d-]* ?out|cannot)|placeholder.*(?:timed out|timeout)"
         r"|\d+/\d+ placements are available",
+    ),
+    # Queues take back what they lent, or what a higher priority wants.
+    Message(
+        "gang.displaced",
+        ("preempted to accommodate", "was preempted by higher priority workload", "was reclaimed by"),
+        r"Preempted to accommodate a (?:higher priority )?workload(?:.*? due to (?P<why>[^;\n\"]+))?"
+        r"|(?:workload|pod|podgroup)\b.{0,80}\bwas (?:preempted by higher priority workload|reclaimed by)\b",
     ),
     Message(
         "gang.group_missing",

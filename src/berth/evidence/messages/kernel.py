@@ -290,8 +290,8 @@ _HANGS = (
     Message(
         "kernel.lockup_in_driver",
         ("soft lockup", "hard lockup"),
-        r"(?:soft|hard) lockup.*?(?:stuck for (?P<seconds>\d+)s! )?(?:\[(?P<process>[^\]:]+)(?::\d+)?\])?"
-        r"(?:[\s\S]*?(?P<module>\[nvidia\w*\]))?",
+        r"(?:soft|hard) lockup(?:[^\n]*?stuck for (?P<seconds>\d+)s!)?"
+        r"(?:[^\n]*?\[(?P<process>[A-Za-z][^\]:\n]*):\d+\])?(?:[\s\S]*?(?P<module>\[nvidia\w*\]))?",
         lines=45,
     ),
 )

@@ -68,4 +68,38 @@ MESSAGES: tuple[Message, ...] = (
         ),
         r"Insufficient devices\.kubevirt\.io/kvm|/dev/kvm\W.*(?:No such file|not present|missing|Permission denied)",
     ),
+    # A device that another driver or the boot console still holds, or that cannot be bound.
+    Message(
+        "vfio.held",
+        ("can't reserve", "drivers/vfio-pci/"),
+        rf"vfio-pci {_PCI}: BAR \d: can't reserve|/sys/bus/pci/drivers/vfio-pci/(?:bind|new_id|unbind)\b.{{0,60}}"
+        r"(?:No such device|Device or resource busy|error)"
+        r"|error writing .{0,60}/sys/bus/pci/drivers/vfio-pci/",
+    ),
+    Message(
+        "kata.no_port",
+        ("failed to hotplug vfio device", "port is not set for device", "qmp command failed"),
+        r"failed to hotplug VFIO device|_plug_vfio\S* (?:or \S+ )?port is not set for device"
+        r"|QMP command failed: (?:Bus 'rp\d+'|Device 'vfio-\w+') not found",
+    ),
+    Message(
+        "vgpu.not_made",
+        (
+            "vmiop_log",
+            "no parent devices found for gpu",
+            "unable to read mdev devices directory",
+            "nvidia-vgpu-vfio] ",
+            "error creating vgpu device",
+            "failed to create vgpu",
+        ),
+        r"vmiop_log: (?:\(0x\w+\): )?"
+        r"(?P<why>[^\n]*(?:fail\w*|not supported|supported only|unsupported|invalid|mismatch)[^\n]*)"
+        r"|(?P<why2>no parent devices found for GPU at index[^\n\"]*)|unable to read MDEV devices directory"
+        r"|nvidia-vgpu-vfio\] [0-9a-f-]{36}: start failed|(?:error creating|failed to create) vGPU devices?\b",
+    ),
+    Message(
+        "kubevirt.no_address",
+        ("not set for resource",),
+        r"\b(?P<variable>(?:MDEV_)?PCI_RESOURCE_[\w.-]+) not set for resource (?P<resource>[\w.-]+/[\w.-]+)",
+    ),
 )

@@ -148,10 +148,12 @@ MESSAGES: tuple[Message, ...] = (
             "out of host capacity",
             "unfulfillablecapacity",
             "do not have sufficient",
+            "in backoff after failed scale-up",
+            "capacity is not found, ca will",
             "does not have enough resources available",
         ),
         r"Insufficient(?:Instance)?Capacity|ZONE_RESOURCE_POOL_EXHAUSTED|GCE_?STOCKOUT|\bstockout\b"
-        r"|insufficient capacity"
+        r"|insufficient capacity|in backoff after failed scale-up|capacity is not found, CA will try"
         r"|(?:Overconstrained(?:Zonal)?)?AllocationFailed|OverconstrainedAllocation|SkuNotAvailable"
         r"|out of (?:host )?capacity"
         r"|UnfulfillableCapacity|do not have sufficient \S+ capacity"

@@ -14,6 +14,7 @@ from berth.diagnosis.rules.l5 import (
     unplaced_affinity,
     unplaced_resource,
     unplaced_taint,
+    virtual_gpus,
 )
 
 RULES: tuple[Rule, ...] = (
@@ -29,4 +30,5 @@ RULES: tuple[Rule, ...] = (
     node_refuses.RULE,
     claims.RULE,
     passthrough.RULE,
+    virtual_gpus.RULE,
 )

@@ -104,9 +104,10 @@ def find(facts: Facts) -> Iterator[Answer]:
             )
         else:
             cause = f"No kind of node that the autoscaler may make fits the pod. {why[:160]}".rstrip()
-        if not limited or short:
+        held = limited or any(facts.said("autoscaler.cloud_empty"))  # a group that fits may not grow now
+        if not held or short:
             # Where every group is kept out by the pod's own selector or tolerations, these stand first.
-            yield NO_TYPE.finding(cause, POSSIBLE if limited or is_pods else LIKELY, found, node=node, pod=pod)
+            yield NO_TYPE.finding(cause, POSSIBLE if held or is_pods else LIKELY, found, node=node, pod=pod)
     yield from heard(
         facts,
         CLOUD_EMPTY,

@@ -119,6 +119,8 @@ DISPLACED = Code(
         steps=(
             "preempted: give the job a priority class that fits, or preemptionPolicy Never to the other; checkpoint "
             "on SIGTERM",
+            "taken back by a queue: nominal quota of its own for what must go on; the rest is a loan (borrowing, "
+            "over-quota)",
             "taint: mend the node's condition; tolerationSeconds bounds how long the pod may stay",
         ),
         risk="a higher priority displaces others",
@@ -179,6 +181,14 @@ def find(facts: Facts) -> Iterator[Answer]:
         ("scheduler.displaced",),
         "The pod was ended in favour of another, or by a taint of its node.",
         LIKELY,
+    )
+    yield from heard(
+        facts,
+        DISPLACED,
+        ("gang.displaced",),
+        "The queue took back what the pod held: for a higher priority, or as a loan.",
+        LIKELY,
+        cause_class="quota-gang",
     )
     yield from heard(facts, EXTENDER, ("scheduler.extender",), "The scheduler does not reach its extender.", LIKELY)
     yield from _unserved(facts)

@@ -74,6 +74,8 @@ UNUSABLE = Code(
     counter_check="lspci -nnk -s PCI: Kernel driver in use: vfio-pci; ls /dev/vfio",
     fix=Fix(
         steps=(
+            "a region that cannot be reserved: the boot console holds it (kernel parameter "
+            "initcall_blacklist=sysfb_init, or video=efifb:off before 5.15)",
             "bind the device to vfio-pci (operator: workload label vm-passthrough on the node)",
             "locked memory of the launcher above the guest's memory",
             "stuck in D3: pcie_aspm=off, or a reset of the machine",
@@ -143,7 +145,7 @@ def find(facts: Facts) -> Iterator[Answer]:
             pci=pci,
         )
     yield from heard(facts, NO_IOMMU, ("vfio.no_iommu",), "The machine runs without an IOMMU.", LIKELY)
-    for node, pod, found in by_place(facts.said("vfio.unusable")):
+    for node, pod, found in by_place(facts.said("vfio.unusable", "vfio.held")):
         driver = value(found[0], "driver")
         yield UNUSABLE.finding(
             f"vfio cannot use the device{': it is with driver ' + driver if driver else ''}.",
