@@ -34,15 +34,23 @@ ALL_ONES = 63  # lanes, where the link status reads ff
 
 
 def looks_like(head: bytes) -> object:
-    return _HEAD.search(head)
+    said = b"NVRM version:" in head or b"filename:" in head or b"GPU UUID:" in head or b"_link_" in head
+    return (said or b"/proc/driver/nvidia/gpus/" in head) and _HEAD.search(head)
 
 
 def read(piece: Piece) -> Iterator[Fact]:
     """The driver, its GPUs, links."""
+    # Files of this kind are short; where one is quoted in a log of megabytes, only what is there is looked for.
+    raw = piece.raw
     text = piece.text
-    yield from _driver(piece, text)
-    yield from _gpus(piece, text)
-    yield from _links(piece, text)
+    if b"NVRM version:" in raw or b"filename:" in raw:
+        yield from _driver(piece, text)
+    if b"GPU UUID:" in raw:
+        yield from _gpus(piece, text)
+    if b"_link_" in raw:
+        yield from _links(piece, text)
+    if b"/proc/driver/nvidia/gpus/" not in raw:
+        return
     listed = {pci_of(found["pci"]) for found in _LISTED.finditer(text)}
     if listed:
         yield HostCount(

@@ -70,6 +70,7 @@ _IN_USE = (
         (
             " in use", "(oe-)", "(poe-)", "unload", "rmmod", "cleanup driver modules",
             "uninstall nvidia driver components", "cleanup nvidia driver", "appears to already be loaded",
+            "with non-zero usage count",
         ),
         r"[Kk]ernel (?:driver|modules?) (?:is|are) (?:still |already )?in use|"
         # In a trace of the kernel, a module with a minus is on its way out and does not get there.
@@ -78,7 +79,19 @@ _IN_USE = (
         r"Unable to cleanup driver modules|[Ff]ailed to (?:uninstall nvidia driver components|cleanup NVIDIA driver)|"
         r"NVIDIA kernel module '?nvidia\S*'? appears to already be loaded|"
         r"(?:could not|cannot|can't|unable to|fails? to|failed to) (?:unload|rmmod)[^\n]{0,30}\bnvidia|"
+        rf"Attempting to remove device {_PCI} with non-zero usage count|"
         r"nvidia\S* (?:kernel )?modules? (?:is|are|is still|are still) in use",
+    ),
+    # The driver manager counts who uses the modules before it sends them away; that it had to try is no fault yet.
+    Message(
+        "driver.already_loaded",
+        ("already loaded with refcount", "is loaded with refcount"),
+        r"(?:driver|module)\w* is (?:already )?loaded with refcount (?P<count>[1-9]\d*)",
+    ),
+    Message(
+        "driver.uninstalled",
+        ("successfully uninstalled nvidia", "successfully unloaded nvidia"),
+        r"Successfully (?:uninstalled|unloaded) nvidia",
     ),
     Message(
         "driver.eviction_off",
@@ -170,7 +183,7 @@ _NODES = (
         r"/bin/nvidia: cannot overwrite directory|"
         r"Downloading (?:GPU installer|NVIDIA driver)[^\n]*\n[^\n]*returned error: 40[34]|"
         r"nvidia-driver-(?:daemonset|ctr|"
-        r"installer)[\w.-]*[^\n]*?(?P<state>(?:Init:)?CrashLoopBackOff|(?:Init:)?Error\b|"
+        r"installer)[\w.-]*[^\n]*?(?P<state>(?:Init:)?CrashLoopBackOff|(?-i:\b(?:Init:)?Error\b(?!:))|"
         r"ImagePullBackOff|"
         r"ErrImagePull|OOMKilled)",
         lines=2,
@@ -197,6 +210,11 @@ _BUGS = (
         r"\b(?P<module5>nvidia(?:_uvm|_drm|_modeset|-uvm|-drm|-open)?)\b[^\n]{0,80}(?:kernel panic|kernel oops|"
         r"kernel crash|Oops)",
         lines=30,
+    ),
+    Message(
+        "driver.bar_resize_fatal",
+        ("resize pcie bars", "resize pcie bar"),
+        r"(?:Fatal Error|failed) (?:while attempting )?to resize PCIe BARs?",
     ),
     # What people write of a driver that works in one version and not in another.
     Message(

@@ -24,9 +24,22 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "selinux.device",
         "avc:",
-        r"avc:\s+denied\s+\{(?P<right>[^}]+)\}.{0,400}?(?:path|name|dev)=\"?(?P<path>/?(?:dev/)?nvidia[^\"\s]*)"
+        r"avc:\s+denied\s+\{(?P<right>[^}]+)\}.{0,400}?(?:path|name|dev)=\"?"
+        r"(?P<path>/?(?:dev/)?nvidia(?![^\"\s]*\.sock)[^\"\s]*)"
         r"(?:.*?scontext=(?P<source>\S+))?(?:.*?tcontext=(?P<target>\S+))?(?:.*?tclass=(?P<class>\w+))?"
         r"(?:.*?permissive=(?P<permissive>\d))?",
+    ),
+    # The kubelet's directories and sockets, for device plugins and for who asks which pod has what.
+    Message(
+        "selinux.kubelet_socket",
+        (
+            "device-plugins", "plugins_registry", "pod-resources", "kubelet.sock", "container_var_lib_t",
+            "kubelet_var_lib_t", "kubernetes_file_t", ":var_lib_t",
+        ),
+        r"avc:\s+denied\s+\{(?P<right>[^}]+)\}[^\n]{0,400}?(?:path|name)=\"?(?:"
+        r"(?P<path>[^\"\s]*(?:device-plugins|plugins_registry|pod-resources|kubelet\.sock)[^\"\s]*)|"
+        r"(?P<path2>[\w.-]+\.sock)\b[^\n]*tcontext=\S*(?:container_var_lib_t|kubelet_var_lib_t|kubernetes_file_t|"
+        r":var_lib_t))[^\n]*?(?:permissive=(?P<permissive>\d)|$)",
     ),
     Message(
         "selinux.enforcing",

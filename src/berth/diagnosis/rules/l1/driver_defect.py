@@ -47,6 +47,30 @@ REGRESSION = Code(
     verify=("nvidia-smi -L: every GPU", "the test that failed passes"),
     sources=("driver release notes, known issues", "open-gpu-kernel-modules, issues"),
 )
+BAR_FATAL = Code(
+    name="BarResizeFatal",
+    layer=Layer.L1,
+    cause_class="driver-bug",
+    severity=Severity.Critical,
+    effect=Effect.DriverAbsent,
+    title="the driver gives a GPU up when its memory window cannot be resized",
+    meaning="With resizable BARs switched on the driver asks the kernel for a larger window while it probes; where "
+    "that fails and the old one is not restored, the GPU is left out.",
+    known_by="The module says in the kernel's log that resizing the PCIe BARs was a fatal error.",
+    disproved_by="The GPU is listed after the module was loaded with NVreg_EnableResizableBar=0.",
+    counter_check="on NODE: dmesg | grep -i -e 'resize' -e 'BAR '; grep EnableResizableBar /proc/driver/nvidia/params",
+    fix=Fix(
+        steps=(
+            "load nvidia with NVreg_EnableResizableBar=0 (/etc/modprobe.d), rebuild the initramfs, reboot",
+            "firmware: Above 4G Decoding and Resizable BAR on; a bridge's window must be large enough (pci=realloc)",
+            "a newer driver release, in which a failure is no end",
+        ),
+        risk="a reboot ends everything on the node",
+        rollback="remove the option",
+    ),
+    verify=("nvidia-smi -L: every GPU",),
+    sources=("open-gpu-kernel-modules, kernel-open/nvidia/nv-pci.c: nv_resize_pcie_bars",),
+)
 
 
 _BAD = ("bad", "bad2", "bad3", "bad4", "bad5", "bad6", "bad7", "bad8")
@@ -90,6 +114,8 @@ def find(facts: Facts) -> Iterator[Answer]:
             ESTABLISHED if any(said.get("bad6") for said in told) else LIKELY if good and bad else POSSIBLE,
             [*told, *facts.said("kernel.driver_version")],
         )
+    if resized := list(facts.said("driver.bar_resize_fatal")):
+        yield BAR_FATAL.finding("The driver's attempt to resize the window of a GPU failed.", LIKELY, resized)
 
 
-RULE = Rule((CRASH, REGRESSION), find)
+RULE = Rule((CRASH, REGRESSION, BAR_FATAL), find)

@@ -103,14 +103,16 @@ STUCK = Code(
 def find(facts: Facts) -> Iterator[Answer]:
     in_use = [*facts.said("driver.in_use"), *facts.said("driver.persistenced_held")]
     told = list(facts.said("driver.held_told"))
+    loaded = [] if any(facts.said("driver.uninstalled", "driver.built")) else list(facts.said("driver.already_loaded"))
     drain = list(facts.said("driver.drain_failed"))
-    if in_use or drain or told:
+    if in_use or drain or told or loaded:
         holders = next((said.get("pods") for said in drain if said.get("pods")), "")
         yield IN_USE.finding(
             "The modules of the old driver are still in use and cannot be unloaded"
-            + (f"; these pods hold claims: {holders}." if holders else "."),
+            + (f"; these pods hold claims: {holders}." if holders else "")
+            + (f" ({loaded[0].get('count')} references)." if loaded and not holders else "" if holders else "."),
             ESTABLISHED if in_use else LIKELY if drain else POSSIBLE,
-            [*in_use, *drain, *told],
+            [*in_use, *drain, *loaded, *told],
         )
     if off := list(facts.said("driver.eviction_off")):
         node = next((said.get("node") or said.get("node2") for said in off), "")

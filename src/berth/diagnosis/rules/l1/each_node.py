@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 from berth.diagnosis.finding import Answer, Rule
 from berth.evidence.facts import Facts
 from berth.evidence.formats.cluster_facts import NodeSeen, PodSeen
-from berth.evidence.formats.machine_facts import ModulesSeen, PciSeen
+from berth.evidence.formats.machine_facts import KernelDriver, ModulesSeen, PciSeen
 from berth.evidence.formats.smi_facts import DeviceSeen
 
 SENTENCES = (
@@ -17,7 +17,7 @@ SENTENCES = (
     "secure_boot.", "security.", "cdi.", "cuda.system_not_ready", "cuda.unknown", "kernel.driver_version",
     "toolkit.major_unknown",
 )  # fmt: skip
-KINDS = (DeviceSeen, NodeSeen, PodSeen, PciSeen, ModulesSeen)
+KINDS = (DeviceSeen, NodeSeen, PodSeen, PciSeen, ModulesSeen, KernelDriver)
 
 _Find = Callable[[Facts], Iterable[Answer]]
 _split: WeakKeyDictionary[Facts, dict[str, Facts]] = WeakKeyDictionary()

@@ -24,6 +24,7 @@ RIGHTS = Code(
         steps=(
             "device files: 0666, or the group that the process has (NVreg_DeviceFileMode, NVreg_DeviceFileGID)",
             "SELinux: setsebool -P container_use_devices on, or the policy of the runtime's vendor",
+            "at container starts: user in /etc/nvidia-container-runtime/config.toml must be of the files' group",
             "profiling counters: NVreg_RestrictProfilingToAdminUsers=0, or CAP_SYS_ADMIN for that one pod",
         ),
         risk="wider access to the devices",
@@ -69,11 +70,14 @@ def find(facts: Facts) -> Iterator[Answer]:
     elif refused:
         # Who cannot even begin is mostly a container from which the device files are kept.
         begins = all("initialize NVML" in said.origin.text and said.origin.kind != "host" for said in refused)
+        # The runtime's own tool gives its rights up before it asks: user in config.toml, mode of the device files.
+        starts = all("nvidia-container-cli" in said.origin.text for said in refused)
         yield RIGHTS.finding(
             "NVML does not let this process do what it asks for.",
             POSSIBLE,
             refused,
-            layer=Layer.L2 if begins else None,
+            layer=Layer.L2 if begins or starts else None,
+            effect=Effect.ContainersDoNotStart if starts else None,
         )
 
 

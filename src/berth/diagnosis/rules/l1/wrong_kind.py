@@ -8,6 +8,7 @@ from berth.diagnosis.finding import Answer, Code, Fix, Rule
 from berth.diagnosis.words import ESTABLISHED, LIKELY, Effect, Layer, Severity
 from berth.evidence.fact import pci_of, pci_words
 from berth.evidence.facts import Facts
+from berth.evidence.formats.machine_facts import KernelDriver, PciSeen
 
 WRONG_KIND = Code(
     name="DriverModuleKindWrong",
@@ -58,7 +59,37 @@ UNSUPPORTED = Code(
 )
 
 
+# PCI ids of GB10x, GB20x, GB10 and GB11x, which only the open modules serve.
+_ONLY_OPEN = ((0x2900, 0x2FFF), (0x3180, 0x31FF))
+
+
+def _needs_open(card: PciSeen) -> bool:
+    try:
+        number = int(card.device, 16)
+    except ValueError:
+        return False
+    return card.vendor == "10de" and any(low <= number <= high for low, high in _ONLY_OPEN)
+
+
+def _by_card(facts: Facts) -> Iterator[Answer]:
+    """A Blackwell card and proprietary modules, whether the log says so or not."""
+    closed = [one for one in facts.of(KernelDriver) if one.is_loaded and not one.is_open and one.version >= "5"]
+    for card in facts.of(PciSeen) if closed else ():
+        same = [one for one in closed if one.node == card.node]
+        if same and _needs_open(card):
+            yield WRONG_KIND.finding(
+                f"GPU {pci_words(card.pci)} is of a kind that only the open kernel modules serve, and the proprietary "
+                f"ones of {same[0].version} are loaded.",
+                LIKELY,
+                [card, same[0]],
+                pci=card.pci,
+                node=card.node,
+            )
+
+
 def find(facts: Facts) -> Iterator[Answer]:
+    if not any(facts.said("driver.wrong_flavour")):
+        yield from _by_card(facts)
     for said in facts.said("driver.wrong_flavour"):
         needs_open = bool(said.get("open") or said.get("open2"))
         pci = pci_of(said.get("pci"))
