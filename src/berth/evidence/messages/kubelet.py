@@ -98,6 +98,11 @@ MESSAGES: tuple[Message, ...] = (
         ("endpoint is added while", "other endpoint"),
         r"[Ss]ome other endpoint .*? is added while endpoint",
     ),
+    Message(
+        "kubelet.start_fails",
+        ("failed to start containermanager", "failed to run kubelet"),
+        r"failed to run kubelet\W+(?:err=)?(?P<why>.*)|Failed to start ContainerManager\W+(?:err=)?(?P<why2>.*)",
+    ),
     # What it remembers.
     Message(
         "kubelet.checkpoint_corrupt",

@@ -45,6 +45,11 @@ MESSAGES: tuple[Message, ...] = (
         "error getting device memory",
         r"error getting device memory(?: info)?: (?:Not Supported|ERROR_NOT_SUPPORTED)",
     ),
+    Message(
+        "plugin.no_minor_number",
+        "device minor number",
+        r"device minor number: (?:Not Supported|ERROR_NOT_SUPPORTED)",
+    ),
     # It watches directories and talks to the kubelet.
     Message(
         "plugin.watcher_limit",
@@ -74,14 +79,14 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "plugin.socket_denied",
         ("kubelet.sock", "device-plugins"),
-        r"device-plugins/\S*\.sock\b.*?permission denied|permission denied.*?device-plugins/\S*\.sock|"
+        r"device-plugins\b/?\S*.{0,200}?permission denied|permission denied.*?device-plugins/\S*\.sock|"
         r"bind: permission denied.*?device-plugins",
     ),
     Message(
         "plugin.socket_absent",
         ("kubelet.sock", "device-plugins/"),
-        r"device-plugins/kubelet\.sock\b.*?(?:no such file or directory|connection refused|not a directory)|"
-        r"(?:no such file|connection refused).*?device-plugins/kubelet\.sock",
+        r"device-plugins/kubelet\.sock\b.*?(?:no such file or directory|(?P<refused>connection refused)|"
+        r"not a directory)|(?:no such file|(?P<refused2>connection refused)).*?device-plugins/kubelet\.sock",
     ),
     Message(
         "plugin.cannot_bind",
@@ -239,10 +244,21 @@ MESSAGES: tuple[Message, ...] = (
             "unable to validate flags",
             "error parsing config file",
             "unable to parse config",
+            "-strategy option",
+            "unsupported strategy",
+            "mig strategy",
+            "mig-strategy",
+            "migstrategy",
+            "not supported with mps",
+            "mps is not supported on",
         ),
         r"get node error:? (?P<empty>resource name may not be empty)|"
         r"unable to (?:load|finalize|parse) config(?: file)?\b(?::? ?(?P<why>.*))?|"
-        r"unable to validate flags: (?P<reason>.*)",
+        r"unable to validate flags: (?P<reason>.*)|error parsing config file: (?P<why2>.*)|"
+        r"invalid --(?P<option>(?:mig|device-list|device-id|device-discovery)-strategy option.*)|"
+        r"(?P<option2>unsupported strategy:? \W{0,2}(?:auto|none|single|mixed|\w+)\b(?=\W*$))|"
+        r"(?P<option3>(?:unknown|unsupported|invalid)(?: value)?(?: for)? (?:the )?MIG[ -]?strategy\b.*)|"
+        r"(?P<option4>\S+ is not supported with MPS)|(?P<option5>MPS is not supported on .*)",
     ),
     Message(
         "plugin.config_name_unknown",

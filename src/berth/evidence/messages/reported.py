@@ -31,9 +31,19 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "reported.healthy_after_restart",
-        ("unhealthy", "restart"),
+        (
+            "unhealthy",
+            "healthy again",
+            "becomes healthy",
+            "is healthy",
+            "healthy until",
+            "healthy after",
+            "healthy once",
+            "comes back",
+            "recovers",
+        ),
         r"\bunhealthy\b.{0,60}?\b(?:never|not|stays|for ever)\b.{0,30}?\b(?:healthy|back|recover\w*|cleared)\b|"
-        r"\b(?:un)?healthy\b.{0,80}?\b(?:until|after|once)\b"
+        r"(?:\bunhealthy\b.{0,80}?|healthy (?:again )?)\b(?:until|after|once)\b"
         r".{0,40}?(?:plugin\b.{0,20}?\brestart|restart\w*.{0,30}?plugin)|"
         r"restart\w*.{0,30}?device.?plugin.{0,60}?\b(?:healthy again|becomes healthy|is healthy|comes back|recovers)",
     ),
@@ -41,8 +51,9 @@ MESSAGES: tuple[Message, ...] = (
         "reported.labels_missing",
         ("nvidia.com/gpu.", "nvidia.com/cuda.", "nvidia.com/mig.", "nvidia.com labels", "gpu labels"),
         r"\bno nvidia\.com/(?:gpu|cuda|mig)\.[\w.*-]+ labels?\b|"
-        r"nvidia\.com/(?:gpu|cuda|mig)\.[\w.*-]+.{0,40}?\b(?:missing|not set|absent|removed|not there|not present|"
-        r"disappear\w*)|\bno (?:nvidia\.com|GPU) labels\b|(?:nvidia\.com|GPU) labels (?:are )?(?:missing|absent)",
+        r"nvidia\.com/(?:gpu|cuda|mig)\.[\w.*-]+.{0,40}?\b(?:missing|not found|not set|absent|removed|not there|"
+        r"not present|disappear\w*)|"
+        r"\bno (?:nvidia\.com|GPU) labels\b|(?:nvidia\.com|GPU) labels (?:are )?(?:missing|absent)",
     ),
     Message(
         "reported.nfd_missing",

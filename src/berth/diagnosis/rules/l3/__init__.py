@@ -6,6 +6,7 @@ from berth.diagnosis.rules.l3 import (
     allocation_calls,
     device_holders,
     ghost_allocations,
+    kubelet_down,
     kubelet_memory,
     mig_strategy,
     mps,
@@ -34,5 +35,6 @@ RULES: tuple[Rule, ...] = (
     allocation_calls.RULE,
     admission_before_plugin.RULE,
     ghost_allocations.RULE,
+    kubelet_down.RULE,
     kubelet_memory.RULE,
 )

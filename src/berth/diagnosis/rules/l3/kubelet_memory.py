@@ -121,7 +121,9 @@ ABSENT_AT_START = Code(
 def find(facts: Facts) -> Iterator[Answer]:
     for said in by_node(facts.said("kubelet.checkpoint_corrupt", "kubelet.state_file_must_go")).values():
         file = said_of(one.get("file") for one in said)
-        yield CORRUPT.finding(f"What was written down cannot be read{f': {file}' if file else ''}.", LIKELY, said)
+        of_other = any(" in state" in one.origin.text or "differs from" in one.origin.text for one in said)
+        what = "is of other settings than the kubelet's own" if of_other else "cannot be read"
+        yield CORRUPT.finding(f"What was written down {what}{f': {file}' if file else ''}.", LIKELY, said)
     for checkpoint in facts.of(Checkpoint):
         if not checkpoint.is_whole:
             yield CORRUPT.finding(

@@ -57,10 +57,13 @@ SHARED_REQUEST = Code(
 )  # fmt: skip
 
 
+_WHY = ("reason", "why", "why2", "option", "option2", "option3", "option4", "option5")
+
+
 def find(facts: Facts) -> Iterator[Answer]:
     for said in by_node(facts.said("plugin.config_refused", "sharing.replicas_refused")).values():
-        why = said_of(one.get("why") or one.get("reason") or _of_node(one) for one in said)
-        if "mps" not in why.lower():
+        why = said_of(next((one.get(name) for name in _WHY if one.get(name)), "") or _of_node(one) for one in said)
+        if not any(facts.said("sharing.mps_refused")):
             yield CONFIG_REFUSED.finding(
                 f"The plugin cannot use its configuration{f': {why}' if why else ''}.", LIKELY, said
             )

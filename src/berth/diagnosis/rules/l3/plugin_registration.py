@@ -18,7 +18,7 @@ SOCKET_DENIED = Code(
     effect=Effect.PluginDown,
     title="the device plugin may not use the kubelet's socket",
     meaning="The plugin runs, but it cannot register; the node offers no devices of it.",
-    known_by="A connection to a socket in the kubelet's device-plugins directory is refused with 'permission denied'.",
+    known_by="A socket in the kubelet's directories is refused with 'permission denied', or SELinux denies it.",
     disproved_by="The same pod registers when it runs privileged: then only its rights were missing; if not, look at "
     "the path.",
     counter_check="ausearch -m avc -ts recent | grep -i device-plugin (or dmesg | grep avc): no denial at that time",
@@ -41,7 +41,7 @@ SOCKET_ABSENT = Code(
     effect=Effect.PluginDown,
     title="the kubelet's socket is not where the device plugin looks for it",
     meaning="The plugin cannot register; the node offers no devices of it.",
-    known_by="kubelet.sock is absent, refuses, or does not answer at the path that the plugin has mounted.",
+    known_by="kubelet.sock is absent at the path that the plugin has mounted, or refuses and the kubelet has another.",
     disproved_by="The kubelet was down at that moment, and the plugin registers since.",
     counter_check="on NODE: ps -o args -C kubelet | grep root-dir; ls -l /var/lib/kubelet/device-plugins/kubelet.sock",
     fix=Fix(
@@ -55,6 +55,28 @@ SOCKET_ABSENT = Code(
             "kubectl get node NODE -o jsonpath={.status.allocatable}: RESOURCE is there"),
     sources=("kubernetes device plugin API: /var/lib/kubelet/device-plugins", "k8s-device-plugin "
              "cmd/nvidia-device-plugin"),
+)  # fmt: skip
+
+NOT_SERVED = Code(
+    name="KubeletSocketRefuses",
+    layer=Layer.L3,
+    cause_class="kubelet-state",
+    severity=Severity.Error,
+    effect=Effect.PluginDown,
+    title="the kubelet's socket is there and the kubelet does not serve it",
+    meaning="The plugin cannot register as long as that lasts; the node offers no devices of it. The path is right.",
+    known_by="A connection to kubelet.sock is refused: a file of a kubelet that ended, or one that is still starting.",
+    disproved_by="A later line says that the plugin is registered: the kubelet was restarting.",
+    counter_check="on NODE: systemctl status kubelet; ss -xlp | grep device-plugins/kubelet.sock: the kubelet listens",
+    fix=Fix(
+        steps=("on NODE: journalctl -u kubelet -n 100: why it does not run, or does not come to its device manager",
+               "it runs and still refuses: systemctl restart kubelet, then delete the plugin's pod",
+               "the plugin came first at boot: let it try again (failOnInitError), or delete its pod"),
+        risk="a restart of the kubelet: pods go on, new ones wait for seconds",
+        rollback="nothing to undo",
+    ),
+    verify=("kubectl logs of the plugin: 'Registered device plugin for RESOURCE with Kubelet'",),
+    sources=("kubernetes pkg/kubelet/cm/devicemanager: registration server", "kubernetes issue 125506"),
 )  # fmt: skip
 
 PLUGIN_UNREACHABLE = Code(
@@ -132,6 +154,12 @@ def find(facts: Facts) -> Iterator[Answer]:
     for node, said in by_node(facts.said("plugin.socket_denied")).items():
         explained.add(node)
         yield SOCKET_DENIED.finding("The kubelet's socket refuses the plugin: permission denied.", LIKELY, said)
+    denied = [one for one in facts.said("selinux.kubelet_socket") if one.get("permissive") != "1"]
+    for node, said in by_node(denied).items():
+        if node not in explained:
+            explained.add(node)
+            path = said_of(one.get("path") or one.get("path2") for one in said)
+            yield SOCKET_DENIED.finding(f"SELinux keeps a container away from {path}.", LIKELY, said)
     for node, said in by_node(facts.said("plugin.api_not_served", "kubelet.plugin_api_unsupported")).items():
         explained.add(node)
         yield API_NOT_SERVED.finding(
@@ -141,6 +169,9 @@ def find(facts: Facts) -> Iterator[Answer]:
     for node, said in by_node(facts.said("plugin.socket_absent")).items():
         if node not in explained:
             explained.add(node)
+            if not roots and all(one.get("refused") or one.get("refused2") for one in said):
+                yield NOT_SERVED.finding("Nobody listens at the kubelet's socket: connection refused.", LIKELY, said)
+                continue
             where = f" The kubelet runs with --root-dir {next(iter(roots))}." if roots else ""
             yield SOCKET_ABSENT.finding(
                 f"The plugin finds no kubelet at its path.{where}", LIKELY if roots else POSSIBLE, said
@@ -167,4 +198,4 @@ def find(facts: Facts) -> Iterator[Answer]:
             )
 
 
-RULE = Rule((SOCKET_DENIED, SOCKET_ABSENT, PLUGIN_UNREACHABLE, API_NOT_SERVED, NOT_REGISTERED), find)
+RULE = Rule((SOCKET_DENIED, SOCKET_ABSENT, NOT_SERVED, PLUGIN_UNREACHABLE, API_NOT_SERVED, NOT_REGISTERED), find)

@@ -80,6 +80,30 @@ MEMORY_UNSUPPORTED = Code(
     sources=("k8s-device-plugin internal/rm/nvml_devices.go",),
 )
 
+NO_MINOR = Code(
+    name="DeviceHasNoMinorNumber",
+    layer=Layer.L3,
+    cause_class="plugin-config",
+    severity=Severity.Error,
+    effect=Effect.PluginDown,
+    title="the device plugin treats an integrated or virtual GPU like a card of its own",
+    meaning="On Jetson and WSL NVML knows the device and no /dev/nvidia<N> of it: where the plugin takes the way for "
+    "cards, it ends, and the node offers no devices.",
+    known_by="'error getting GPU device minor number: Not Supported' while the device map is built.",
+    disproved_by="ls /dev/nvidia0 shows a file on the node.",
+    counter_check="on NODE: ls /dev/nvidia[0-9]* /dev/nvmap /dev/dxg: which of them there are",
+    fix=Fix(
+        steps=("Jetson: --device-discovery-strategy=tegra (DEVICE_DISCOVERY_STRATEGY), and no MPS or MIG, which are "
+               "for NVML only; the toolkit in mode csv or cdi",
+               "WSL: a plugin from 0.14 on, with the NVIDIA runtime",
+               "a newer plugin: which systems each release knows is in its release notes"),
+        risk="the plugin restarts",
+        rollback="the former settings",
+    ),
+    verify=("kubectl logs of the plugin: 'Registered device plugin'",),
+    sources=("k8s-device-plugin internal/rm/nvml_devices.go, tegra_devices.go", "k8s-device-plugin issues 332, 1412"),
+)  # fmt: skip
+
 PLUGIN_CRASHES = Code(
     name="DevicePluginCrashes",
     layer=Layer.L2,
@@ -188,6 +212,9 @@ def find(facts: Facts) -> Iterator[Answer]:
     for node, said in by_node(facts.said("plugin.memory_not_supported")).items():
         told.add(node)
         yield MEMORY_UNSUPPORTED.finding("A device does not say how much memory it has.", LIKELY, said)
+    for node, said in by_node(facts.said("plugin.no_minor_number")).items():
+        told.add(node)
+        yield NO_MINOR.finding("A device has no file of its own under /dev.", LIKELY, said)
     for node, said in by_node(facts.said("plugin.not_nvml_platform")).items():
         if node not in told:
             told.add(node)
@@ -277,5 +304,9 @@ def _crashes(facts: Facts, told: set[str]) -> Iterator[Answer]:
 
 
 RULE = Rule(
-    (NO_DRIVER_IN_PLUGIN, NO_PLATFORM, MEMORY_UNSUPPORTED, NO_DEVICES, MAP_FAILS, PLUGIN_CRASHES, BUSY_LOOP), find
-)
+    (
+        NO_DRIVER_IN_PLUGIN, NO_PLATFORM, MEMORY_UNSUPPORTED, NO_MINOR, NO_DEVICES, MAP_FAILS, PLUGIN_CRASHES,
+        BUSY_LOOP,
+    ),
+    find,
+)  # fmt: skip
