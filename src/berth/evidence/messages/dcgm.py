@@ -49,15 +49,23 @@ MESSAGES: tuple[Message, ...] = (
             "dcgm library",
             "cachemanager init",
             "failed to start dcgm server",
+            "error while loading shared libraries",
+            "symbol lookup error",
+            "relocation error: ",
+            "not found (required by ",
         ),
         r"libdcgm\.so[.\d]*(?::|.*?(?:cannot open|not [Ff]ound))|DCGM initialization error|"
-        r"[Ee]rror starting nv-hostengine|CacheManager Init Failed|Failed to start DCGM Server",
+        r"[Ee]rror starting nv-hostengine|CacheManager Init Failed|Failed to start DCGM Server|"
+        # What the loader says of DCGM's programs: a library that is missing, or of another release.
+        r"(?:dcgm-exporter|nv-hostengine|dcgmi|nvvs|dcgmproftester\w*): (?:error while loading shared libraries|"
+        r"symbol lookup error|relocation error: |/\S+: version \S+ not found \(required by )",
     ),
     Message(
         "dcgm.versions_differ",
         ("version mismatch", "different version of dcgm", "api version", "requested function was not found"),
         r"[Tt]he requested function was not found|(?:DCGM|dcgm|hostengine|host engine).*?[Vv]ersion mismatch|"
-        r"API version.*?(?:dcgm|hostengine).*?mismatch",
+        r"API version.*?(?:dcgm|hostengine).*?mismatch|"
+        r"(?:exporter|device information|DCGM|hostengine|collect metrics)\b.{0,120}?API version mismatch",
     ),
     Message(
         "dcgm.fields_refused",
@@ -131,13 +139,35 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "dcgm.mig_unseen",
         ("metrics", "dcgm", "gpu_util", "utilisation", "utilization", "figures"),
-        r"(?:GPU_UTIL|[Uu]tili[sz]ation)\b.{0,60}?\b(?:doesn'?t|does not|is not|isn'?t|not|(?:is|are|stays?|reads?) 0|"
-        r"missing|absent)\b.{0,60}?\bMIG\b|"
-        r"\bMIG\b.{0,60}?\b(?:GPU_UTIL|utili[sz]ation)\b.{0,20}?\b(?:is|are|stays?|reads?) (?:always )?"
-        r"(?:0|N/A|missing|absent)\b|"
         r"(?:\b[Nn]o|\b[Mm]issing|\bwithout)\b.{0,30}?\b(?:metrics|figures)\b.{0,40}?\bMIG\b|"
         r"\bMIG\b.{0,60}?\b(?:metrics|DCGM_FI\w+)\b.{0,20}?\b"
         r"(?:missing|absent|not (?:exported|reported|shown|available))",
+    ),
+    # NVML has no utilisation of a GPU that is in MIG mode.
+    Message(
+        "dcgm.mig_no_utilisation",
+        ("gpu_util", "copy_util", "utilisation", "utilization"),
+        r"^(?=.*\bMIG\b).*?(?:\b(?:no|missing|without)\b.{0,30}?(?:GPU_UTIL|COPY_UTIL|utili[sz]ation)|"
+        r"(?:GPU_UTIL|COPY_UTIL|utili[sz]ation)\b.{0,60}?\b(?:missing|absent|empty|doesn'?t|does not|isn'?t|"
+        r"not (?:reported|exported|shown|available|supported|there|collected)|"
+        r"(?:is|are|stays?|reads?|shows?) (?:always )?(?:0|N/A|nothing)\b))",
+    ),
+    # The libraries that read NVSwitches; DCGM looks for them whether there are any or not.
+    Message(
+        "dcgm.switch_library_absent",
+        (
+            "could not load nscq",
+            "could not load nvsdm",
+            "attachtonscq() returned",
+            "attachtonvsdm() returned",
+            "not attached to nvswitches",
+            "not attached to nvsdm",
+            "not attached to nscq",
+            "readnvswitchstatusallswitches() returned",
+            "could not initialize switch manager",
+        ),
+        r"Could not load (?:NSCQ|NVSDM)|AttachToN(?:scq|vsdm)\(\) returned -?[1-9]|Not attached to (?:NvSwitches|NVSDM|"
+        r"NSCQ)|ReadNvSwitchStatusAllSwitches\(\) returned|Could not initialize switch manager",
     ),
     Message(
         "dcgm.nvml_absent",

@@ -111,11 +111,49 @@ MESSAGES: tuple[Message, ...] = (
             "hasnfdlabels",
             "system-os_release",
             "failed to get cluster wide os",
+            "kernel-version.full",
         ),
         r"did you run the node feature discovery|Could not find kernel full version|"
         r"No GPU node (?:in the cluster|can be monitored)|Could not get any nodes to match|(?:no|missing) NFD labels|"
         r"NFD labels (?:are )?missing|\"?HasNFDLabels\"?: ?false|failed to get cluster wide OS|"
-        r"system-os_release\.\S+ (?:label )?(?:is )?(?:missing|not found|not set|absent)",
+        r"(?:system-os_release\.|kernel-version\.full)\S*\W{1,3}(?:label )?(?:is )?(?:missing|not found|not set|"
+        r"absent)",
+    ),
+    # How Node Feature Discovery is configured: which fields make the name of a PCI label, which classes get one.
+    Message(
+        "nfd.label_fields",
+        "devicelabelfields",
+        r"^[^#\n]*deviceLabelFields\W{0,3}(?P<fields>[:=]\s*\[[^\]]*\]|:(?:[^\S\n]*\n[^\S\n]*(?:#[^\n]*|- *[\"']?\w+"
+        r"[\"']?[^\n]*))+)",
+        lines=12,
+    ),
+    Message(
+        "nfd.device_classes",
+        "deviceclasswhitelist",
+        r"^[^#\n]*deviceClassWhitelist\W{0,3}(?P<classes>[:=]\s*\[[^\]]*\]|:(?:[^\S\n]*\n[^\S\n]*(?:#[^\n]*"
+        r"|- *[\"']?\w+[\"']?[^\n]*))+)",
+        lines=16,
+    ),
+    Message(
+        "nfd.other_label",
+        "_10de",
+        r"pci-10de\.present[^\n]{0,160}pci-(?P<form>\d{4}_10de\w*)\.present|"
+        r"pci-(?P<form2>\d{4}_10de\w*)\.present[^\n]{0,160}pci-10de\.present",
+    ),
+    Message(
+        "nfd.tainted_away",
+        ("nfd-worker", "nfd worker", "discovery-worker", "discovery worker"),
+        r"(?:nfd[- ]worker|discovery[- ]worker)\b[^\n]{0,120}\b(?:(?:does|do|did)(?: not|n't) tolerate|"
+        r"untolerated taint|"
+        r"because of (?:a |the |its )?taint|(?:lacks?|without|missing|has no|have no|no) (?:a |the |matching )?"
+        r"toleration|"
+        r"not (?:running|scheduled|placed|there) on|(?:0|no|has no|have no) pods? on)",
+    ),
+    # A scheduler that shares GPUs by memory needs the label that says how much there is.
+    Message(
+        "kai.memory_unknown",
+        ("gpu memory count on the node", "not a gpu node", "not gpu nodes"),
+        r"(?:is not a gpu node|are not gpu nodes|gpu memory count on the nodes? was not synced)",
     ),
     Message(
         "operator.nfd_pod_denied",

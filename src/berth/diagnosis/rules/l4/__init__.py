@@ -15,6 +15,7 @@ from berth.diagnosis.rules.l4 import (
     operator_chain,
     operator_pods,
     sharing_config,
+    switch_library,
     unplaced_operands,
 )
 
@@ -33,4 +34,5 @@ RULES: tuple[Rule, ...] = (
     dcgm_engine.RULE,
     exporter.RULE,
     latched_figures.RULE,
+    switch_library.RULE,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
@@ -153,6 +154,18 @@ def find(facts: Facts) -> Iterator[Answer]:
         )
     for said in by_node(facts.said("operator.nfd_pod_denied")).values():
         yield NFD_MISSING.finding("Node Feature Discovery itself does not work.", POSSIBLE, said)
+    for said in by_node(facts.said("kai.memory_unknown")).values():
+        yield NO_LABELS.finding(
+            "The scheduler does not know how much memory the node's GPUs have: nvidia.com/gpu.memory is missing.",
+            LIKELY,
+            said,
+        )
+    for said in by_node(facts.said("nfd.tainted_away")).values():
+        yield NFD_MISSING.finding("Node Feature Discovery's worker does not run on the node.", LIKELY, said)
+    for said in by_node(facts.said("nfd.other_label")).values():
+        form = said_of(one.get("form") or one.get("form2") for one in said)
+        yield NFD_MISSING.finding(f"The label has the form pci-{form}, which the operator does not know.", LIKELY, said)
+    yield from _configured(facts)
     for said in by_node(facts.said("reported.nfd_missing")).values():
         yield NFD_MISSING.finding("Node Feature Discovery's label of the card is missing.", LIKELY, said)
     for said in by_node(facts.said("reported.labels_missing")).values():
@@ -172,6 +185,41 @@ def find(facts: Facts) -> Iterator[Answer]:
             yield NFD_MISSING.finding(
                 "nvidia.com/gpu.present=false contradicts the PCI label.", POSSIBLE, [node], node=node.name
             )
+
+
+def _configured(facts: Facts) -> Iterator[Answer]:
+    """What the configuration of Node Feature Discovery makes of a GPU's label, where no node shows the right one."""
+    if any(_PCI_LABEL in node.labels for node in facts.of(NodeSeen)):
+        return
+    for said in facts.said("nfd.label_fields"):
+        fields = _listed(said.get("fields"))
+        if fields and fields != ["vendor"]:
+            form = "_".join(_EXAMPLE.get(field, field) for field in _ORDER if field in fields)
+            yield NFD_MISSING.finding(
+                f"deviceLabelFields is {', '.join(fields)}: the label becomes pci-{form}.present, and the operator "
+                f"looks for pci-10de.present.",
+                POSSIBLE,
+                [said],
+            )
+    for said in facts.said("nfd.device_classes"):
+        classes = _listed(said.get("classes"))
+        if classes and not any(one in ("03", "0300", "0302") for one in classes):
+            yield NFD_MISSING.finding(
+                f"deviceClassWhitelist is {', '.join(classes)}: no class of GPUs (03, 0300, 0302) is among them.",
+                POSSIBLE,
+                [said],
+            )
+
+
+# The parts of a label come in this order, whatever the order of the fields.
+_ORDER = ("class", "vendor", "device", "subsystem_vendor", "subsystem_device")
+_EXAMPLE = {"class": "0302", "vendor": "10de", "device": "<device>"}
+
+
+def _listed(yaml: str) -> list[str]:
+    """Items of a list in either form of YAML, without those that are comments."""
+    kept = "\n".join(line.partition("#")[0] for line in yaml.splitlines())
+    return re.findall(r"\w+", kept)
 
 
 RULE = Rule((NO_LABELS, NOT_WRITTEN, MODELS_DIFFER, NFD_MISSING, STALE), find)

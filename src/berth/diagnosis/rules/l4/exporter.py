@@ -165,7 +165,9 @@ def find(facts: Facts) -> Iterator[Answer]:
         yield PODS_UNMAPPED.finding("The exporter cannot ask the kubelet who holds which device.", LIKELY, said)
     yield from _nobodys(facts)
     yield from _stuck(facts)
-    for said in by_node(facts.said("dcgm.mig_unseen")).values():
+    by_design = {one.origin for one in facts.said("dcgm.mig_no_utilisation")}
+    unseen = (one for one in facts.said("dcgm.mig_unseen") if one.origin not in by_design)
+    for said in by_node(unseen).values():
         yield MIG_UNSEEN.finding("The exporter has no figures of partitions.", LIKELY, said)
     yield from _partitions(facts)
     for said in by_node(facts.said(*_UNFETCHED)).values():

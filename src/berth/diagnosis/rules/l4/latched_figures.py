@@ -58,6 +58,33 @@ SENTINEL = Code(
 _XID_FIELDS = ("DCGM_FI_DEV_XID_ERRORS", "DCGM_FI_DEV_XID_ERROR", "dcgm_xid_errors")
 
 
+NO_UTILISATION = Code(
+    name="UtilisationAbsentUnderMig",
+    layer=Layer.L4,
+    cause_class="diagnosis-rule",
+    severity=Severity.Info,
+    effect=Effect.BlindMonitoring,
+    title="a GPU in MIG mode has no utilisation figure",
+    meaning="NVML has no utilisation of a GPU that is in MIG mode, nor of its partitions: GPU_UTIL and MEM_COPY_UTIL "
+    "are absent or 0 by design, while others (energy, memory, profiling) go on. It is no sign of an idle GPU or of a "
+    "broken exporter.",
+    known_by="Only the utilisation fields are missing or 0, on a node with MIG.",
+    disproved_by="nvidia-smi -q shows MIG Mode: Current: Disabled.",
+    counter_check="curl -s NODE:9400/metrics | grep -e PROF_GR_ENGINE_ACTIVE -e FB_USED: values",
+    fix=Fix(
+        steps=(
+            "use DCGM_FI_PROF_GR_ENGINE_ACTIVE and DCGM_FI_PROF_DRAM_ACTIVE of the partitions in their place",
+            "dashboards and autoscalers: no rule on GPU_UTIL for nodes with MIG",
+        ),
+        risk="none",
+        rollback="nothing to undo",
+    ),
+    verify=("DCGM_FI_PROF_GR_ENGINE_ACTIVE has a series for each partition",),
+    sources=("NVML documentation, nvmlDeviceGetUtilizationRates: not with MIG", "dcgm-exporter issue 272"),
+    is_trap=True,
+)
+
+
 def find(facts: Facts) -> Iterator[Answer]:
     for sample in facts.of(Sample):
         if sample.field in _XID_FIELDS and sample.value > 0:
@@ -76,6 +103,8 @@ def find(facts: Facts) -> Iterator[Answer]:
         yield XID_LATCHED.finding("The metric's level is read as if it were a fault of now.", LIKELY, [one])
     for one in facts.said("dcgm.wrong_values"):
         yield SENTINEL.finding("A figure at the end of its range is no value.", LIKELY, [one])
+    if without := list(facts.said("dcgm.mig_no_utilisation")):
+        yield NO_UTILISATION.finding("Utilisation is not given for a GPU in MIG mode.", LIKELY, without)
 
 
-RULE = Rule((XID_LATCHED, SENTINEL), find)
+RULE = Rule((NO_UTILISATION, XID_LATCHED, SENTINEL), find)

@@ -35,7 +35,7 @@ IMAGE_FAILS = Code(
 
 SECURITY_DENIED = Code(
     name="OperandsDeniedByPodSecurity",
-    layer=Layer.L4,
+    layer=Layer.L5,  # what has to be mended is an admission rule of the cluster
     cause_class="permission",
     severity=Severity.Error,
     effect=Effect.OperandsHeldBack,
