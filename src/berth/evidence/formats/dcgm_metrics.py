@@ -101,5 +101,13 @@ def read_counters(piece: Piece) -> Iterator[Fact]:
             )  # fmt: skip
 
 
-DCGM_METRICS = Format("figures of dcgm-exporter", ("dcgm-metrics",), _HEAD.search, read)
-DCGM_COUNTERS = Format("counters of dcgm-exporter", ("dcgm",), _COUNTER_HEAD.search, read_counters)
+def _holds_figures(head: bytes) -> object:
+    return (b"DCGM_" in head or b"dcgm_" in head) and _HEAD.search(head)
+
+
+def _holds_counters(head: bytes) -> object:
+    return b"DCGM_" in head and _COUNTER_HEAD.search(head)
+
+
+DCGM_METRICS = Format("figures of dcgm-exporter", ("dcgm-metrics",), _holds_figures, read)
+DCGM_COUNTERS = Format("counters of dcgm-exporter", ("dcgm",), _holds_counters, read_counters)

@@ -98,6 +98,14 @@ def _whole(value: object) -> int:
     return int(value) if isinstance(value, int | str) and str(value).isdigit() else 0
 
 
+def _holds_expected(head: bytes) -> object:
+    return b"nvidia\\.com" in head and _EXPECTED_HEAD.search(head)
+
+
+def _holds_profile(head: bytes) -> object:
+    return b"NodeProfile" in head and _PROFILE_HEAD.search(head)
+
+
 LABEL_MAP = Format("labels of a node as a map", ("node-labels", "node-json"), _MAP_HEAD.match, read_map)
-GFD_EXPECTED = Format("labels that must be written", ("node-labels",), _EXPECTED_HEAD.search, read_expected)
-NODE_PROFILE = Format("profile of a class of nodes", ("node-labels",), _PROFILE_HEAD.search, read_profile)
+GFD_EXPECTED = Format("labels that must be written", ("node-labels",), _holds_expected, read_expected)
+NODE_PROFILE = Format("profile of a class of nodes", ("node-labels",), _holds_profile, read_profile)

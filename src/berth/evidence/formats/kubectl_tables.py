@@ -205,4 +205,8 @@ def _offered(words: str | None) -> int:
     return int(words) if words.isdigit() else 0 if words in _NO_VALUE else UNSAID
 
 
-KUBECTL_TABLES = Format("tables of kubectl", ("kubectl",), _HEADER.search, read)
+def looks_like(head: bytes) -> object:
+    return (b"NAME " in head or b"NODE " in head or b"LAST SEEN " in head) and _HEADER.search(head)
+
+
+KUBECTL_TABLES = Format("tables of kubectl", ("kubectl",), looks_like, read)

@@ -143,7 +143,12 @@ def _ids(some: object) -> tuple[str, ...]:
     return tuple(map(str, some)) if isinstance(some, list) else ()
 
 
-KUBELET_CONFIG = Format("configuration of the kubelet", ("kubelet-config",), _CONFIG_HEAD.search, read_config)
+def _holds_config(head: bytes) -> object:
+    said = b"KubeletConfiguration" in head or b"ManagerPolicy" in head or b"-manager-policy" in head
+    return (said or b"--root-dir" in head or b'"kubeletconfig":' in head) and _CONFIG_HEAD.search(head)
+
+
+KUBELET_CONFIG = Format("configuration of the kubelet", ("kubelet-config",), _holds_config, read_config)
 KUBELET_CHECKPOINT = Format(
     "checkpoint of the device manager", ("kubelet-checkpoint",), _CHECKPOINT_HEAD.search, read_checkpoint
 )

@@ -76,4 +76,8 @@ def _part(part: dict[str, Any]) -> MigPart:
     )
 
 
-MIG_LAYOUT = Format("layouts of MIG", ("mig-config",), _HEAD.search, read)
+def looks_like(head: bytes) -> object:
+    return b"mig-configs:" in head and _HEAD.search(head)
+
+
+MIG_LAYOUT = Format("layouts of MIG", ("mig-config",), looks_like, read)

@@ -165,4 +165,9 @@ def _key_of(piece: Piece) -> str:
     return found[1] if found else ""
 
 
-PLUGIN_CONFIG = Format("configuration of the device plugin", ("configmap",), _HEAD.search, read)
+def looks_like(head: bytes) -> object:
+    said = b"timeSlicing" in head or b"mps" in head or b"migStrategy" in head
+    return (said or b"renameByDefault" in head or b"failRequestsGreaterThanOne" in head) and _HEAD.search(head)
+
+
+PLUGIN_CONFIG = Format("configuration of the device plugin", ("configmap",), looks_like, read)

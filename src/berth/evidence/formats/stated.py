@@ -53,7 +53,9 @@ _IS_OBJECT = re.compile(rb"(?m)^(?:apiVersion|kind): *\S|\A\s*[\[{]")
 
 
 def looks_like(head: bytes) -> object:
-    return _HEAD.search(head) and not _IS_OBJECT.search(head)
+    lower = head.lower()
+    said = b"capacity" in lower or b"allocatable" in lower or b"nvidia.com/" in head
+    return (said or b"node.kubernetes.io/" in head) and _HEAD.search(head) and not _IS_OBJECT.search(head)
 
 
 def read(piece: Piece) -> Iterator[Fact]:

@@ -51,4 +51,8 @@ def read(piece: Piece) -> Iterator[Fact]:
         )  # fmt: skip
 
 
-VALIDATIONS = Format("files of the validator", ("validations",), _HEAD.search, read)
+def looks_like(head: bytes) -> object:
+    return (b"-ready" in head or b"/run/nvidia/validations" in head) and _HEAD.search(head)
+
+
+VALIDATIONS = Format("files of the validator", ("validations",), looks_like, read)
