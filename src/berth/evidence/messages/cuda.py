@@ -306,8 +306,8 @@ MESSAGES: tuple[Message, ...] = (
         "cuda.cache_too_small",
         ("kv cache", "max_model_len"),
         r"max seq len \(?(?P<length>\d+)\)? is larger than the maximum number of tokens that can be stored in KV cache"
-        r"|(?P<wanted>[\d.]+) GiB KV cache is needed, which is larger than the available KV cache memory "
-        r"\((?P<free>[\d.]+) GiB\)",
+        r"|(?P<wanted>[\d.]+) GiB KV cache is needed, which is larger than the available KV cache memory"
+        r"(?: \((?P<free>[\d.]+) GiB\))?",
     ),
     Message(
         "cuda.memory_without_process",

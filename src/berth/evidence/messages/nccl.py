@@ -159,12 +159,14 @@ MESSAGES: tuple[Message, ...] = (
             "heartbeat monitor",
             "shared memory broadcast block",
             "failure detected by watchdog",
+            "nccl communicator was aborted",
             "nccl watchdog",
             "processgroupnccl's watchdog",
             "collective operation timeout",
         ),
         r"Watchdog caught collective operation timeout(?:: WorkNCCL\(SeqNum=(?P<sequence>\d+), "
         r"OpType=(?P<operation>\w+))?"
+        r"|NCCL communicator was aborted on rank"
         r"|failure detected by watchdog|NCCL watchdog (?:thread )?(?:time|got stuck|hang)"
         r"|ProcessGroupNCCL's watchdog got stuck|collective operation timeout"
         r"|No available shared memory broadcast block found"
@@ -241,6 +243,7 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "nccl.nvls_bind",
         ("nvlink sharp", "nvls", "multicast"),
+        r"\bnvls\.cc:\d+ (?:\(\w+\) )?NCCL WARN (?:Cuda|NVLS|CUDA)\b[^\n]*(?:fail|error)|"
         r"Failed to bind NVLink SHARP|(?:NVLS|multicast)\S*.*(?:bind|create|alloc\w*|setup)\S* (?:of \S+ )?fail\w*"
         r"|(?:failed|unable) to (?:bind|create|allocate|set up) (?:NVLink SHARP|NVLS|multicast)\w*"
         r"|cuMulticast(?:Bind\w*|Create|AddDevice)\W.*(?:fail|error|\d{3})",

@@ -84,6 +84,12 @@ MESSAGES: tuple[Message, ...] = (
         r"|cuDNN version incompatibility",
     ),
     Message(
+        "image.toolkit_differs",
+        ("mismatches the version that was used to compile",),
+        r"detected CUDA version \((?P<found>[\d.]+)\) mismatches the version that was used to compile \w+ "
+        r"\((?P<wanted>[\d.]+)\)",
+    ),
+    Message(
         "image.cudnn",
         (
             "engine plan file is",
@@ -92,8 +98,9 @@ MESSAGES: tuple[Message, ...] = (
             "cudnn_status_not_initialized",
             "cudnn_status_arch_mismatch",
             "loaded runtime cudnn library",
+            "dnn library initialization failed",
         ),
-        r"CUDNN_STATUS_(?:NOT_INITIALIZED|ARCH_MISMATCH|\w*VERSION_MISMATCH)"
+        r"DNN library initialization failed|CUDNN_STATUS_(?:NOT_INITIALIZED|ARCH_MISMATCH|\w*VERSION_MISMATCH)"
         r"|Loaded runtime CuDNN library: (?P<found>[\d.]+) but source was compiled with: (?P<wanted>[\d.]+)"
         r"|engine plan file is (?:not compatible|generated on an incompatible)|serialization(?:::| ).*(?:version"
         r"|Version tag).*(?:mismatch|does not match)",
@@ -170,7 +177,7 @@ MESSAGES: tuple[Message, ...] = (
             "sigsegv",
         ),
         r"exit ?code\W{1,3}(?:139|-11)\b|Segmentation fault \(core dumped\)|Fatal Python error: Segmentation fault"
-        r"|signal 11 \(SIGSEGV\)",
+        r"|signal 11 \(S(?:IGSEGV|egmentation fault)\)",
     ),
     Message(
         "image.verbs_missing",

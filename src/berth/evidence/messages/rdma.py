@@ -16,7 +16,7 @@ MESSAGES: tuple[Message, ...] = (
             "ibv_wc_",
         ),
         rf"Got completion\s*{_PEER}.*?(?:error"
-        r"|status)\W*(?:IBV_WC_(?P<name>\w+)\()?(?P<status>\d+)\)?(?:.*?vendor.err\W*(?P<vendor>\d+))?"
+        r"|status)\W*(?:IBV_WC_(?P<name>\w+)\()?(?P<status>\d{1,2})\b\)?(?:.*?vendor.err\W*(?P<vendor>\d+))?"
         r"(?:.*?\bhca\W*(?P<hca>\w+))?"
         r"|(?P<text>transport retry counter exceeded|IBV_WC_RETRY_EXC_ERR)"
         r"|(?P<text2>Transport retry count exceeded)",

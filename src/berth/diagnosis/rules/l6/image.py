@@ -163,7 +163,13 @@ def find(facts: Facts) -> Iterator[Answer]:
             pod=pod,
         )
     for node, pod, found in by_place(
-        facts.said("image.library_missing", "image.symbol_missing", "image.cudnn", "image.verbs_missing")
+        facts.said(
+            "image.library_missing",
+            "image.symbol_missing",
+            "image.cudnn",
+            "image.toolkit_differs",
+            "image.verbs_missing",
+        )
     ):
         yield LIBRARY.finding(_library(found), LIKELY, found, node=node, pod=pod)
     for node, pod, found in by_place(facts.said("pod.wrong_architecture")):
@@ -175,6 +181,9 @@ def find(facts: Facts) -> Iterator[Answer]:
 def _library(found: list[Said]) -> str:
     if any(said.message == "image.verbs_missing" for said in found):
         return "The image lacks libibverbs, so NCCL finds no RDMA device and uses sockets."
+    differs = next((said for said in found if said.message == "image.toolkit_differs"), None)
+    if differs:
+        return f"Extensions are built with CUDA {differs.get('found')}, the framework is of {differs.get('wanted')}."
     libraries, symbols = values(found, "library"), [*values(found, "symbol"), *values(found, "version")]
     if libraries:
         return f"The image lacks {listed(libraries)}."
