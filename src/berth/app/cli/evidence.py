@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -34,6 +35,7 @@ def facts_of(
     """
     from berth.evidence.read import read
 
+    gc.disable()  # what is read stays until the command ends
     keep: Keep = Preserved(keep_in) if keep_in is not None else _as_they_are
     if where.dump is not None or evidence:
         return read(keep(_pieces(where.dump, evidence, notes)))

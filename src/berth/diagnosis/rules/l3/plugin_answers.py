@@ -6,7 +6,8 @@ Disproved by: a second look a minute later at which they agree: registration tak
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule, Unconfirmed
 from berth.diagnosis.ledger import accounts, is_gpu
@@ -169,20 +170,32 @@ KUBELET_DIFFERS = Code(
 )
 
 
+Where = tuple[str, str]  # node, resource
+Offers = Mapping[Where, Sequence[Advertised]]
+Plugins = Mapping[Where, Sequence[PluginAnswer]]
+
+
 def find(facts: Facts) -> Iterator[Answer]:
-    yield from _answers(facts)
-    yield from _sockets(facts)
+    offers: dict[Where, list[Advertised]] = defaultdict(list)
+    for advertised in facts.of(Advertised):
+        offers[advertised.name, advertised.resource].append(advertised)
+    plugins: dict[Where, list[PluginAnswer]] = defaultdict(list)
+    for answer in facts.of(PluginAnswer):
+        if is_gpu(answer.resource):
+            plugins[answer.node, answer.resource].append(answer)
+    yield from _answers(plugins, offers)
+    yield from _sockets(facts, plugins, offers)
     for account in accounts(facts):
-        yield from _lists(facts, account)
+        yield from _lists(account, plugins, offers)
 
 
-def _lists(facts: Facts, account: Account) -> Iterator[Answer]:
+def _lists(account: Account, answers: Plugins, offers: Offers) -> Iterator[Answer]:
     """What a plugin that answers lists, beside what the hardware has and the node offers."""
     node, resource = account.node, account.resource
-    plugins = [one for one in facts.of(PluginAnswer) if (one.node, one.resource) == (node, resource)]
+    plugins = answers.get((node, resource), ())
     if len(plugins) != 1 or not plugins[0].answered or account.plugin is None or not plugins[0].devices:
         return
-    evidence = [plugins[0], *_offers(facts, node, resource)]
+    evidence = [plugins[0], *offers.get((node, resource), ())]
     bad = [device.id for device in plugins[0].devices if not device.is_healthy]
     if bad:
         cause = f"The plugin calls {len(bad)} of {len(plugins[0].devices)} unhealthy: {', '.join(bad[:4])}."
@@ -195,19 +208,11 @@ def _lists(facts: Facts, account: Account) -> Iterator[Answer]:
         yield KUBELET_DIFFERS.finding(cause, LIKELY, evidence, node=node, resource=resource)
 
 
-def _offers(facts: Facts, node: str, resource: str) -> list[Advertised]:
-    return [one for one in facts.of(Advertised) if (one.name, one.resource) == (node, resource)]
-
-
-def _answers(facts: Facts) -> Iterator[Answer]:
+def _answers(plugins: Plugins, offers: Offers) -> Iterator[Answer]:
     """What the sockets answer, one by one."""
-    served: dict[tuple[str, str], list[PluginAnswer]] = {}
-    for one in facts.of(PluginAnswer):
-        if is_gpu(one.resource):
-            served.setdefault((one.node, one.resource), []).append(one)
-    for (node, resource), answers in served.items():
-        offers = _offers(facts, node, resource)
-        given = next((one.allocatable for one in offers if one.allocatable != UNSAID), None)
+    for (node, resource), answers in plugins.items():
+        offered = offers.get((node, resource), ())
+        given = next((one.allocatable for one in offered if one.allocatable != UNSAID), None)
         still = f"; the node still offers {given}" if given else ""
         alive = [one for one in answers if one.answered]
         if len(alive) > 1:
@@ -217,25 +222,24 @@ def _answers(facts: Facts) -> Iterator[Answer]:
         for one in answers if not alive else ():
             code = GONE if "refused" in one.problem or "nobody" in one.problem else SILENT
             cause = f"The plugin of {resource} gives no answer on {one.socket or 'its socket'} ({one.problem}){still}."
-            yield code.finding(cause, ESTABLISHED, [one, *offers], node=node, resource=resource)
+            yield code.finding(cause, ESTABLISHED, [one, *offered], node=node, resource=resource)
 
 
-def _sockets(facts: Facts) -> Iterator[Answer]:
+def _sockets(facts: Facts, plugins: Plugins, offers: Offers) -> Iterator[Answer]:
     """A node that has devices, or offers some, while no plugin has a socket; and nodes that nobody looked into."""
     looked = {one.node: one for one in facts.of(SocketsSeen)}
-    with_plugin = {(one.node, one.resource) for one in facts.of(PluginAnswer)}
     with_socket = {node for node, seen in looked.items() if seen.sockets}
     for account in accounts(facts):
         node, resource = account.node, account.resource
-        evidence = _offers(facts, node, resource)
-        if node in looked and (node, resource) not in with_plugin:
+        if node in looked and (node, resource) not in plugins:
             offered = max(account.allocatable or 0, account.capacity or 0)
             # A node without any plugin may be meant to have none; one with a socket that was not asked may serve it.
             if (offered and node not in with_socket) or (account.host and account.allocatable == 0):
                 has = f"has {account.host} devices and " if account.host else ""
                 cause = f"{node} {has}offers {account.allocatable or 0} of {resource}; no plugin of it has a socket."
                 sure = LIKELY if account.host else POSSIBLE
-                yield UNREGISTERED.finding(cause, sure, [looked[node], *evidence], node=node, resource=resource)
+                evidence = [looked[node], *offers.get((node, resource), ())]
+                yield UNREGISTERED.finding(cause, sure, evidence, node=node, resource=resource)
         elif not looked and account.capacity and (account.allocatable or 0) < account.capacity:
             on = node or "the node"
             how = f"on {on}: berth agent probe --plugin {resource}"
