@@ -265,7 +265,7 @@ _GSP = (
         (
             "waiting for rpc", "gsp rm heartbeat", "gsp rpc", "gsp timeout", "gsp time-out", "gsp firmware",
             "kgspisheartbeat",
-        ),  # fmt: skip
+        ),
         r"kgspIsHeartbeatTimedOut\w*: Heartbeat timed out|"
         r"waiting for RPC (?:response )?from (?:GPU\d+ )?GSP|GSP RM heartbeat timed out|"
         r"Rate limiting GSP RPC error prints for GPU at (?:PCI:)?(?P<pci>[0-9a-f:]+)|GSP (?:RPC )?time-?out|"
