@@ -141,6 +141,37 @@ _BUILD = (
         r"compiler used to compile the kernel[^\n]*(?:differ|not)|"
         r"(?:gcc|compiler) version[^\n]{0,40}(?:mismatch|differ|not match|does ?n.t match|too old|incompatible)",
     ),
+    # Systems that bring the driver by a unit of their own: Bottlerocket, Flatcar, Container-Optimized OS.
+    Message(
+        "driver.node_installer_failed",
+        (
+            "kernel-modules.service: ", "load tesla kernel modules", "load open gpu kernel modules",
+            " nvidia.service: ",
+            "unit nvidia.service", "start nvidia.service", "install gpu driver", "find gpu driver",
+            "download gpu driver", "run gpu driver",
+        ),
+        r"(?:load|link)-(?:tesla|open-gpu)-kernel-modules\.service: (?:Failed with result|Main process exited)|"
+        r"Failed to start (?:Load (?:Tesla|open GPU) kernel modules|nvidia\.service)|"
+        r" nvidia\.service: (?:Failed with result|Main process exited|Control process exited)|"
+        r"Unit nvidia\.service (?:could not be found|not found)|"
+        r"failed to (?:install|find|download|run) GPU driver",
+    ),
+    # The package manager cannot put the driver's packages together.
+    Message(
+        "driver.packages_conflict",
+        (
+            "depends: ", "conflicts: ", "breaks: ", "modular filtering", "nothing provides ", "conflicts with ",
+            "conflicting requests", "files from pkg", "trying to overwrite ", "conflicts between attempted installs",
+        ),
+        r"(?:libnvidia|nvidia|cuda-drivers|linux-(?:modules|objects)-nvidia|xserver-xorg-video-nvidia)[\w.:+-]* ?:? "
+        r"(?:Pre-?)?(?:Depends|Conflicts|Breaks): \S|"
+        r"filtered out by modular filtering for argument: (?:nvidia|cuda|kmod-nvidia)|"
+        r"nothing provides (?:kmod-|lib|akmod-|dkms-)?nvidia[^\n]* needed by|"
+        r"package (?:nvidia|kmod-nvidia|akmod-nvidia|dkms-nvidia|cuda-drivers)\S* [^\n]{0,80}conflicts with |"
+        r"\b(?:kmod-|lib|akmod-)?nvidia-\S+ conflicts with \S*nvidia|"
+        r"trying to overwrite [^\n]{0,120}nvidia[^\n]{0,120}also in package|"
+        r"file \S*nvidia\S* [^\n]{0,60}conflicts between attempted installs",
+    ),
     Message(
         "driver.built",
         (
@@ -188,8 +219,8 @@ _LOADING = (
     Message(
         "modprobe.unknown_symbol",
         ("unknown symbol", "disagrees about version of symbol"),
-        rf"{_INSERT}Unknown symbol|(?<![\w])(?P<module2>nvidia(?!_peermem)\w*): (?:Unknown symbol (?P<symbol>\w+)|"
-        rf"disagrees about "
+        rf"{_INSERT}Unknown symbol|(?<![\w])(?P<module2>nvidia(?!_peermem)\w*|gdrdrv): "
+        rf"(?:Unknown symbol (?P<symbol>\w+)|disagrees about "
         r"version of symbol (?!module_layout)(?P<symbol2>\w+))|Kernel module load error: Unknown symbol",
     ),
     Message(

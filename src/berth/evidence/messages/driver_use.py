@@ -26,9 +26,9 @@ _CONFLICT = (
     ),
     Message(
         "driver.owned",
-        ("probe routine was not called", "already bound to", "obtained ownership"),
+        ("probe routine was not called", "already bound to", "obtained ownership", "request_mem_region failed"),
         rf"(?:GPU {_PCI} is already bound to (?P<owner>[\w-]+))|probe routine was not called for (?P<count>\d+) device|"
-        r"obtained ownership of the NVIDIA",
+        r"obtained ownership of the NVIDIA|NVRM: request_mem_region failed",
     ),
     Message(
         "driver.vfio_held",
@@ -90,8 +90,8 @@ _IN_USE = (
     ),
     Message(
         "driver.uninstalled",
-        ("successfully uninstalled nvidia", "successfully unloaded nvidia"),
-        r"Successfully (?:uninstalled|unloaded) nvidia",
+        ("successfully uninstalled nvidia", "successfully unloaded nvidia", "unmounting nvidia driver rootfs"),
+        r"Successfully (?:uninstalled|unloaded) nvidia|Unmounting NVIDIA driver rootfs",
     ),
     Message(
         "driver.eviction_off",
@@ -110,11 +110,12 @@ _IN_USE = (
         (
             "failed to drain node of gpu pods", "until all gpu pods are drained", "still hold gpu resource claims",
             "failed to evict gpu operator components", "to shutdown:", "drain-failed", "failed to drain node",
+            "failed to delete gpu pods", "gpu pods to be evicted",
         ),
         r"Failed to drain node of GPU pods|until all GPU pods are drained|"
         r"pod\(s\) still hold GPU resource claims: (?P<pods>.*)|"
         r"[Ff]ailed to evict GPU operator components|Failed to wait for (?P<component>[\w-]+) to shutdown:|"
-        r"failed to drain node",
+        r"failed to drain node|failed to delete GPU pods|GPU pods to be evicted[^\n]{0,40}(?:timed out|timeout|fail)",
     ),
     Message(
         "driver.upgrade_state",

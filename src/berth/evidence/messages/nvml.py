@@ -95,9 +95,15 @@ MESSAGES: tuple[Message, ...] = (
     # A process that holds the device: what a reset and a change of MIG mode run into.
     Message(
         "nvml.in_use",
-        ("in use by another client", "error_in_use", "is currently being used by one or more"),
+        ("in use by another client", "error_in_use", "used by one or more", "in use by one or more"),
         r"(?:GPU (?P<pci>[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]):? *)?In use by another client|"
-        r"(?:NVML_)?ERROR_IN_USE\b|is currently being used by one or more other processes",
+        r"(?:NVML_)?ERROR_IN_USE\b|is currently (?:being used|in use) by one or more other processes",
+    ),
+    Message(
+        "nvml.reset_refused",
+        ("could not be reset", "unable to reset this gpu", "unable to reset gpu", "resetting gpu"),
+        r"following GPUs could not be reset|Unable to reset (?:this )?GPU\b|"
+        r"GPU (?P<pci>[0-9a-f:.]+) could not be reset",
     ),
     # A line or column that somebody copied without its section.
     Message(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
@@ -84,6 +85,7 @@ PERSISTENCED = Code(
     sources=("nvidia-persistenced(1)",),
 )
 # Inside a container the same words mean that the devices were not given to it: another layer's question.
+_OPERAND = re.compile(r"nvidia|gpu-operator|dcgm|device-plugin")
 _OF_NODE = ("host", "dmesg", "lsmod", "cdi", "bug-report", "probe", "operator-log", "validations", "report", "")
 
 
@@ -128,7 +130,11 @@ def _lacks_uvm(modules: ModulesSeen) -> bool:
 
 
 def _of_node(facts: Facts, message: str) -> list[Said]:
-    return [said for said in facts.said(message) if said.origin.kind in _OF_NODE]
+    return [
+        said
+        for said in facts.said(message)
+        if said.origin.kind in _OF_NODE and (not said.origin.pod or _OPERAND.search(said.origin.pod))
+    ]
 
 
 RULE = Rule((MISSING, UVM, PERSISTENCED), find)

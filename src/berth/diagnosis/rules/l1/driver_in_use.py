@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
 from berth.diagnosis.words import ESTABLISHED, LIKELY, POSSIBLE, WEAK, Effect, Layer, Severity
-from berth.evidence.fact import Fact
+from berth.evidence.fact import NO_PCI, Fact, pci_of
 from berth.evidence.facts import Facts
 from berth.evidence.formats.cluster_facts import NodeSeen
 
@@ -38,6 +38,31 @@ IN_USE = Code(
         "on NODE: cat /proc/driver/nvidia/version: the new version",
     ),
     sources=("gpu-driver-container, _unload_driver", "k8s-driver-manager, cleanupDriver"),
+)
+NOT_RESET = Code(
+    name="GpuResetRefused",
+    layer=Layer.L1,
+    cause_class="driver-in-use",
+    severity=Severity.Error,
+    effect=Effect.DriverBusy,
+    title="a GPU is not reset: something uses it",
+    meaning="The fault for which it was to be reset stays, until all that has the device open ends or the machine is "
+    "restarted.",
+    known_by="nvidia-smi says that the GPU could not be reset, or is in use by another client.",
+    disproved_by="fuser -v /dev/nvidia* shows nobody, and the reset is refused for another reason (NVLink, a display).",
+    counter_check="on NODE: fuser -v /dev/nvidia*; lsof /dev/nvidiactl",
+    fix=Fix(
+        steps=(
+            "drain the node; stop DCGM, exporters, the device plugin, nvidia-persistenced, Fabric Manager and X",
+            "with NVLink: reset all GPUs at once (nvidia-smi -r without -i)",
+            "on NODE: fuser -v /dev/nvidia*: nobody; then nvidia-smi -r -i PCI",
+            "refused still: restart the machine",
+        ),
+        risk="a drain ends the jobs of the node",
+        rollback="kubectl uncordon NODE, and start the services",
+    ),
+    verify=("nvidia-smi -i PCI: a table without an error",),
+    sources=("nvidia-smi(1), --gpu-reset",),
 )
 NOT_EVICTED = Code(
     name="DriverUpgradeEvictionOff",
@@ -114,6 +139,16 @@ def find(facts: Facts) -> Iterator[Answer]:
             ESTABLISHED if in_use else LIKELY if drain else POSSIBLE,
             [*in_use, *drain, *loaded, *told],
         )
+    reset = list(facts.said("nvml.reset_refused"))
+    holds = list(facts.said("nvml.in_use"))
+    # Of a change of partitions the MIG manager's rule tells.
+    of_mig = any(one.message != "mig.in_use" for one in facts.said("mig.")) or any(
+        "mig" in f"{one.origin.kind} {one.origin.text}".lower() for one in holds
+    )
+    if holds and not of_mig and (reset or any("nvidia-smi -r" in one.origin.text for one in holds)):
+        pci = next((pci_of(one.get("pci")) for one in (*holds, *reset) if one.get("pci")), NO_PCI)
+        said_of_reset = [*reset, *holds]
+        yield NOT_RESET.finding("A process still has the device open: it is not reset.", LIKELY, said_of_reset, pci=pci)
     if off := list(facts.said("driver.eviction_off")):
         node = next((said.get("node") or said.get("node2") for said in off), "")
         yield NOT_EVICTED.finding(
@@ -164,4 +199,4 @@ def _stuck(facts: Facts, *, is_held: bool) -> Iterator[Answer]:
         yield STUCK.finding(f"The driver upgrade is at {state}.", sure, evidence, node=name, severity=severity)
 
 
-RULE = Rule((IN_USE, NOT_EVICTED, STUCK), find)
+RULE = Rule((IN_USE, NOT_RESET, NOT_EVICTED, STUCK), find)

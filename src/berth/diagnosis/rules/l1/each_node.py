@@ -15,7 +15,7 @@ from berth.evidence.formats.smi_facts import DeviceSeen
 SENTENCES = (
     "driver.", "modprobe.", "nvml.", "nvidia_smi.", "fabric.", "imex.", "selinux.", "apparmor.", "seccomp.",
     "secure_boot.", "security.", "cdi.", "cuda.system_not_ready", "cuda.unknown", "kernel.driver_version",
-    "toolkit.major_unknown",
+    "toolkit.major_unknown", "mig.",
 )  # fmt: skip
 KINDS = (DeviceSeen, NodeSeen, PodSeen, PciSeen, ModulesSeen, KernelDriver)
 

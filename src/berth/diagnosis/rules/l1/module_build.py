@@ -87,6 +87,34 @@ NO_PRECOMPILED = Code(
 )
 
 
+PACKAGES = Code(
+    name="DriverPackagesConflict",
+    layer=Layer.L1,
+    cause_class="driver-build",
+    severity=Severity.Error,
+    effect=Effect.DriverAbsent,
+    title="the driver's packages do not go together",
+    meaning="The package manager installs nothing, or leaves a driver whose parts are of two releases or two "
+    "repositories.",
+    known_by="apt, dnf or dpkg names packages of the driver that depend on, conflict with or overwrite others.",
+    disproved_by="The same command installs them now, and nvidia-smi answers.",
+    counter_check="on NODE: dpkg -l | grep -i nvidia (rpm -qa | grep -i nvidia): one release, one repository",
+    fix=Fix(
+        steps=(
+            "remove all of the driver: apt-get purge '*nvidia*' 'cuda-drivers*' or dnf remove '*nvidia*'; dnf module "
+            "reset nvidia-driver",
+            "one source: the distribution's repository or NVIDIA's, never both (pin it); then one branch, with -open "
+            "or without for all parts",
+            "nodes of the GPU Operator: driver.enabled=true brings it in a container, without packages of the host",
+        ),
+        risk="no driver until it is installed anew: the GPU pods of the node have to leave",
+        rollback="install the former packages",
+    ),
+    verify=("nvidia-smi: one driver version", "dpkg --audit or dnf check: nothing"),
+    sources=("NVIDIA driver installation guide, package managers", "apt and dnf: what they print"),
+)
+
+
 def find(facts: Facts) -> Iterator[Answer]:
     built = any(facts.said("driver.built"))
     failed = [*facts.said("driver.build_failed"), *facts.said("driver.make_failed")]
@@ -115,7 +143,11 @@ def find(facts: Facts) -> Iterator[Answer]:
             LIKELY,
             [*failed, *differs],
         )
-    elif installer := [*facts.said("driver.installer_failed"), *facts.said("driver.space_told")]:
+    elif installer := [
+        *facts.said("driver.installer_failed"),
+        *facts.said("driver.space_told"),
+        *facts.said("driver.node_installer_failed"),
+    ]:
         yield BUILD_FAILS.finding(
             "The installer did not get a module into the kernel; its log names the reason above this line.",
             POSSIBLE,
@@ -123,6 +155,8 @@ def find(facts: Facts) -> Iterator[Answer]:
         )
     elif scripts := list(facts.said("driver.script_failed")):
         yield BUILD_FAILS.finding(f"The script of the driver image stops: {scripts[0].get('what')}.", POSSIBLE, scripts)
+    if parts := list(facts.said("driver.packages_conflict")):
+        yield PACKAGES.finding("The package manager does not get the driver's packages together.", LIKELY, parts)
     missing = list(facts.said("driver.precompiled_missing"))
     if missing:
         tag = next((said.get("tag") for said in missing if said.get("tag")), "")
@@ -145,4 +179,4 @@ def _is_sure(failed: list[Said]) -> bool:
     return any(said.get("what") or said.get("step") for said in failed)
 
 
-RULE = Rule((BUILD_FAILS, COMPILER, NO_PRECOMPILED), find)
+RULE = Rule((BUILD_FAILS, COMPILER, NO_PRECOMPILED, PACKAGES), find)
