@@ -110,6 +110,13 @@ MESSAGES: tuple[Message, ...] = (
         (":9400", "9400->", "9400/metrics"),
         r":9400\S*.*?(?:i/o timeout|context deadline exceeded|connection refused|broken pipe|EOF)|9400->.*?i/o timeout",
     ),
+    # The exporter serves, and nobody fetches: what Prometheus selects by does not fit.
+    Message(
+        "dcgm.not_selected",
+        ("servicemonitor", "podmonitor"),
+        r"(?:Service|Pod)Monitor\b.{0,80}?\b(?:not (?:picked up|selected|matched|discovered|scraped)|"
+        r"(?:does not|doesn't|do not|don't) match|is ignored)",
+    ),
     Message(
         "dcgm.cannot_listen",
         ("failed to listen and serve", "listen tcp", "listen and server"),

@@ -59,9 +59,17 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "mig.config_unknown",
-        ("unable to validate the selected mig", "mig-config", "migconfig", "error selecting"),
+        (
+            "unable to validate the selected mig",
+            "mig-config",
+            "migconfig",
+            "mig config ",
+            "error selecting",
+            "mig-parted",
+        ),
         r"Unable to validate the selected MIG configuration|selected mig-?config not present:? ?(?P<name>\S*)|"
-        r"mig-?config (?P<wanted>\S+ )?not (?:found|present)|[Ee]rror selecting (?:specific )?MIG config",
+        r"mig-parted\b.*?[Ee]rror (?:parsing|reading|unmarshal\w*) (?:MIG )?config|"
+        r"mig[ -]?config (?P<wanted>\S+ )?not (?:found|present)|[Ee]rror selecting (?:specific )?MIG config",
     ),
     Message(
         "mig.profile_unsupported",
@@ -70,11 +78,13 @@ MESSAGES: tuple[Message, ...] = (
             "unable to get device name",
             "gpu instance profile info",
             "invalid mig profile",
+            "no such profile",
+            "no such mig profile",
             "failed to find device with id",
             "mig profile",
         ),
         rf"Unsupported MIG Device specified {_PROFILE}|failed to find device with id '?(?P<id>[0-9a-f]+)|"
-        r"getting GPU [Ii]nstance [Pp]rofile [Ii]nfo|invalid MIG profile",
+        r"getting GPU [Ii]nstance [Pp]rofile [Ii]nfo|invalid MIG profile|\bMIG\b.*?no such profile|no such MIG profile",
     ),
     Message(
         "mig.orderings_failed",

@@ -149,6 +149,13 @@ MESSAGES: tuple[Message, ...] = (
         r"toleration|"
         r"not (?:running|scheduled|placed|there) on|(?:0|no|has no|have no) pods? on)",
     ),
+    # Sharing and partitions put a suffix to the product's name, and selectors that were written before do not fit.
+    Message(
+        "gfd.product_suffix",
+        "gpu.product",
+        r"gpu\.product\b[^\n]{0,12}?(?P<product>[\w.-]+-(?:SHARED|MIG-\d\w+\.\d+gb))\b[^\n]{0,120}?\b(?:node ?selector|"
+        r"affinity|selector|wants?|expects?|asks? for)\b",
+    ),
     # A scheduler that shares GPUs by memory needs the label that says how much there is.
     Message(
         "kai.memory_unknown",

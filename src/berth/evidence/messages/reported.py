@@ -49,9 +49,16 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "reported.labels_missing",
-        ("nvidia.com/gpu.", "nvidia.com/cuda.", "nvidia.com/mig.", "nvidia.com labels", "gpu labels"),
-        r"\bno nvidia\.com/(?:gpu|cuda|mig)\.[\w.*-]+ labels?\b|"
-        r"nvidia\.com/(?:gpu|cuda|mig)\.[\w.*-]+.{0,40}?\b(?:missing|not found|not set|absent|removed|not there|"
+        (
+            "nvidia.com/gpu.",
+            "nvidia.com/cuda.",
+            "nvidia.com/mig.",
+            "nvidia.com/mps.",
+            "nvidia.com labels",
+            "gpu labels",
+        ),
+        r"\bno nvidia\.com/(?:gpu|cuda|mig|mps)\.[\w.*-]+ labels?\b|"
+        r"nvidia\.com/(?:gpu|cuda|mig|mps)\.[\w.*-]+.{0,40}?\b(?:missing|not found|not set|absent|removed|not there|"
         r"not present|disappear\w*)|"
         r"\bno (?:nvidia\.com|GPU) labels\b|(?:nvidia\.com|GPU) labels (?:are )?(?:missing|absent)",
     ),

@@ -61,7 +61,9 @@ _WHY = ("reason", "why", "why2", "option", "option2", "option3", "option4", "opt
 
 
 def find(facts: Facts) -> Iterator[Answer]:
-    for said in by_node(facts.said("plugin.config_refused", "sharing.replicas_refused")).values():
+    refused = facts.said("plugin.config_refused", "sharing.replicas_refused")
+    # The MIG manager reads another file in the same words.
+    for said in by_node(one for one in refused if "mig-parted" not in one.origin.text.lower()).values():
         why = said_of(next((one.get(name) for name in _WHY if one.get(name)), "") or _of_node(one) for one in said)
         if not any(facts.said("sharing.mps_refused")):
             yield CONFIG_REFUSED.finding(

@@ -132,6 +132,30 @@ STALE = Code(
     sources=("gpu-operator issues 1274, 2495", "Node Feature Discovery documentation"),
 )
 
+SUFFIXED = Code(
+    name="ProductLabelSuffixed",
+    layer=Layer.L4,
+    cause_class="node-labels",
+    severity=Severity.Warning,
+    effect=Effect.PodsWait,
+    title="the product label has a suffix since GPUs are shared or partitioned",
+    meaning="GPU Feature Discovery adds -SHARED with time slicing or MPS, and -MIG-<profile> with strategy single: "
+    "pods that select the plain name wait.",
+    known_by="nvidia.com/gpu.product ends in -SHARED or -MIG-…, and a selector asks for the name without it.",
+    disproved_by="The selector has the operator In with both names.",
+    counter_check="kubectl get node NODE -L nvidia.com/gpu.product; kubectl get pod POD -o "
+    "jsonpath={.spec.nodeSelector}",
+    fix=Fix(
+        steps=(
+            "select by nvidia.com/gpu.family or gpu.memory, or name both products in a node affinity",
+            "renameByDefault: true keeps the product without -SHARED and renames the resource instead",
+        ),
+        risk="pods move to shared GPUs: they may get less than before",
+        rollback="the former selector",
+    ),
+    verify=("the pod is placed",),
+    sources=("k8s-device-plugin README: shared access, labels", "k8s-device-plugin internal/lm"),
+)
 _PCI_LABEL = "feature.node.kubernetes.io/pci-10de.present"
 
 
@@ -160,6 +184,9 @@ def find(facts: Facts) -> Iterator[Answer]:
             LIKELY,
             said,
         )
+    for said in by_node(facts.said("gfd.product_suffix")).values():
+        product = said_of(one.get("product") for one in said)
+        yield SUFFIXED.finding(f"The node's product is {product}, and the pods select another name.", LIKELY, said)
     for said in by_node(facts.said("nfd.tainted_away")).values():
         yield NFD_MISSING.finding("Node Feature Discovery's worker does not run on the node.", LIKELY, said)
     for said in by_node(facts.said("nfd.other_label")).values():
@@ -222,4 +249,4 @@ def _listed(yaml: str) -> list[str]:
     return re.findall(r"\w+", kept)
 
 
-RULE = Rule((NO_LABELS, NOT_WRITTEN, MODELS_DIFFER, NFD_MISSING, STALE), find)
+RULE = Rule((NO_LABELS, NOT_WRITTEN, MODELS_DIFFER, SUFFIXED, NFD_MISSING, STALE), find)

@@ -72,6 +72,7 @@ SCRAPE_FAILS = Code(
     counter_check="time curl -s NODE:9400/metrics | wc -l: within the time-out",
     fix=Fix(
         steps=("scrape time-out of 15 s and more; fewer fields; collect interval of 30 s",
+               "Prometheus does not know it: the ServiceMonitor's labels (release) as Prometheus selects them",
                "a network policy or port that is taken: open 9400 to Prometheus",
                "it hangs only on this node: look for a failing GPU there (dmesg, nvidia-smi)"),
         risk="none",
@@ -154,7 +155,9 @@ PROFILING_STUCK = Code(
 )
 
 _BUSY_PERCENT = 50.0
-_UNFETCHED = ("dcgm.scrape_fails", "dcgm.exporter_hangs", "dcgm.collect_fails", "dcgm.cannot_listen")
+_UNFETCHED = (
+    "dcgm.scrape_fails", "dcgm.exporter_hangs", "dcgm.collect_fails", "dcgm.cannot_listen", "dcgm.not_selected",
+)  # fmt: skip
 
 
 def find(facts: Facts) -> Iterator[Answer]:
