@@ -191,7 +191,7 @@ _BUILD = (
         r"interface|"
         r"image)|pre-?compiled[^\n]{0,60}(?:not (?:found|available|supported|exist)|unavailable|missing|"
         r"does ?n.t exist)|"
-        r"(?:manifest (?:for )?|pull(?:ing)? (?:image )?\"?)[^\s\"]{0,80}nvidia/driver:\S+[^\n]*(?:not found|"
+        r"(?:manifest (?:for )?|pull(?:ing)? (?:image )?\"?)[^\s\"]{0,80}nvidia/driver:\S+[^\n]*(?:not ?found|"
         r"manifest unknown|"
         r"unknown manifest)|nvidia/driver:(?P<tag>[\w.-]+)\W*:? (?:not found|manifest unknown)",
     ),

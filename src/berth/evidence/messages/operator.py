@@ -87,6 +87,13 @@ MESSAGES: tuple[Message, ...] = (
         r"(?:clusterpolicies|nvidiadrivers)\.nvidia\.com\\?\" (?:is invalid|exists and cannot be imported)|"
         r"ClusterPolicy \\?\"[\w-]+\\?\" (?:in namespace \S+ )?exists and cannot be imported",
     ),
+    # It takes the name of its driver image from the node's system, and does not understand what it is.
+    Message(
+        "operator.os_unread",
+        ("error processing os ", "gpu node os tag: "),
+        r"error processing OS \w+ version (?P<version>\S+?):|failed to retrieve GPU node OS tag: (?!unable to retrieve)"
+        r"(?P<why>.*)",
+    ),
     Message(
         "operator.policy_ignored",
         (
@@ -112,7 +119,10 @@ MESSAGES: tuple[Message, ...] = (
             "system-os_release",
             "failed to get cluster wide os",
             "kernel-version.full",
+            "retrieve os name from label",
+            "retrieve os version from label",
         ),
+        r"unable to retrieve OS (?:name|version) from label|"
         r"did you run the node feature discovery|Could not find kernel full version|"
         r"No GPU node (?:in the cluster|can be monitored)|Could not get any nodes to match|(?:no|missing) NFD labels|"
         r"NFD labels (?:are )?missing|\"?HasNFDLabels\"?: ?false|failed to get cluster wide OS|"

@@ -339,6 +339,13 @@ MESSAGES: tuple[Message, ...] = (
         r"^(?!.*load library failed)(?:.*(?:could not load NVML library|unable to load NVML"
         r"|libnvidia-ml\.so(?:\.1)?: cannot open shared object|(?:NVML|nvml)\W.*ERROR_LIBRARY_NOT_FOUND))",
     ),
+    # Jetson: what the runtime mounts from the host. An image has empty files in its place.
+    Message(
+        "runtime.no_tegra_libraries",
+        ("libnvrm", "libnvdla_compiler", "libnvos.so", "file too short"),
+        r"\blib(?:nvrm\w*|nvdla_compiler|nvos)\.so\S*: cannot open shared object"
+        r"|/aarch64-linux-gnu/\S+\.so\S*: file too short",
+    ),
     Message(
         "runtime.no_labels",
         ("no labels will be created", "no labels generated"),

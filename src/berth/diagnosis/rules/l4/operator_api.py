@@ -117,6 +117,30 @@ _OF_OPERATOR = (
 )
 
 
+OS_UNREAD = Code(
+    name="OperatorCannotReadSystem",
+    layer=Layer.L4,
+    cause_class="version-mismatch",
+    severity=Severity.Error,
+    effect=Effect.OperandsHeldBack,
+    title="the operator does not understand which system the nodes run",
+    meaning="This release of the operator cannot parse the system's version among the node's labels: it reconciles "
+    "nothing, on no node.",
+    known_by="The operator cannot make the tag of the driver image from the system's name and version.",
+    disproved_by="A later reconciliation succeeds with the same nodes.",
+    counter_check="kubectl get node NODE --show-labels | tr , '\\n' | grep system-os_release: a name and version "
+    "that the operator's release notes list",
+    fix=Fix(
+        steps=("take an operator release that knows the system, or go back to the one that did",
+               "a system that brings its own driver (Talos, Bottlerocket): driver.enabled=false"),
+        risk="the operands restart",
+        rollback="the former chart version",
+    ),
+    verify=("kubectl get clusterpolicy: ready",),
+    sources=("gpu-operator issue 2239", "GPU Operator documentation: supported systems"),
+)  # fmt: skip
+
+
 def find(facts: Facts) -> Iterator[Answer]:
     absent = [one for one in facts.said("operator.api_absent") if _is_operators(one)]
     for said in by_node(absent).values():
@@ -131,6 +155,11 @@ def find(facts: Facts) -> Iterator[Answer]:
     for said in by_node(facts.said("operator.crd_old")).values():
         field = said_of(one.get("field") or one.get("why") for one in said)
         yield CRD_OLD.finding(f"The CRD does not take {field or 'the new policy'}.", LIKELY, said)
+    for said in by_node(facts.said("operator.os_unread")).values():
+        version = said_of(one.get("version") for one in said)
+        yield OS_UNREAD.finding(
+            f"The operator cannot read the system's version{f' {version}' if version else ''}.", LIKELY, said
+        )
     policies = [one for one in facts.of(ObjectSeen) if one.kind == "ClusterPolicy"]
     ignored = [one for one in policies if _state(one) == "ignored"]
     said_so = list(facts.said("operator.policy_ignored"))
@@ -150,4 +179,4 @@ def _state(policy: ObjectSeen) -> str:
     return str(status.get("state", "")) if isinstance(status, dict) else ""
 
 
-RULE = Rule((API_ABSENT, CRD_OLD, IGNORED, RIGHTS_MISSING), find)
+RULE = Rule((API_ABSENT, CRD_OLD, OS_UNREAD, IGNORED, RIGHTS_MISSING), find)
