@@ -43,8 +43,12 @@ _SYSTEM = {"Kernel Version": "kernel", "OS Image": "os_image", "Container Runtim
            "Kubelet Version": "kubelet"}  # fmt: skip
 
 
+_SAYS = (b"capacity", b"allocatable", b"name:", b"priority:", b"normal ", b"warning ")
+
+
 def looks_like(head: bytes) -> object:
-    return _LOOKS.search(head) and not _IS_OBJECT.search(head)
+    lower = head.lower()
+    return any(words in lower for words in _SAYS) and _LOOKS.search(head) and not _IS_OBJECT.search(head)
 
 
 def read(piece: Piece) -> Iterator[Fact]:

@@ -256,7 +256,13 @@ def origin_of(piece: Piece, kind: str, meta: wire.Meta) -> Origin:
 
 
 def _looks_like(head: bytes) -> object:
-    others = _CDI.match(head) or _LOG.match(head) or _FILE.search(head)
+    has_kind = b"kind" in head
+    if not has_kind and b"apiVersion" not in head:
+        # Without either only JSON may be an object, a part of one.
+        return (b'"metadata"' in head or b'"items"' in head or b'"status"' in head or b'"capacity"' in head) and (
+            not _LOG.match(head) and not _CDI.match(head) and _JSON.match(head)
+        )
+    others = _CDI.match(head) or _LOG.match(head) or (has_kind and _FILE.search(head))
     return not others and (_JSON.match(head) or _YAML.search(head))
 
 
