@@ -22,10 +22,13 @@ MESSAGES: tuple[Message, ...] = (
             "devices cgroup",
             "mountpoint for",
             "cgroup mountpoint",
+            "failed to get device cgroup",
+            "no cgroup filesystem mounted",
         ),
         r"write error: \S*devices\.allow(?:: (?P<why>[\w ]+))?|cgroup subsystem devices not found"
         r"|open failed: /sys/fs/cgroup/devices\S*|write \S*devices\.allow: (?P<why2>[\w ]+)"
-        r"|failed to get (?:the )?devices cgroup"
+        r"|failed to get (?:the )?devices cgroup|failed to get device cgroup"
+        r"|no cgroup filesystem mounted for the devices"
         r"|mountpoint for (?:cgroup|devices) not found|cgroup mountpoint does not exist",
     ),
     Message(

@@ -131,6 +131,7 @@ MESSAGES: tuple[Message, ...] = (
         rf"|fork/exec {_BINARY.replace('binary', 'binary2')}: (?:permission denied|exec format error)"
         rf"|{_BINARY.replace('binary', 'binary3')} did not terminate suc+essfully"
         r"(?:: exit status (?:1|2|126|127)\b|(?!: exit))"
+        rf"|executable file \W*{_BINARY.replace('binary', 'binary4')}\W* not found"  # crun's order of words
         r"|couldn't find binary nvidia-container-cli|nvidia-(?:container-\w+|ctk): (?:command )?not found"
         # enroot and LXC, which call the tool from scripts.
         r"|(?:Command not found|Missing tool):? nvidia-container-cli",
@@ -354,7 +355,8 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "runtime.no_smi",
         "nvidia-smi",
-        r"\bnvidia-smi\W+(?:executable file not found|stat \S{0,40}nvidia-smi: no such file)"
+        r"executable file \W*nvidia-smi\W* not found"
+        r"|\bnvidia-smi\W+(?:executable file not found|stat \S{0,40}nvidia-smi: no such file)"
         r"|validating toolkit installation.*nvidia-smi.*not found",
     ),
     Message(
@@ -400,8 +402,10 @@ MESSAGES: tuple[Message, ...] = (
             "error loading config",
             "default configuration file",
             "configure the docker daemon",
+            "toml: line ",
         ),
-        r"error getting hook config|invalid runtime mode:? \W*(?P<mode>[\w-]+)"
+        r"nvidia-(?:container|ctk|cdi)\S*[^\n]{0,120}toml: line |error getting hook config"
+        r"|invalid runtime mode:? \W*(?P<mode>[\w-]+)"
         r"|(?:nvidia|NVIDIA)[^\n]{0,200}error loading config|couldn't open default configuration file"
         r"|unable to configure the Docker daemon with file (?P<docker>/[^\s:]+): (?P<why>[^\n]{0,200})",
     ),

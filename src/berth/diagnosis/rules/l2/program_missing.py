@@ -91,7 +91,7 @@ LOW_LEVEL = Code(
 
 def find(facts: Facts) -> Iterator[Answer]:
     for node, said in by_node(facts.said("runtime.binary_missing", "runtime.library_missing")).items():
-        program = first(said, "binary", "binary2", "binary3") or "a program or library of the toolkit"
+        program = first(said, "binary", "binary2", "binary3", "binary4") or "a program or library of the toolkit"
         library = first(said, "library", "library2")
         sure = POSSIBLE if all(one.get("absent") for one in said) else ESTABLISHED
         why = f": {library} is missing or too old" if library else ""
