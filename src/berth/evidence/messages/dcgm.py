@@ -172,9 +172,12 @@ MESSAGES: tuple[Message, ...] = (
             "not attached to nscq",
             "readnvswitchstatusallswitches() returned",
             "could not initialize switch manager",
+            "libnvidia-nscq",
+            "libnvsdm",
         ),
         r"Could not load (?:NSCQ|NVSDM)|AttachToN(?:scq|vsdm)\(\) returned -?[1-9]|Not attached to (?:NvSwitches|NVSDM|"
-        r"NSCQ)|ReadNvSwitchStatusAllSwitches\(\) returned|Could not initialize switch manager",
+        r"NSCQ)|(?:libnvidia-nscq|libnvsdm)\.so\S*: cannot open shared object|"
+        r"ReadNvSwitchStatusAllSwitches\(\) returned|Could not initialize switch manager",
     ),
     Message(
         "dcgm.nvml_absent",

@@ -84,7 +84,7 @@ MESSAGES: tuple[Message, ...] = (
             "mig profile",
         ),
         rf"Unsupported MIG Device specified {_PROFILE}|failed to find device with id '?(?P<id>[0-9a-f]+)|"
-        r"getting GPU [Ii]nstance [Pp]rofile [Ii]nfo|invalid MIG profile|\bMIG\b.*?no such profile|no such MIG profile",
+        r"GPU [Ii]nstance [Pp]rofile [Ii]nfo|invalid MIG profile|\bMIG\b.*?no such profile|no such MIG profile",
     ),
     Message(
         "mig.orderings_failed",

@@ -125,7 +125,8 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "plugin.grpc_crashes",
-        ("has repeatedly crashed", "crashed with error"),
+        ("has repeatedly crashed", "crashed with error", "start grpc server for"),
+        r"Failed to start gRPC server for|"
         rf"GRPC server for '?{_RESOURCE}'? (?:has repeatedly crashed|crashed with error)",
     ),
     Message("plugin.panic", "panic:", r"panic: (?P<why>.*(?:nvml|nil pointer|device|MIG|index out of range).*)"),

@@ -57,6 +57,7 @@ MESSAGES: tuple[Message, ...] = (
             "nvidia.com labels",
             "gpu labels",
         ),
+        r"\b(?:no nodes? with|(?:does not|doesn't|do not|don't) have) (?:the )?label \W*nvidia\.com/gpu\.|"
         r"\bno nvidia\.com/(?:gpu|cuda|mig|mps)\.[\w.*-]+ labels?\b|"
         r"nvidia\.com/(?:gpu|cuda|mig|mps)\.[\w.*-]+.{0,40}?\b(?:missing|not found|not set|absent|removed|not there|"
         r"not present|disappear\w*)|"
@@ -65,9 +66,15 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "reported.nfd_missing",
         ("kubernetes.io/pci-", "kernel-version.full"),
+        r"\b(?:does not|doesn't|do not|don't) have (?:the )?label \W*feature\.node\.kubernetes\.io/pci-|"
         r"feature\.node\.kubernetes\.io/(?:pci-\w*10de\S*|kernel-version\.full)\W"
         r".{0,30}?\b(?:missing|not set|absent|removed|not there|not present|disappear\w*)|"
         r"\b(?:no|lacks?|without|missing)\b.{0,20}?feature\.node\.kubernetes\.io/pci-\w*10de",
+    ),
+    Message(
+        "reported.count_zero",
+        "nvidia.com/gpu.count",
+        r"nvidia\.com/gpu\.count\W{1,4}0\b",
     ),
     Message(
         "reported.config_awaits_restart",

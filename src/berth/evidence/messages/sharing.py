@@ -23,9 +23,13 @@ MESSAGES: tuple[Message, ...] = (
             "server encountered a fatal exception",
             "failed to start mps",
             "exited with status",
+            "starting mps daemon",
+            "failed to create mps",
+            "set selinux context",
         ),
         r"(?:MPS|Legacy) Server\b.*?(?:[Ff]ailed to start|exited with)|Server encountered a fatal exception|"
-        r"[Ff]ailed to start MPS (?:control )?daemon|Server \d+ exited with status [1-9]",
+        r"[Ff]ailed to start MPS (?:control )?daemon|error starting MPS daemon|failed to create MPS \w+ ?\w*: |"
+        r"failed to set SELinux context\b.*?permission denied|Server \d+ exited with status [1-9]",
     ),
     Message(
         "sharing.replicas_refused",

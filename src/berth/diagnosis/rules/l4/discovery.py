@@ -197,6 +197,8 @@ def find(facts: Facts) -> Iterator[Answer]:
         yield NFD_MISSING.finding("Node Feature Discovery's label of the card is missing.", LIKELY, said)
     for said in by_node(facts.said("reported.labels_missing")).values():
         yield NO_LABELS.finding("Labels of the GPUs are missing on the node.", POSSIBLE, said)
+    for said in by_node(facts.said("reported.count_zero")).values():
+        yield NO_LABELS.finding("nvidia.com/gpu.count is 0: discovery saw no GPU in its container.", POSSIBLE, said)
     for said in by_node(facts.said("reported.labels_stale")).values():
         yield STALE.finding("Labels of GPUs are on a node that does not have them.", POSSIBLE, said)
     for node in facts.of(NodeSeen):

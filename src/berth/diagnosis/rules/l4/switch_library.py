@@ -66,7 +66,7 @@ _BRIDGE = "0680"
 
 def find(facts: Facts) -> Iterator[Answer]:
     for said in by_node(facts.said("dcgm.switch_library_absent")).values():
-        if switch := _switches(facts):
+        if (switch := _switches(facts)) or any(_SWITCHED.search(one.origin.text) for one in said):
             yield NOT_READ.finding("The library that reads NVSwitches is not there or fails.", LIKELY, [*said, *switch])
         else:
             seen = any(one.name for one in facts.of(DeviceSeen)) or any(facts.of(PciSeen))
