@@ -95,15 +95,24 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "dcgm.pods_unmapped",
-        ("pod-resources", "podresources", "pod resources", "kubelet socket", "metrics", "figures", "dcgm"),
+        (
+            "pod-resources",
+            "podresources",
+            "pod resources",
+            "kubelet socket",
+            "of the wrong pod",
+            "pod label",
+            "namespace label",
+            "dcgm",
+        ),
         r"(?:metrics|figures) of the wrong pod|"
         r"(?:[Ff]ail\w*|[Ee]rror|[Uu]nable|\b[Nn]o)\b.{0,160}?"
         r"(?:pod-resources|[Pp]od ?[Rr]esources|[Kk]ubelet socket)|"
         r"pod-resources/kubelet\.sock.*?(?:no such file|refused|permission|deadline)|"
         r"(?:[Nn]o|missing|empty) .{0,30}(?:pod|namespace) labels? .{0,40}(?:metrics|dcgm)|"
-        r"\b(?:pod|namespace)\b.{0,40}\b(?:missing|absent|empty|not (?:set|there|shown))\b"
-        r".{0,40}(?:metrics|DCGM|dcgm)|"
-        r"(?:metrics|DCGM|dcgm)\b.{0,40}\b(?:without|lack|miss)\b.{0,20}\b(?:pod|namespace)\b.{0,20}\blabels?\b",
+        r"\b(?:pod|namespace)\b.{0,40}\b(?:missing|absent|empty|not (?:set|there|shown))\b.{0,40}dcgm|"
+        r"(?:metrics|DCGM|dcgm)\b.{0,40}\b(?:without|lack|miss)\b.{0,20}\b(?:pod|namespace) labels?\b|"
+        r"dcgm\w*\b.{0,60}?\bexported_pod\b",
     ),
     Message(
         "dcgm.scrape_fails",
