@@ -224,3 +224,17 @@ def test_a_ledger_that_parts_ends_with_one(tmp_path: Path) -> None:
     assert done.code == 1
     assert (account["capacity"], account["allocatable"], account["partsAt"], account["host"]) == (7, 8, "node", None)
     assert run("ledger", "nobody", "--from", str(path)).code == 2
+
+
+def test_of_very_many_nodes_those_that_part_are_shown(tmp_path: Path) -> None:
+    def node(number: int) -> dict:
+        allocatable = "7" if number == 42 else "8"
+        status = {"capacity": {"nvidia.com/gpu": "8"}, "allocatable": {"nvidia.com/gpu": allocatable}}
+        return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": f"n{number}"}, "status": status}
+
+    path = tmp_path / "dump.json"
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [node(i) for i in range(200)]}))
+    shown = run("ledger", "--from", str(path))
+    assert "n42" in shown.out and "n43" not in shown.out and "199 nodes equal" in shown.out
+    assert "n43" in run("ledger", "--from", str(path), "-o", "wide").out
+    assert len(json.loads(run("ledger", "--from", str(path), "-o", "json").out)["accounts"]) == 200

@@ -13,6 +13,7 @@ from berth.model.ledger import Account, Boundary, DeviceLine
 from berth.views.tables import QUIET_STYLE, Column, signs, table
 
 GIB = 2**30
+MOST_NODES = 60  # rows; of more nodes those that part are shown
 MOST_BYPASSES = 6
 
 
@@ -76,11 +77,20 @@ def show(accounts: Sequence[Account], screen: Console, wide: bool, *, one_node: 
         screen.print("no node with GPUs in what was read")
         return
     ordered = sorted(accounts, key=lambda one: (one.is_equal, one.node, one.resource))
-    _nodes(ordered, screen)
     parted = [one for one in ordered if not one.is_equal]
+    equal = ordered[len(parted) :]
+    few = wide or len(ordered) <= MOST_NODES
+    shown = ordered if few else parted[:MOST_NODES]
+    if shown:
+        _nodes(shown, screen)
+    if not few:
+        rest = len(parted) - len(shown)
+        words = [f"and {counted(rest, 'more node')} that part"] if rest else []
+        words += [f"{counted(len(equal), 'node')} equal as far as they were seen"] if equal else []
+        screen.print(Text("; ".join(words) + " (all: -o wide)", style=QUIET_STYLE))
     if parted:
         screen.print()
-        for one in parted:
+        for one in parted if few else shown:
             line = Text(f"{one.node} {one.resource} ")
             line.append(f"parts at {_word(one.parts_at)}", style="bold red")
             line.append(f": {one.sentence}" + (f", since {one.since}" if one.since else ""))
