@@ -124,7 +124,7 @@ OS_UNREAD = Code(
     severity=Severity.Error,
     effect=Effect.OperandsHeldBack,
     title="the operator does not understand which system the nodes run",
-    meaning="This release of the operator cannot parse the system's version among the node's labels: it reconciles "
+    meaning="The operator cannot parse the system's version among the node's labels: it reconciles "
     "nothing, on no node.",
     known_by="The operator cannot make the tag of the driver image from the system's name and version.",
     disproved_by="A later reconciliation succeeds with the same nodes.",
