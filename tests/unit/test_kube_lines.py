@@ -229,6 +229,20 @@ def test_a_lane_that_was_idle_for_long_is_not_used_again() -> None:
     with_server(lambda: Echo([[answer_of(b"a", None)]] * 2), story, idle_s=0.02)
 
 
+def test_what_a_burst_opened_is_closed_while_one_lane_serves_on() -> None:
+    async def story(lanes: Lanes, served: list[Echo]) -> None:
+        await asyncio.gather(*(posted(lanes) for _ in range(5)))
+        assert [each.is_lost for each in served] == [False] * 5
+        for _ in range(10):
+            await asyncio.sleep(0.02)
+            await posted(lanes)
+        await asyncio.sleep(0.02)
+        assert len(served) == 5
+        assert sum(not each.is_lost for each in served) == 1
+
+    with_server(lambda: Echo([[answer_of(b"a", None)]] * 20), story, idle_s=0.1)
+
+
 def test_a_late_answer_is_not_taken_for_the_next() -> None:
     async def story(lanes: Lanes, served: list[Echo]) -> None:
         given_up = posted(lanes, "/slow")

@@ -11,6 +11,7 @@ import asyncio
 import re
 import socket
 import ssl
+from collections import deque
 from collections.abc import Callable
 from typing import cast
 from urllib.parse import urlsplit
@@ -118,7 +119,7 @@ class Lanes:
         self._server_name = server_name or self._host
         self._clock = clock
         self._idle_s = idle_s
-        self._idle: list[Lane] = []
+        self._idle: deque[Lane] = deque()  # the one that was used last is on the right
         self._fixed: dict[tuple[int, str], bytes] = {}
 
     async def send(
@@ -155,6 +156,7 @@ class Lanes:
         if lane.is_usable:
             lane.idle_since_s = self._clock()
             self._idle.append(lane)
+            self._let_go()
         else:
             lane.close()
         return answered
@@ -175,8 +177,14 @@ class Lanes:
         self._fixed[version, content_type] = encoded = fixed.encode("latin-1")
         return encoded
 
+    def _let_go(self) -> None:
+        """Close what a burst has opened and nobody has used since: each costs as much as a hundred pods."""
+        oldest_s = self._clock() - self._idle_s
+        while self._idle and self._idle[0].idle_since_s < oldest_s:
+            self._idle.popleft().close()
+
     def _pick(self, context: ssl.SSLContext | None) -> Lane | None:
-        """The lane that was used last: the others grow old and are closed."""
+        """The lane that was used last, so that the others grow old."""
         oldest_s = self._clock() - self._idle_s
         while self._idle:
             lane = self._idle.pop()
