@@ -7,6 +7,8 @@ _BINARY = (
     r"(?P<binary>(?:/[\w./-]{1,200}/)?nvidia-"
     r"(?:container-(?:runtime(?:[.-][a-z][\w-]*)*|toolkit|cli(?:\.real)?)|ctk|cdi-hook))"
 )
+_NAME = r"/(?:GeForce|Tesla|Quadro|TITAN|NVIDIA|GRID|RTX|GTX|Graphics|Unknown)"
+_DRIVER_FILE = r"[\W]{0,3}(?P<path>[\w./+-]*/(?:nvidia-[\w.-]+|libnvidia-[\w.+-]+|libcuda\.[\w.]+)(?:;\w+)?)\W{0,2}"
 _ALL_GPUS = r"\b(?:sees?|saw|access(?:es|ed)?|expose[sd]?|visible)\b[^\n]{0,30}\b(?:all|every) (?:the )?GPUs?\b"
 _UNASKED = (
     r"(?:\b(?:without|no|zero|not)\b|n't\b)[^\n]{0,40}\b(?:GPU|nvidia\.com/gpu)\b[^\n]{0,20}\b(?:request|limit|allocat)"
@@ -39,9 +41,15 @@ MESSAGES: tuple[Message, ...] = (
     Message("runtime.type_missing", "runtime.name must be set", r"Runtime\.Name must be set"),
     Message(
         "runtime.config_refused",
-        ("failed to load toml", "expected containerd config version", "invalid disabled plugin uri"),
+        (
+            "failed to load toml",
+            "expected containerd config version",
+            "invalid disabled plugin uri",
+            "higher than root config version",
+        ),
         r"failed to load TOML(?: from (?P<path>[^\s:]+))?(?:: (?P<why>[^\n]{0,160}))?"
         r"|expected containerd config version equal to or less than \W*(?P<most>\d)\W*, got \W*(?P<version>\d)"
+        r"|drop-in config (?:\S+ )?version (?P<drop>\d+) (?:is )?higher than root config version (?P<root>\d+)"
         r"|invalid disabled plugin URI",
     ),
     Message(
@@ -190,7 +198,7 @@ MESSAGES: tuple[Message, ...] = (
         "runtime.hook_fails",
         ("error executing hook", "createcontainer hook", "error running hook"),
         r"error executing hook \W*(?P<hook>/[\w./-]*nvidia-[\w.-]+)\W+\(exit code: (?P<code>\d+)\)"
-        r"|error running createContainer hook #\d+: exit status (?P<code2>\d+), stdout: [^\n]*?, stderr: "
+        r"|error running createContainer hook #\d+:? exit status (?P<code2>\d+), stdout: [^\n]*?, stderr: "
         r"(?!No help topic)(?P<why>[^\n]{0,200})",
     ),
     Message(
@@ -327,11 +335,34 @@ MESSAGES: tuple[Message, ...] = (
             "device information while adding",
         ),
         rf"{_CLI} mount error: (?:stat failed|mount operation failed|open failed|path error|failed to mount"
-        r"|file creation failed): (?!/sys/fs/cgroup)(?P<path>/\S+?): (?:no such file or directory"
+        rf"|file creation failed): (?!/sys/fs/cgroup|{_NAME}: )(?P<path>/\S+?): (?:no such file or directory"
         r"|no such device(?! or address))"
         r"|generate spec: (?:lstat|failed to stat) \W*(?P<path2>/dev/nvidia(?!-uvm)[\w/-]*)\W+no such file"
         r"|device information while adding (?:custom )?device \W*(?P<path4>/dev/nvidia[\w/-]*)\W+no such file"
         r"|error creating device nodes: mount (?P<path3>/dev/nvidia[\w-]*)[^\n]*no such file",
+    ),
+    # A word of the GPU's name is taken for a path: the library is older than what it reads.
+    Message(
+        "runtime.cli_misreads",
+        ("mount error: stat failed: /", "mount error: open failed: /", "mount error: path error: /"),
+        rf"{_CLI} mount error: (?:stat failed|open failed|path error): (?P<path>{_NAME}): no such file or directory",
+    ),
+    # A package cannot put its file where something is mounted: a box that was given the host's programs.
+    Message(
+        "runtime.file_is_mount",
+        (
+            "unable to make backup link of ",
+            "unable to install new version of ",
+            "unable to move aside ",
+            "unable to securely remove ",
+            "cannot remove ",
+            "unpacking of archive failed on file ",
+        ),
+        rf"unable to (?:make backup link of|install new version of|move aside|securely remove) {_DRIVER_FILE}[^\n]*: "
+        r"(?:Invalid cross-device link|Device or resource busy)"
+        rf"|cannot remove {_DRIVER_FILE.replace('path', 'path2')}: Device or resource busy"
+        rf"|unpacking of archive failed on file {_DRIVER_FILE.replace('path', 'path3')}[^\n]*: cpio: (?:rename|unlink)"
+        r"[^\n]*(?:Device or resource busy|Invalid cross-device link)",
     ),
     # Containers that the NVIDIA runtime has not touched.
     Message(
@@ -426,11 +457,16 @@ MESSAGES: tuple[Message, ...] = (
     # Security modules.
     Message(
         "runtime.selinux_device",
-        ("avc:", "selinux is preventing"),
+        ("avc:", "selinux is preventing", "target objects ", "#============= "),
         r"avc:\s+denied\s+\{(?!\s*module_load)[^}]*\}.*(?:/dev/nvidia[\w-]*|name=\"nvidia(?:\d+|ctl|-uvm\S*"
         r"|-modeset|-caps?\S*)\""
         r"|:(?:xserver_misc_device_t|dri_device_t):)"
-        r"|SELinux is preventing \S+ from [\w, ]+ access on the chr_file \W*(?:/dev/)?nvidia",
+        r"|SELinux is preventing \S+ from [\w, ]+ access on the (?:chr_file|character device|labeled \w+ chr_file) "
+        r"\W*(?:/dev/)?nvidia"
+        # The same as setroubleshoot's table, and as what audit2allow makes of it.
+        r"|Target Objects  *(?:/dev/)?(?:nvidia[\w/-]*|dri/\w+)\s*\[ (?:chr_file|dir) \]"
+        r"|#============= container\w* =+\s[\s\S]{0,200}?allow container\w* (?:xserver_misc_device_t|dri_device_t):chr_file",
+        lines=4,
     ),
     # Jetson: the memory manager's device file is for the group video.
     Message(

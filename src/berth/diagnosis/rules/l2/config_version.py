@@ -45,15 +45,16 @@ CONFIG_REFUSED = Code(
     effect=Effect.ContainersDoNotStart,
     title="containerd does not start with its configuration",
     meaning="No container of the node can be started or stopped, and the node becomes NotReady.",
-    known_by="containerd reports that it cannot load its TOML, or that its version is newer than it understands.",
+    known_by="containerd reports that it cannot load its TOML, or that its version is newer than it understands or a "
+    "drop-in's newer than the root file's.",
     disproved_by="`systemctl status containerd` is active with this file.",
     counter_check="on NODE: containerd --config PATH config dump > /dev/null; echo $? : 0",
     fix=Fix(
         steps=(
             "journalctl -u containerd -n 50 on NODE: it names the file and the line",
             "restore the last file that worked, or write `version` and tables for this containerd",
-            "where a drop-in was made from `config dump` of a newer release: remove it, restart, let the toolkit write "
-            "again with the file as its source",
+            "drop-in newer than the root file: remove it, restart; then let the toolkit write again with the file as "
+            "its source (RUNTIME_CONFIG_SOURCE=file), or bring the root file up first: containerd config migrate",
             "systemctl restart containerd",
         ),
         risk="containers go on running while containerd is down; nothing new starts",
@@ -98,8 +99,10 @@ def find(facts: Facts) -> Iterator[Answer]:
             node=node,
         )
     for node, said in by_node(facts.said("runtime.config_refused")).items():
-        version = first(said, "version")
+        version, drop = first(said, "version"), first(said, "drop")
         why = f"it is of version {version}, newer than this containerd reads" if version else first(said, "why")
+        if drop:
+            why = f"a drop-in is of version {drop} and the root file of {first(said, 'root')}, which has to be as new"
         yield CONFIG_REFUSED.finding(
             f"containerd cannot load its configuration{': ' + why if why else ''}.", ESTABLISHED, said, node=node
         )

@@ -91,7 +91,8 @@ def find(facts: Facts) -> Iterator[Answer]:
             POSSIBLE,
             said,
             node=node,
-            cause_class="cdi" if by_cdi and "pivot_root" not in why else None,
+            # Of the toolkit's own making: its hook changes its root, which a root in memory does not allow.
+            cause_class="runtime-install" if "pivot_root" in why else "cdi" if by_cdi else None,
         )
 
 

@@ -111,6 +111,55 @@ BLOCKED = Code(
 )
 
 
+MISREADS = Code(
+    name="ContainerLibraryMisreadsGpu",
+    layer=Layer.L2,
+    cause_class="runtime-install",
+    severity=Severity.Error,
+    effect=Effect.ContainersDoNotStart,
+    title="libnvidia-container takes a word of the GPU's name for a path",
+    meaning="The installed libnvidia-container is older than the driver and misreads what it says of its devices: no "
+    "GPU container starts.",
+    known_by="nvidia-container-cli cannot find a path that is a word such as /GeForce or /Tesla.",
+    disproved_by="It is the newest release and the message stays.",
+    counter_check="on NODE: nvidia-container-cli --version ; nvidia-smi : a release as new as the driver",
+    fix=Fix(
+        steps=(
+            "install libnvidia-container and nvidia-container-toolkit of one newer release on NODE",
+            "restart the container runtime",
+        ),
+        risk="a restart of the runtime interrupts container starts for seconds",
+        rollback="the former packages",
+    ),
+    verify=("a GPU container starts",),
+    sources=("NVIDIA/nvidia-docker issue 957",),
+)
+
+FILE_IS_MOUNT = Code(
+    name="DriverFileIsMounted",
+    layer=Layer.L2,
+    cause_class="path-mount",
+    severity=Severity.Error,
+    effect=Effect.RuntimeAbsent,
+    title="a package cannot replace a file that is mounted from the host",
+    meaning="In a container that acts as a node (kind, nvkind, minikube) or as a workstation the runtime has mounted "
+    "files of the driver or toolkit; a package that brings the same file cannot be installed over them.",
+    known_by="dpkg, rpm or rm say 'Invalid cross-device link' or 'Device or resource busy' of such a file.",
+    disproved_by="findmnt does not list the file: then the file system itself is at fault.",
+    counter_check="in that container: findmnt | grep -e nvidia -e libcuda : the named file is not listed",
+    fix=Fix(
+        steps=(
+            "do not install there what the host gives: use the mounted program, or leave out that package",
+            "or umount the named file, install the package, and take the mount out of what starts the container",
+        ),
+        risk="GPU programs of that container fail while the file is away",
+        rollback="start the container again",
+    ),
+    verify=("the package installs", "nvidia-ctk --version answers"),
+    sources=("dpkg and rpm: what they print", "NVIDIA/k8s-device-plugin issue 479"),
+)
+
+
 def find(facts: Facts) -> Iterator[Answer]:
     for node, said in by_node(facts.said("runtime.mount_not_shared")).items():
         mount = first(said, "mount") or "the mount"
@@ -135,8 +184,14 @@ def find(facts: Facts) -> Iterator[Answer]:
         yield SOURCE_MISSING.finding(
             f"{first(said, 'path', 'path2', 'path3', 'path4')} is not there.", POSSIBLE, said, node=node
         )
+    for node, said in by_node(facts.said("runtime.cli_misreads")).items():
+        yield MISREADS.finding(f"{first(said, 'path')} is a word and no path.", LIKELY, said, node=node)
+    for node, said in by_node(facts.said("runtime.file_is_mount")).items():
+        yield FILE_IS_MOUNT.finding(
+            f"{first(said, 'path', 'path2', 'path3')} is a mount and cannot be replaced.", LIKELY, said, node=node
+        )
     for node, said in by_node(facts.said("runtime.cli_target_blocked")).items():
         yield BLOCKED.finding(f"{first(said, 'path', 'path2')}: {first(said, 'why', 'why2')}.", LIKELY, said, node=node)
 
 
-RULE = Rule((NOT_SHARED, HOST_PATH, SOURCE_MISSING, BLOCKED), find)
+RULE = Rule((NOT_SHARED, HOST_PATH, SOURCE_MISSING, BLOCKED, MISREADS, FILE_IS_MOUNT), find)
