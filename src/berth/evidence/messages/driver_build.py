@@ -12,6 +12,10 @@ _INSERT = (
     r"(?:could not insert(?: module)?|Failed to insert(?: module)?|Error inserting|could not load module|load) "
     rf"['\"]?(?:/\S*/)?{_MODULE}[^\n]*?"
 )
+_TOOL = (
+    r"(?P<package>elfutils-libelf(?:-devel)?|libelf-dev(?:el)?|dkms|gcc(?:-\d+)?|build-essential|kmod|libglvnd-devel"
+    r"|glibc-devel|libc6-dev)(?=[\s.,:'\"]|$)"
+)
 _HEADERS_OF = r"(?:(?:linux|kernel)[- ](?:kernel )?headers|kernel[- ]devel)\b"
 _NO_BUILD = (
     r"(?:(?:fails|failed|failing|unable|refuses) (?:to build|to compile)|(?:does not|won't|doesn't|does n't) "
@@ -38,6 +42,19 @@ _HEADERS = (
         rf"(?:missing|no|without|find|matching) (?:the )?(?:matching |suitable )?{_HEADERS_OF}|"
         r"(?:cannot|could not|can't|unable to) find (?:the )?kernel source|"
         r"kernel source path[^\n]{0,60}(?:is incorrect|is not|does not)",
+    ),
+    # What a build needs beside the headers.
+    Message(
+        "driver.build_package_missing",
+        (
+            "unable to find a match: ", "no match for argument: ", "unable to locate package ",
+            "has no installation candidate", "nothing provides ", "no package ",
+        ),
+        rf"(?:Unable to find a match: |No match for argument: )(?:[^\n]*\s)?{_TOOL}"
+        rf"|Unable to locate package {_TOOL.replace('package', 'package2')}"
+        rf"|Package \W?{_TOOL.replace('package', 'package3')}\W? has no installation candidate"
+        rf"|No package {_TOOL.replace('package', 'package4')} available"
+        rf"|nothing provides {_TOOL.replace('package', 'package5')}[^\n]* needed by [^\n]*nvidia",
     ),
     Message(
         "driver.repositories_unreachable",
@@ -148,11 +165,15 @@ _BUILD = (
             "kernel-modules.service: ", "load tesla kernel modules", "load open gpu kernel modules",
             " nvidia.service: ",
             "unit nvidia.service", "start nvidia.service", "install gpu driver", "find gpu driver",
-            "download gpu driver", "run gpu driver",
+            "download gpu driver", "run gpu driver", "/usr/bin/nvidia-smi' failed", "generate cdi specifications",
+            "ghostdog",
         ),
         r"(?:load|link)-(?:tesla|open-gpu)-kernel-modules\.service: (?:Failed with result|Main process exited)|"
         r"Failed to start (?:Load (?:Tesla|open GPU) kernel modules|nvidia\.service)|"
         r" nvidia\.service: (?:Failed with result|Main process exited|Control process exited)|"
+        r"'/usr/bin/nvidia-smi' failed|Dependency failed for Generate CDI specifications|"
+        # Bottlerocket's chooser says of each driver but one that it is not preferred: that is no fault.
+        r"ghostdog\S* Error: (?:Failed to (?:parse the GPU|list PCI)|[^\n]*is not a supported driver)|"
         r"Unit nvidia\.service (?:could not be found|not found)|"
         r"failed to (?:install|find|download|run) GPU driver",
     ),

@@ -30,6 +30,13 @@ _CONFLICT = (
         rf"(?:GPU {_PCI} is already bound to (?P<owner>[\w-]+))|probe routine was not called for (?P<count>\d+) device|"
         r"obtained ownership of the NVIDIA|NVRM: request_mem_region failed",
     ),
+    # A driver in the making, in Rust, that newer kernels bring.
+    Message(
+        "driver.nova",
+        ("in use: nova", "novacore ", "nova-core ", "nova_core ", "bound to nova"),
+        rf"\b(?:in use: |bound to )Nova(?:[-_]?Core)?\b"
+        rf"|\bNova[-_]?Core {_PCI}: (?!.*\bprobe[^\n]*fail)",
+    ),
     Message(
         "driver.vfio_held",
         "vfio-pci",

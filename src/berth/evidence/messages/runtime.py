@@ -465,7 +465,8 @@ MESSAGES: tuple[Message, ...] = (
         r"\W*(?:/dev/)?nvidia"
         # The same as setroubleshoot's table, and as what audit2allow makes of it.
         r"|Target Objects  *(?:/dev/)?(?:nvidia[\w/-]*|dri/\w+)\s*\[ (?:chr_file|dir) \]"
-        r"|#============= container\w* =+\s[\s\S]{0,200}?allow container\w* (?:xserver_misc_device_t|dri_device_t):chr_file",
+        r"|#============= container\w* =+\s[\s\S]{0,200}?allow container\w* "
+        r"(?:xserver_misc_device_t|dri_device_t):chr_file",
         lines=4,
     ),
     # Jetson: the memory manager's device file is for the group video.

@@ -36,6 +36,31 @@ NOUVEAU = Code(
     ),
     sources=("open-gpu-kernel-modules, kernel-open/nvidia/nv.c and nv-pci.c", "GPU Operator troubleshooting, nouveau"),
 )
+NOVA = Code(
+    name="NovaHoldsGpu",
+    layer=Layer.L1,
+    cause_class="driver-conflict",
+    severity=Severity.Critical,
+    effect=Effect.DriverAbsent,
+    title="the kernel's nova driver has the GPUs",
+    meaning="Newer kernels bring nova-core, a driver in the making for GPUs from Turing on. It binds them before the "
+    "NVIDIA driver is there, and computes nothing.",
+    known_by="The NVIDIA module says that the GPU is bound to NovaCore, the kernel logs its probe, or lspci names it "
+    "as the driver in use.",
+    disproved_by="`lspci -k` names nvidia as the driver in use for every GPU.",
+    counter_check="lspci -nnk -d 10de:; lsmod | grep nova: no nova_core",
+    fix=Fix(
+        steps=(
+            "on NODE: printf 'blacklist nova_core\\nblacklist nova_drm\\n' > /etc/modprobe.d/nova.conf",
+            "rebuild the initramfs (update-initramfs -u, or dracut -f) and reboot",
+            "built into the kernel: initcall_blacklist or a kernel without CONFIG_NOVA_CORE; keep it in the node image",
+        ),
+        risk="the reboot ends everything on the node",
+        rollback="remove the file, rebuild the initramfs, reboot",
+    ),
+    verify=("lspci -k -d 10de: | grep 'in use': nvidia, once a GPU",),
+    sources=("kernel documentation, gpu/nova", "open-gpu-kernel-modules, kernel-open/nvidia/nv-pci.c"),
+)
 VFIO = Code(
     name="VfioHoldsGpu",
     layer=Layer.L1,
@@ -86,7 +111,11 @@ TWO_DRIVERS = Code(
 
 
 def find(facts: Facts) -> Iterator[Answer]:
-    yield from _nouveau(facts)
+    nova = list(facts.said("driver.nova"))
+    if nova:
+        yield NOVA.finding("nova-core bound the devices first.", LIKELY, nova)
+    else:
+        yield from _nouveau(facts)
     held = list(facts.said("driver.vfio_held"))
     bound = [said for said in facts.said("driver.owned") if said.get("owner").lower() == "vfio-pci"]
     if not held and not bound and (missed := [*facts.said("nvml.no_devices"), *facts.said("nvml.no_driver")]):
@@ -132,4 +161,4 @@ def _nouveau(facts: Facts) -> Iterator[Answer]:
         )
 
 
-RULE = Rule((NOUVEAU, VFIO, TWO_DRIVERS), find)
+RULE = Rule((NOUVEAU, NOVA, VFIO, TWO_DRIVERS), find)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
-from berth.diagnosis.words import ESTABLISHED, LIKELY, Effect, Layer, Severity
+from berth.diagnosis.words import ESTABLISHED, LIKELY, POSSIBLE, Effect, Layer, Severity
 from berth.evidence.facts import Facts
 
 NO_HEADERS = Code(
@@ -60,6 +60,30 @@ NO_REPOSITORY = Code(
     verify=("kubectl logs -n gpu-operator -l app=nvidia-driver-daemonset: Installing Linux kernel headers... and on",),
     sources=("gpu-driver-container, _update_package_cache", "GPU Operator, install in air-gapped environments"),
 )
+NO_BUILD_PACKAGE = Code(
+    name="DriverBuildPackageMissing",
+    layer=Layer.L1,
+    cause_class="driver-build",
+    severity=Severity.Error,
+    effect=Effect.DriverAbsent,
+    title="the driver cannot be built: a package that the build needs is not in the repositories",
+    meaning="Beside the headers a build needs a compiler, libelf and, on hosts, DKMS. The repositories that are "
+    "enabled do not have it: a subscription, EPEL or universe is missing, or a mirror is incomplete.",
+    known_by="The package manager does not find such a package.",
+    disproved_by="The same command succeeds in a pod on that node.",
+    counter_check="dnf repolist; dnf provides elfutils-libelf-devel, or apt-cache policy dkms libelf-dev: a version",
+    fix=Fix(
+        steps=(
+            "RHEL: subscribe the node, or give the driver container the entitlement; CodeReady Builder and EPEL on",
+            "Ubuntu and Debian: apt-get update, and universe or contrib among the sources; mirrors: add the package",
+            "or use precompiled drivers (driver.usePrecompiled=true): nothing has to be built",
+        ),
+        risk="none for what runs",
+        rollback="nothing to undo",
+    ),
+    verify=("kubectl logs -n gpu-operator -l app=nvidia-driver-daemonset: Done, now waiting for signal",),
+    sources=("gpu-driver-container, rhel and ubuntu scripts", "NVIDIA driver installation guide, prerequisites"),
+)
 
 
 def find(facts: Facts) -> Iterator[Answer]:
@@ -79,6 +103,14 @@ def find(facts: Facts) -> Iterator[Answer]:
     unreachable = list(facts.said("driver.repositories_unreachable"))
     if unreachable and not headers:
         yield NO_REPOSITORY.finding("The driver container reaches no package repository.", LIKELY, unreachable)
+    lacking = list(facts.said("driver.build_package_missing"))
+    if lacking and not headers and not unreachable:
+        names = ("package", "package2", "package3", "package4", "package5")
+        package = next((said.get(name) for said in lacking for name in names if said.get(name)), "")
+        only_for_drivers = "elf" in package or package == "dkms"
+        yield NO_BUILD_PACKAGE.finding(
+            f"The repositories have no {package}.", LIKELY if only_for_drivers else POSSIBLE, lacking
+        )
 
 
-RULE = Rule((NO_HEADERS, NO_REPOSITORY), find)
+RULE = Rule((NO_HEADERS, NO_REPOSITORY, NO_BUILD_PACKAGE), find)

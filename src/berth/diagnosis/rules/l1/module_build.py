@@ -144,7 +144,8 @@ def find(facts: Facts) -> Iterator[Answer]:
             [*failed, *differs],
         )
     elif installer := [
-        *facts.said("driver.installer_failed"),
+        # A device that another driver has is no matter of the build.
+        *(said for said in facts.said("driver.installer_failed") if not any(facts.said("driver.nova"))),
         *facts.said("driver.space_told"),
         *facts.said("driver.node_installer_failed"),
     ]:
