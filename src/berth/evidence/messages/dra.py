@@ -75,6 +75,32 @@ MESSAGES: tuple[Message, ...] = (
         r"|compute-domain-daemon\S*\s+0/\d+"
         r"|No matching network interface found for any IP|Failed to allocate Imex session|IMEX\b.{0,80}NV_ERR_IN_USE",
     ),
+    # The IMEX daemon's container and the kubelet plugins write their files themselves.
+    Message(
+        "dra.file_denied",
+        (
+            "nodes_config.cfg",
+            "/etc/nvidia-imex/",
+            "/plugins/gpu.nvidia.com",
+            "/plugins/compute-domain.nvidia.com",
+            "/plugins_registry/gpu.nvidia.com",
+            "/plugins_registry/compute-domain.nvidia.com",
+        ),
+        r"(?P<path>/etc/nvidia-imex/[\w./-]+|[\w./-]*nodes_config\.cfg"
+        r"|\S*/plugins/gpu\.nvidia\.com[\w./-]*|\S*/plugins/compute-domain\.nvidia\.com[\w./-]*"
+        r"|\S*/plugins_registry/gpu\.nvidia\.com[\w./-]*"
+        r"|\S*/plugins_registry/compute-domain\.nvidia\.com[\w./-]*)\W[^\n]{0,40}"
+        r"(?:permission denied|read-only file system|operation not permitted)",
+    ),
+    # Classic DRA, up to Kubernetes 1.31: a controller allocates, and keeps that in NodeAllocationState objects.
+    Message(
+        "dra.classic",
+        ("nodeallocationstate", "immediate allocation", "resource driver "),
+        r"updating NodeAllocationState(?: CRD)?(?: after retries)?: (?P<why>[^\n]+)"
+        r"|NodeAllocationState\.nas\.gpu\.\S+ \S+ is invalid: (?P<why2>[^\n]+)"
+        r"|error (?:performing|in) immediate allocation|no matches for kind \W*NodeAllocationState"
+        r"|resource driver (?P<driver>[\w.-]*nvidia\.com)\s+(?:de)?allocate: (?P<why3>[^\n]+)",
+    ),
     Message(
         "dra.mig_refused",
         (

@@ -52,6 +52,14 @@ MESSAGES: tuple[Message, ...] = (
         r"|/sys/bus/mdev\S*.{0,40}no such file|error getting device from group|(?:mdev"
         r"|mediated device)\w*\W.{0,60}(?:not found|failed to create|no such)",
     ),
+    # IOMMUFD hands devices over one by one, as /dev/vfio/devices/vfioN, beside /dev/iommu.
+    Message(
+        "vfio.file_missing",
+        ("/dev/vfio/devices/vfio", "vfio-dev/vfio", "/dev/iommu"),
+        r"(?P<path>/dev/vfio/devices/vfio\d+|/dev/iommu)\b[^\n]{0,40}"
+        r"(?:no such (?:file|device)|not found|does not exist|missing)|failed to find vfio-dev/vfio"
+        r"|failed to load \W*(?P<path2>/sys/\S*/vfio-dev/vfio\d+\w*)",
+    ),
     Message(
         "vfio.not_permitted",
         ("not permitted in ", "feature gate is not enabled in kubevirt", "do not match the number of devices"),

@@ -243,6 +243,57 @@ ADMIN = Code(
     sources=_DRA,
 )
 
+CLASSIC = Code(
+    name="ClassicAllocationFails",
+    layer=Layer.L5,
+    cause_class="dra",
+    severity=Severity.Error,
+    effect=Effect.PodsWait,
+    title="the controller of a classic DRA driver cannot allocate the claim",
+    meaning="Up to Kubernetes 1.31 a driver's controller allocated claims and wrote that into NodeAllocationState "
+    "objects. A claim that it does not understand, or a definition of these objects from another release, ends it.",
+    known_by="An event of `resource driver`: allocate, immediate allocation or NodeAllocationState, with an error.",
+    disproved_by="The claim's status is allocated.",
+    counter_check="kubectl get resourceclaim -n NAMESPACE; kubectl get crd | grep nas.gpu: of the driver's release",
+    fix=Fix(
+        steps=(
+            "allocationMode WaitForFirstConsumer in the claim, where it says Immediate",
+            "custom resource definitions of the driver's own release: a chart's upgrade leaves the old ones",
+            "from Kubernetes 1.32 on: a driver that publishes ResourceSlices (structured parameters)",
+        ),
+        risk="changing definitions under running claims loses their allocation",
+        rollback="the former chart and its definitions",
+    ),
+    verify=_PREPARED,
+    sources=("Kubernetes 1.26 to 1.31: classic DRA, dynamic-resource-allocation controller", *_DRIVER),
+)
+DENIED = Code(
+    name="DraDriverFileDenied",
+    layer=Layer.L5,
+    cause_class="permission",
+    severity=Severity.Error,
+    effect=Effect.ClaimsUnprepared,
+    title="a part of the DRA driver may not write its file",
+    meaning="The IMEX daemon's container writes its list of nodes, the kubelet plugins their checkpoint and socket. "
+    "Where the security context does not let them, they end, and claims of the node are not prepared.",
+    known_by="Permission denied, or a read-only file system, for nodes_config.cfg or a file of the driver's plugin.",
+    disproved_by="The same pod runs with the security context of the chart and can write.",
+    counter_check="kubectl get pod POD -n NAMESPACE -o jsonpath='{.metadata.annotations.openshift\\.io/scc}': "
+    "privileged; on NODE: ausearch -m avc -ts recent: nothing of nvidia",
+    fix=Fix(
+        steps=(
+            "OpenShift: give the driver's service accounts the privileged SCC (oc adm policy add-scc-to-user "
+            "privileged -z ACCOUNT -n NAMESPACE), those of the ComputeDomain daemons too",
+            "a namespace with a Pod Security level: label pod-security.kubernetes.io/enforce=privileged",
+            "the daemon's container runs as root in the driver's chart: no runAsUser from a policy engine",
+        ),
+        risk="privileged pods own the node: for the driver's namespace only",
+        rollback="oc adm policy remove-scc-from-user",
+    ),
+    verify=("the pod of the daemon is Ready", *_PREPARED),
+    sources=("dra-driver-nvidia-gpu, cmd/compute-domain-daemon", "OpenShift: security context constraints"),
+)
+
 SHORT = 100  # characters of a line that says this and nothing else
 _OF_CLAIMS = ("resource.k8s.io", "resourceclaim", "resourceslice", "deviceclass", "resource claim")
 
@@ -298,6 +349,19 @@ def find(facts: Facts) -> Iterator[Answer]:
         "The IMEX daemon of the domain is not ready on the node: peers, clique, names or ports.",
         LIKELY,
     )
+    for node, pod, found in by_place(facts.said("dra.file_denied")):
+        yield DENIED.finding(
+            f"The driver may not write {value(found[0], 'path', 'its file')}.", LIKELY, found, node=node, pod=pod
+        )
+    for node, pod, found in by_place(facts.said("dra.classic")):
+        words = value(found[0], "why")
+        yield CLASSIC.finding(
+            f"The driver's controller cannot allocate the claim{': ' + words[:160] if words else ''}.",
+            LIKELY,
+            found,
+            node=node,
+            pod=pod,
+        )
     yield from heard(
         facts,
         MIG,
@@ -340,4 +404,20 @@ def _is_about_claims(line: str) -> bool:
     return len(line) < SHORT or any(word in line for word in _OF_CLAIMS)
 
 
-RULE = Rule((UNALLOCATED, NO_CLASS, NO_CLAIM, UNREGISTERED, SELECTOR, API_SKEW, DOMAIN, MIG, PREPARE, ADMIN), find)
+RULE = Rule(
+    (
+        UNALLOCATED,
+        NO_CLASS,
+        NO_CLAIM,
+        UNREGISTERED,
+        SELECTOR,
+        API_SKEW,
+        DOMAIN,
+        CLASSIC,
+        DENIED,
+        MIG,
+        PREPARE,
+        ADMIN,
+    ),
+    find,
+)

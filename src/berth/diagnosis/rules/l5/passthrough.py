@@ -131,6 +131,36 @@ NO_KVM = Code(
     sources=("KubeVirt user guide: requirements",),
 )
 
+NO_FILE = Code(
+    name="IommufdDeviceMissing",
+    layer=Layer.L5,
+    cause_class="passthrough",
+    severity=Severity.Error,
+    effect=Effect.ContainersDoNotStart,
+    title="the device has no file of its own for IOMMUFD",
+    meaning="Newer virtual machine managers open a device by itself (/dev/vfio/devices/vfioN, /dev/iommu) and not by "
+    "its group. The kernel makes that file only with CONFIG_VFIO_DEVICE_CDEV (6.6 or newer) for a device that is "
+    "bound to vfio-pci.",
+    known_by="/dev/vfio/devices/vfioN or /dev/iommu is missing where the container or QEMU opens it.",
+    disproved_by="The file is there on the node.",
+    counter_check="on NODE: ls -l /dev/iommu /dev/vfio/devices; grep -e VFIO_DEVICE_CDEV -e IOMMUFD= "
+    "/boot/config-$(uname -r): both y or m",
+    fix=Fix(
+        steps=(
+            "lspci -nnk -s PCI: bind the device to vfio-pci first; modprobe iommufd",
+            "a kernel without that option: another kernel, or the older way by groups (KubeVirt before 1.9, or its "
+            "setting for IOMMUFD off)",
+            "file on the node and not in the pod: a device plugin or DRA driver that names the device's file, not "
+            "only the group's",
+            "after a restart of the node numbers change: restart the plugin so that it looks again",
+        ),
+        risk="a new kernel needs the node drained",
+        rollback="the former kernel or setting",
+    ),
+    verify=("ls /dev/vfio/devices on NODE: one file for each device", *_STARTS),
+    sources=("Linux documentation: VFIO, device cdev; IOMMUFD", "QEMU, hw/vfio/iommufd.c", "KubeVirt: IOMMUFD"),
+)
+
 
 def find(facts: Facts) -> Iterator[Answer]:
     for node, pod, found in by_place(facts.said("vfio.group_not_viable")):
@@ -145,7 +175,13 @@ def find(facts: Facts) -> Iterator[Answer]:
             pci=pci,
         )
     yield from heard(facts, NO_IOMMU, ("vfio.no_iommu",), "The machine runs without an IOMMU.", LIKELY)
-    for node, pod, found in by_place(facts.said("vfio.unusable", "vfio.held")):
+    missing = list(facts.said("vfio.file_missing"))
+    told = {said.origin.text for said in missing}
+    for node, pod, found in by_place(missing):
+        path = value(found[0], "path", "the device's file")
+        yield NO_FILE.finding(f"{path} is not there.", LIKELY, found, node=node, pod=pod)
+    others = (said for said in facts.said("vfio.unusable", "vfio.held") if said.origin.text not in told)
+    for node, pod, found in by_place(others):
         driver = value(found[0], "driver")
         yield UNUSABLE.finding(
             f"vfio cannot use the device{': it is with driver ' + driver if driver else ''}.",
@@ -161,4 +197,4 @@ def find(facts: Facts) -> Iterator[Answer]:
         yield NOT_PERMITTED.finding(cause, ESTABLISHED, found, node=node, pod=pod, resource=resource)
 
 
-RULE = Rule((NOT_VIABLE, NO_IOMMU, UNUSABLE, NOT_PERMITTED, NO_KVM), find)
+RULE = Rule((NOT_VIABLE, NO_IOMMU, UNUSABLE, NO_FILE, NOT_PERMITTED, NO_KVM), find)
