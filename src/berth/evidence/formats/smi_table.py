@@ -70,6 +70,7 @@ class _Table:
         self._mig: dict[int, list[MigDevice]] = {}
         self._processes: dict[int, list[Process]] = {}
         self._says_processes = False
+        self._cut: tuple[Cells, int, str] | None = None  # the second line of a row whose first is not there
 
     def take(self, line: str, number: int) -> None:
         if "Processes:" in line or "running processes found" in line:
@@ -85,15 +86,17 @@ class _Table:
             self._rows.append((first, cells, number, line))
         elif mig := _MIG.match(line):
             self._mig.setdefault(int(mig["gpu"]), []).append(_mig(mig))
-        elif self._rows:
-            if second := _SECOND.match(line):
+        elif second := _SECOND.match(line):
+            if self._rows:
                 self._rows[-1][1].update(_second(second, number, line))
-            elif third := _THIRD.match(line):
-                mode = third["mig"].rstrip("*")  # the star: a change waits for a reset
-                said = {"mig_mode/current": mode}
-                if third["mig"].endswith("*"):
-                    said["mig_mode/pending"] = "Disabled" if mode == "Enabled" else "Enabled"
-                self._rows[-1][1].update(_cells(number, line, said))
+            else:
+                self._cut = (_second(second, number, line), number, line)
+        elif self._rows and (third := _THIRD.match(line)):
+            mode = third["mig"].rstrip("*")  # the star: a change waits for a reset
+            said = {"mig_mode/current": mode}
+            if third["mig"].endswith("*"):
+                said["mig_mode/pending"] = "Disabled" if mode == "Enabled" else "Enabled"
+            self._rows[-1][1].update(_cells(number, line, said))
 
     def facts(self) -> Iterator[Fact]:
         driver = self.head[0]["driver"] if self.head else ""
@@ -112,7 +115,11 @@ class _Table:
                 mig=self._mig.get(place, ()),
                 processes=self._processes.get(place, ()) if self._says_processes else None,
             )
-        if not self._rows and self._says_processes:  # a few lines of it: whose device it was, nobody says
+        if not self._rows and self._cut:
+            cells, number, line = self._cut
+            processes = self._processes.get(0, ()) if self._says_processes else None
+            yield device("table", cells, self._origin(number, line), processes=processes)
+        elif not self._rows and self._says_processes:  # a few lines of it: whose device it was, nobody says
             for index, processes in self._processes.items() or ((None, []),):
                 yield DeviceSeen(form="table", origin=self._origin(0, ""), index=index, processes=tuple(processes))
         if self.head:

@@ -252,6 +252,12 @@ MESSAGES: tuple[Message, ...] = (
         ("uncorrectable nvlink error", "nvlink_uncorrectable", "nvlinkuncorrectable"),
         r"uncorrectable NVLink error|CUDA_ERROR_NVLINK_UNCORRECTABLE|cudaErrorNvlinkUncorrectable",
     ),
+    # 226, from CUDA 12.8 on: the GPU contained an error whose source is a peer's memory, or itself.
+    Message(
+        "cuda.contained",
+        ("cuda_error_contained", "cudaerrorcontained", "invalid access of peer gpu memory over nvlink"),
+        r"CUDA_ERROR_CONTAINED|cudaErrorContained|invalid access of peer GPU memory over NVLink",
+    ),
     # Memory of the device
     Message(
         "cuda.out_of_memory",

@@ -64,6 +64,12 @@ MESSAGES: tuple[Message, ...] = (
         r"GPU (?P<gpu>\d+)'s NvLink link (?P<link>\d+) is (?:currently )?down"
         r"|NVSwitch (?P<switch>\d+)'s NvLink (?P<link2>\d+) is (?:currently )?down",
     ),
+    # `nvidia-smi -L` whose UUIDs somebody cut off: only cards for PCI Express, of which a rule asks.
+    Message(
+        "smi.model",
+        ("gb pcie", "-pcie-"),
+        r"^\s*GPU \d+:\s*(?P<model>(?:NVIDIA |Tesla )[^\n(|]{0,30}?(?:GB PCIE\b|-PCIE-)[^\n(|]{0,12}?)\s*(?:\(|$)",
+    ),
     Message(
         "dcgm_health.nvlink_errors",
         ("nvlink errors",),

@@ -87,6 +87,12 @@ _LOST = (
         r"determine the device handle for GPU ?\d*:? ?(?P<pci>[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f])?\W*"
         r"(?P<reason>[A-Za-z][\w ]*)?",
     ),
+    # The kernel says so and loads the module all the same: only a kernel that enforces signatures refuses it.
+    Message(
+        "kernel.module_unsigned",
+        "module verification failed: signature",
+        r"\b(?P<module>nvidia\w*): module verification failed: signature and/or +required key missing",
+    ),
     Message("nvidia_smi.err_field", "err!", r"\bERR!"),
     Message(
         "kernel.config_space_dead",

@@ -275,7 +275,10 @@ MESSAGES: tuple[Message, ...] = (
             "cudaerrornotpermitted",
         ),
         r"CUDA_ERROR_NOT_PERMITTED|cudaErrorNotPermitted|Cuda failure 800|CUDA error:? (?:800|operation not permitted)"
-        r"|Cuda failure (?:800 )?'operation not permitted'",
+        r"|Cuda failure (?:800 )?'operation not permitted'"
+        # Who calls the driver by itself prints the name of the call and the driver's words.
+        r"|\bcuMem(?:Create|ExportToShareableHandle|ImportFromShareableHandle|RetainAllocationHandle)\b[^\n]{0,80}"
+        r"operation not permitted|operation not permitted[^\n]{0,60}\bcuMem(?:Create|ExportTo|ImportFrom)",
     ),
     Message(
         "host.imex_channel_absent",
@@ -312,6 +315,9 @@ MESSAGES: tuple[Message, ...] = (
             "verification error @ element",
             "dmar:",
             "p2p is not working",
+            "all_reduce_perf",
+            "nccl-tests",
+            "nccl tests",
         ),
         r"peer access is not supported between|PEER_ACCESS_UNSUPPORTED|cudaErrorPeerAccessUnsupported"
         r"|ACSCtl:\s+SrcValid\+(?!.*ReqRedir-)|(?:nvidia|AMD-Vi|device).{0,200}IO_PAGE_FAULT"
@@ -322,7 +328,10 @@ MESSAGES: tuple[Message, ...] = (
         r"|(?:intel_iommu|amd_iommu|iommu)=(?:off|pt)\b.{0,40}(?:resolv|fix|work|solve|help)|IOMMU\b.{0,40}(?:enabled"
         r"|\bon)\b.{0,60}(?:hang|stuck|deadlock|slow)"
         r"|(?:first|simple) (?:collective|all_?reduce)\b.{0,20}\bhang|hang\w* (?:at|in|on"
-        r"|during) (?:the )?first (?:collective|all_?reduce)|via SHM\b.{0,40}\b(?:instead of|rather than|not) P2P",
+        r"|during) (?:the )?first (?:collective|all_?reduce)|via SHM\b.{0,40}\b(?:instead of|rather than|not) P2P"
+        # Told of a machine whose root complexes translate peer traffic.
+        r"|^(?=.*\b(?:EPYC|Threadripper)\b)(?=.*\b(?:hangs?|hung|stuck|deadlocks?|never (?:prints|ends|returns"
+        r"|finish\w*))\b).*\b(?:all_reduce_perf|nccl-tests|nccl tests)\b",
     ),
     Message(
         "nccl.setting",
@@ -367,6 +376,21 @@ MESSAGES: tuple[Message, ...] = (
         "dist.no_ipv6",
         ("socket cannot be initialized",),
         r"c10d\b.{0,20}The (?:server|client) socket cannot be initialized.{0,60}errno: 97",
+    ),
+    # PyTorch, 2.1 to 2.9, where init_process_group was given no device.
+    Message(
+        "dist.device_guessed",
+        (
+            "used by this process is currently unknown",
+            "used by this process are currently unknown",
+            "guessing device id based on global rank",
+            "using the device under current context",
+            "no device id is provided via",
+        ),
+        r"using GPU \d+ (?:to perform barrier )?as devices? (?:used by this process is currently unknown"
+        r"|used by this process are currently unknown)"
+        r"|Guessing device ID based on global rank"
+        r"|barrier\(\): using the device under current context|No device id is provided via `init_process_group`",
     ),
     Message("nccl.ras_bind", ("ras failed to establish",), r"RAS failed to establish a client listening socket"),
     Message(

@@ -11,6 +11,7 @@ from berth.diagnosis.rules.l0 import (
     heat_and_power,
     host_hardware,
     init_failed,
+    kernel_taint,
     link_reduced,
     memory_errors,
     nvlink_down,
@@ -45,4 +46,5 @@ RULES: tuple[Rule, ...] = (
     program_faults.RULE,
     diagnostics_failed.RULE,
     xid_notes.RULE,
+    kernel_taint.RULE,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
@@ -68,7 +69,33 @@ NO_HANDLE = Code(
     verify=("nvidia-smi -L: lists every device", "nvidia-smi: no ERR! in any column"),
     sources=("nvidia-smi and NVML: what they print for a device without a handle",),
 )
+ONE_READING = Code(
+    name="SensorReadingFailed",
+    layer=Layer.L0,
+    cause_class="diagnosis-rule",
+    severity=Severity.Info,
+    effect=Effect.BlindMonitoring,
+    title="one sensor of a GPU was not read; the GPU answers",
+    meaning="ERR! stands in one column, and temperature, state and memory beside it are read: the device is on the "
+    "bus. A power sensor or a fan fails to answer now and then. A lost GPU has ERR! in all columns, or no row.",
+    known_by="ERR! or Unknown Error in one of power, fan or utilisation, with values in the columns beside it.",
+    disproved_by="ERR! spreads to other columns or stays for hours, or an Xid stands in the kernel log.",
+    counter_check="nvidia-smi, three times a minute apart: the value comes back; dmesg | grep Xid: nothing",
+    fix=Fix(
+        steps=(
+            "nothing to mend while the value comes back",
+            "it stays: reset the GPU when nothing runs on it; a fan that is never read is a part to replace",
+        ),
+        risk="a reset ends what runs on the GPU",
+        rollback="nothing to undo",
+    ),
+    verify=("nvidia-smi: a number in that column",),
+    sources=("nvidia-smi and NVML: what they print where a sensor gives no value",),
+    is_trap=True,
+)
 
+_SENSORS = frozenset(("power_draw_w", "power_limit_w", "gpu_percent"))
+_ANSWERS = re.compile(r"\d+C +P\d+ ")  # temperature and state of a row are read
 _HEAT = frozenset(("hw_thermal_slowdown", "sw_thermal_slowdown"))
 _SUSPECTS = (
     ("heat, which is told beside it", ("host.gpu_hot",)),
@@ -129,14 +156,24 @@ def _suspect(facts: Facts) -> tuple[str, list[Origin]]:
 
 def _without_handle(facts: Facts) -> Iterator[Answer]:
     by_device: dict[Pci, list[Origin]] = {}
+    one_reading: dict[Pci, list[Origin]] = {}
     for said in facts.said("nvidia_smi.no_handle"):
         by_device.setdefault(pci_of(said.get("pci")), []).append(said.origin)
     for device in facts.of(DeviceSeen):
         if any("ERR!" in words or "Unknown Error" in words for words in device.unreadable.values()):
-            by_device.setdefault(device.pci, []).append(device.quote(*device.unreadable))
+            found = one_reading if _answers(device) else by_device
+            found.setdefault(device.pci, []).append(device.quote(*device.unreadable))
     if not by_device:
         for said in facts.said("nvidia_smi.err_field"):
-            by_device.setdefault(NO_PCI, []).append(said.origin)
+            if said.origin.text.count("ERR!") > 1 or not _ANSWERS.search(said.origin.text):
+                by_device.setdefault(NO_PCI, []).append(said.origin)
+            elif not one_reading:
+                one_reading[NO_PCI] = [said.origin]
+    for pci, said_of in () if by_device else one_reading.items():
+        where = f"GPU {pci_words(pci)}" if pci != NO_PCI else "A GPU"
+        yield ONE_READING.finding(
+            f"{where} answers, and one of its sensors did not at that moment.", LIKELY, said_of, pci=pci
+        )
     for pci, said_of in by_device.items():
         where = f"GPU {pci_words(pci)}" if pci != NO_PCI else "a GPU"
         yield NO_HANDLE.finding(
@@ -150,4 +187,10 @@ def _without_handle(facts: Facts) -> Iterator[Answer]:
         yield from kernel_log.wanted(facts, NO_HANDLE)
 
 
-RULE = Rule((FELL_OFF_BUS, NO_HANDLE), find)
+def _answers(device: DeviceSeen) -> bool:
+    """Everything but one sensor is read."""
+    alone = len(device.unreadable) == 1 and not {*device.unreadable} - _SENSORS
+    return alone and device.temperature_c is not None and (bool(device.performance_state) or device.form != "table")
+
+
+RULE = Rule((FELL_OFF_BUS, NO_HANDLE, ONE_READING), find)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
@@ -10,7 +11,8 @@ from berth.diagnosis.words import LIKELY, POSSIBLE, Effect, Layer, Severity
 from berth.diagnosis.xid.seen import Family
 from berth.diagnosis.xid.story import story_of
 from berth.evidence.facts import Facts
-from berth.evidence.formats.smi_facts import NvlinkSeen
+from berth.evidence.formats.cluster_facts import NodeSeen
+from berth.evidence.formats.smi_facts import DeviceSeen, NvlinkSeen
 
 DOWN = Code(
     name="NvLinkDown",
@@ -61,7 +63,34 @@ ERRING = Code(
     verify=("nvidia-smi nvlink -e: counters do not grow under load",),
     sources=("nvidia-smi documentation, nvlink",),
 )
+NO_BRIDGE = Code(
+    name="NvLinkWithoutBridge",
+    layer=Layer.L4,
+    cause_class="diagnosis-rule",
+    severity=Severity.Info,
+    effect=Effect.BlindMonitoring,
+    title="NVLinks are called down on a card that has no bridge",
+    meaning="PCI Express cards have NVLink connectors, and links only where a bridge joins two of them. DCGM's health "
+    "check calls open connectors down, and what watches it marks the node unfit.",
+    known_by="The health check says that a link is down, the card is one for PCI Express, and no link of it is active.",
+    disproved_by="A bridge is on the card, or nvidia-smi nvlink -s shows an active link of it.",
+    counter_check="nvidia-smi topo -m: no NV# between the GPUs; nvidia-smi nvlink -s: no link is active on any card",
+    fix=Fix(
+        steps=(
+            "no bridge is fitted: take NVLink out of the watched systems (dcgmi health -s without n, or the monitor's "
+            "own setting), and lift the cordon",
+            "a bridge is fitted: reseat it, with both cards in the slots that it is made for",
+        ),
+        risk="without that watch nobody sees a bridge that fails",
+        rollback="dcgmi health -s a",
+    ),
+    verify=("dcgmi health -c: Healthy",),
+    sources=("DCGM user guide: health monitor", "NVIDIA PCI Express cards: NVLink bridge is an accessory"),
+    is_trap=True,
+)
 
+_CARD = re.compile(r"\bPCI-?E\b|\bA(?:10|16|30|40)\b|\bRTX\b", re.IGNORECASE)  # H100 NVL comes in bridged pairs
+_PRODUCT = "nvidia.com/gpu.product"
 MANY = 1_000  # replays, checksum errors
 _MANY = {"recovery_errors": 1, "fec_errors_0": 10**18}
 
@@ -96,7 +125,16 @@ def _subject(one: NvlinkSeen) -> str:
 
 
 def _down(facts: Facts) -> Iterator[Answer]:
+    unbridged = _has_only_cards(facts)
     for said in facts.said("dcgm_health.nvlink_down"):
+        if unbridged and value(said, "gpu"):
+            yield NO_BRIDGE.finding(
+                f"GPU {value(said, 'gpu')} is a {unbridged}: its links are down where no bridge is fitted.",
+                LIKELY,
+                [said],
+                subject=f"NVLink of GPU {value(said, 'gpu')}",
+            )
+            continue
         gpu, link, switch = value(said, "gpu"), value(said, "link"), said.get("switch")
         device = f"GPU {gpu}" if gpu else f"NVSwitch {switch}"
         yield DOWN.finding(f"{device}: link {link} is down, DCGM says.", LIKELY, [said], subject=f"NVLink of {device}")
@@ -138,4 +176,14 @@ def _down(facts: Facts) -> Iterator[Answer]:
             yield DOWN.finding("NVLinks are said to be inactive.", POSSIBLE, inactive)
 
 
-RULE = Rule((DOWN, ERRING), find)
+def _has_only_cards(facts: Facts) -> str:
+    """The model, where all that are named are cards for PCI Express and none has an active link; "" otherwise."""
+    if any(link.is_active for one in facts.of(NvlinkSeen) for link in one.links):
+        return ""
+    names = [one.name for one in facts.of(DeviceSeen) if one.name]
+    names += [one.get("model") for one in facts.said("smi.model")]
+    names += [node.labels[_PRODUCT] for node in facts.of(NodeSeen) if _PRODUCT in node.labels]
+    return names[0] if names and all(_CARD.search(name) for name in names) else ""
+
+
+RULE = Rule((DOWN, ERRING, NO_BRIDGE), find)

@@ -40,12 +40,12 @@ ECC = Code(
     cause_class="hw-fault",
     severity=Severity.Critical,
     effect=Effect.DeviceUnfit,
-    title="CUDA met an uncorrectable memory or link error of the device",
-    meaning="The device's memory or an NVLink delivered data that could not be corrected; results since the last "
-    "good check are not to be trusted.",
-    known_by="CUDA error 214 or 220.",
-    disproved_by="ECC and NVLink counters of all devices are 0 since the driver was loaded.",
-    counter_check="nvidia-smi -q -d ECC,ROW_REMAPPER; nvidia-smi nvlink -e: no uncorrectable errors",
+    title="CUDA met an uncorrectable memory error of the device",
+    meaning="The device's memory delivered data that could not be corrected; results since the last good check are "
+    "not to be trusted.",
+    known_by="CUDA error 214.",
+    disproved_by="ECC counters of all devices are 0 since the driver was loaded.",
+    counter_check="nvidia-smi -q -d ECC,ROW_REMAPPER: no uncorrectable errors",
     fix=Fix(
         steps=(
             "kubectl cordon NODE; read the counters, then reset the GPU or restart the machine",
@@ -55,7 +55,33 @@ ECC = Code(
         rollback="kubectl uncordon NODE",
     ),
     verify=("dcgmi diag -r 3: pass", "nvidia-smi -q -d ROW_REMAPPER: Pending No, Failure No"),
-    sources=("CUDA runtime API: cudaErrorECCUncorrectable (214), cudaErrorNvlinkUncorrectable (220)",),
+    sources=("CUDA runtime API: cudaErrorECCUncorrectable (214)",),
+)
+LINK = Code(
+    name="NvLinkErrorSeenByProgram",
+    layer=Layer.L0,
+    cause_class="fabric",
+    severity=Severity.Critical,
+    effect=Effect.FabricDown,
+    title="CUDA met an error of an NVLink, or of the memory of a peer that it reaches over one",
+    meaning="Data that came over an NVLink could not be corrected, or the GPU contained an error of a peer's memory. "
+    "In a domain of many nodes the origin may be another node: a peer that was reset, or whose link failed.",
+    known_by="CUDA error 220 (uncorrectable NVLink error), or 226 (contained) from CUDA 12.8 on.",
+    disproved_by="Links and ECC counters of all peers are clean and the program fails on other nodes too: then it "
+    "reaches for memory of a peer that has ended.",
+    counter_check="on each node of the job: dmesg | grep Xid; nvidia-smi nvlink -e; nvidia-smi -q -d ECC: no errors",
+    fix=Fix(
+        steps=(
+            "find the origin: the first Xid (48, 74, 94, 144 to 150) of all nodes of the domain at that time",
+            "kubectl cordon that node; read nvidia-smi nvlink -s, -e and -q; reset the GPU or restart the machine",
+            "start the job again: its processes cannot go on after a contained error",
+            "no Xid anywhere: a peer's process ended first, see its log",
+        ),
+        risk="a reset ends what runs on the GPU",
+        rollback="kubectl uncordon NODE",
+    ),
+    verify=("nvidia-smi nvlink -s: every link at its speed", "the job passes the point where it failed"),
+    sources=("CUDA runtime API: cudaErrorNvlinkUncorrectable (220), cudaErrorContained (226)",),
 )
 UNKNOWN = Code(
     name="CudaUnknownError",
@@ -84,10 +110,16 @@ UNKNOWN = Code(
 
 
 def find(facts: Facts) -> Iterator[Answer]:
-    for node, pod, found in by_place(facts.said("cuda.ecc", "cuda.nvlink_uncorrectable")):
-        yield ECC.finding(
-            "A program met an uncorrectable error of the device's memory or of an NVLink.",
-            LIKELY,
+    for node, pod, found in by_place(facts.said("cuda.ecc")):
+        cause = "A program met an uncorrectable error of the device's memory."
+        yield ECC.finding(cause, LIKELY, found, node=node, pod=pod)
+    for node, pod, found in by_place(facts.said("cuda.nvlink_uncorrectable", "cuda.contained")):
+        is_contained = all(said.message == "cuda.contained" for said in found)
+        yield LINK.finding(
+            "The GPU contained an error: of a peer's memory over NVLink, or of its own hardware."
+            if is_contained
+            else "A program met an error of an NVLink that could not be corrected.",
+            POSSIBLE if is_contained else LIKELY,
             found,
             node=node,
             pod=pod,
@@ -112,4 +144,4 @@ def find(facts: Facts) -> Iterator[Answer]:
         )
 
 
-RULE = Rule((KERNEL, ECC, UNKNOWN), find)
+RULE = Rule((KERNEL, ECC, LINK, UNKNOWN), find)

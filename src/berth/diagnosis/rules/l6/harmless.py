@@ -13,6 +13,7 @@ from berth.evidence.formats.smi_facts import DeviceSeen
 
 _NOTHING = Fix(steps=("nothing to mend",), risk="none", rollback="nothing to undo")
 IN_USE = 128 * 2**20  # bytes: more than the driver itself takes
+_CHATTER = ("tf.numa_node", "tf.factory", "dist.no_ipv6", "dist.device_guessed")
 _RDMA_LAYERS = ("IB", "RoCE")
 
 NO_RDMA = Code(
@@ -66,9 +67,10 @@ CHATTER = Code(
     effect=Effect.ProgramFails,
     title="start-up lines of the framework that sound like errors",
     meaning="TensorFlow says on every machine that a NUMA node is -1 and that factories are registered twice; PyTorch "
-    "tries IPv6 first, warns where there is none, and goes on with IPv4.",
+    "tries IPv6 first, warns where there is none, and goes on with IPv4; it guesses a rank's GPU where nobody named "
+    "it.",
     known_by="These very lines.",
-    disproved_by="The framework lists no GPU afterwards, or its rendezvous fails in the end.",
+    disproved_by="The framework lists no GPU afterwards, its rendezvous fails in the end, or two ranks use one GPU.",
     counter_check="python -c \"import tensorflow as tf; print(tf.config.list_physical_devices('GPU'))\": the GPUs",
     fix=_NOTHING,
     verify=("the program computes on the GPU",),
@@ -112,7 +114,7 @@ def find(facts: Facts) -> Iterator[Answer]:
         )
     if ras := list(facts.said("nccl.ras_bind")):
         yield RAS.finding("Another process in the same network namespace has the port.", ESTABLISHED, ras)
-    if chatter := list(facts.said("tf.numa_node", "tf.factory", "dist.no_ipv6")):
+    if chatter := list(facts.said(*_CHATTER)):
         yield CHATTER.finding("Lines of this kind come on healthy machines.", ESTABLISHED, chatter)
     unseen = [
         device
