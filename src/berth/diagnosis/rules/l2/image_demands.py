@@ -117,7 +117,11 @@ def find(facts: Facts) -> Iterator[Answer]:
         is_program = "/bin/nvidia-" in path
         yield BRINGS_DRIVER.finding(
             f"{path} is there already: "
-            + ("it is injected twice, or by a faulty release of the toolkit." if is_program else "of the image."),
+            + (
+                "it is injected twice, by a faulty release of the toolkit, or the image has it from a commit."
+                if is_program
+                else "of the image."
+            ),
             POSSIBLE if is_program else LIKELY,
             said,
             node=node,
