@@ -129,7 +129,7 @@ def _down(facts: Facts) -> Iterator[Answer]:
     for said in facts.said("dcgm_health.nvlink_down"):
         if unbridged and value(said, "gpu"):
             yield NO_BRIDGE.finding(
-                f"GPU {value(said, 'gpu')} is a {unbridged}: its links are down where no bridge is fitted.",
+                f"GPU {value(said, 'gpu')} ({unbridged}): its links are down where no bridge is fitted.",
                 LIKELY,
                 [said],
                 subject=f"NVLink of GPU {value(said, 'gpu')}",
