@@ -103,6 +103,7 @@ MESSAGES: tuple[Message, ...] = (
             "of the wrong pod",
             "pod label",
             "namespace label",
+            "container label",
             "dcgm",
         ),
         r"(?:metrics|figures) of the wrong pod|"
@@ -112,7 +113,11 @@ MESSAGES: tuple[Message, ...] = (
         r"(?:[Nn]o|missing|empty) .{0,30}(?:pod|namespace) labels? .{0,40}(?:metrics|dcgm)|"
         r"\b(?:pod|namespace)\b.{0,40}\b(?:missing|absent|empty|not (?:set|there|shown))\b.{0,40}dcgm|"
         r"(?:metrics|DCGM|dcgm)\b.{0,40}\b(?:without|lack|miss)\b.{0,20}\b(?:pod|namespace) labels?\b|"
-        r"dcgm\w*\b.{0,60}?\bexported_pod\b",
+        r"dcgm\w*\b.{0,60}?\bexported_pod\b|"
+        r"\b(?:pod|namespace|container) labels?\b.{0,40}\b(?:missing|absent|empty|not (?:set|there|shown))\b"
+        r".{0,40}\b(?:MIG|GPU|exporter|metrics)\b|"
+        r"\b(?:MIG|GPU|exporter|metrics)\b.{0,60}\b(?:without|lacks?|ha(?:s|ve) no)\b.{0,20}"
+        r"\b(?:pod|namespace|container) labels?\b",
     ),
     Message(
         "dcgm.scrape_fails",

@@ -25,8 +25,8 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "kubelet.devices_unavailable",
-        "requested number of devices unavailable",
-        rf"requested number of devices unavailable for {_RESOURCE}[.;,] *"
+        ("requested number of devices unavailable", "requested number of gpus unavailable"),
+        rf"requested number of (?:devices unavailable for {_RESOURCE}|GPUs unavailable)[.;,] *"
         r"Requested: ?(?P<requested>\d+), *Available: ?(?P<available>\d+)",
     ),
     Message(

@@ -22,6 +22,15 @@ MESSAGES: tuple[Message, ...] = (
         ),
         r"could not load NVML library|ERROR_LIBRARY_NOT_FOUND|error loading NVML",
     ),
+    # The API server refuses it what it asks of its node. Accounts that carry a component's name are the operator's.
+    Message(
+        "plugin.rights_missing",
+        "is forbidden: user",
+        r"^(?=.*(?:device-?plugin|\bplugin\.go|\bpodmanager\.go|\bregister\.go|\bnodelabel\w*\.go|node annotation))"
+        r".*is forbidden: User \W{0,2}system:serviceaccount:"
+        r"(?![\w-]+:[\w-]*(?:gpu-operator|nvidia|node-feature|nfd|gpu-feature|dcgm|device-plugin|mig-manager))"
+        r"(?P<account>[\w-]+:[\w.-]+)\W{1,3}cannot (?P<verb>\w+) resource \W{0,2}(?P<what>[\w./-]+)",
+    ),
     Message(
         "plugin.not_nvml_platform",
         (

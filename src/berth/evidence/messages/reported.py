@@ -107,8 +107,9 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "reported.rejected_after_restart",
         "unexpectedadmissionerror",
-        r"UnexpectedAdmissionError\b.{0,40}?\b(?:after|since)\b.{0,30}?\b(?:reboot\w*|restart\w*)|"
-        r"\bafter\b.{0,20}?\b(?:reboot|restart)\b.{0,80}?\bUnexpectedAdmissionError",
+        r"UnexpectedAdmissionError\b.{0,60}?\b(?:after|since|when|upon|once)\b.{0,40}?\b(?:reboot\w*|restart\w*)|"
+        r"\b(?:after|when|upon|once|whenever|if)\b.{0,40}?\b(?:reboot\w*|restart\w*)\b"
+        r".{0,160}?\bUnexpectedAdmissionError",
     ),
     Message(
         "reported.beside_claims",

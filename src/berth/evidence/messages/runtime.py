@@ -371,6 +371,13 @@ MESSAGES: tuple[Message, ...] = (
         r"^(?!.*load library failed)(?:.*(?:could not load NVML library|unable to load NVML"
         r"|libnvidia-ml\.so(?:\.1)?: cannot open shared object|(?:NVML|nvml)\W.*ERROR_LIBRARY_NOT_FOUND))",
     ),
+    # DCGM's own words for the same, of exporters that begin with NVML.
+    Message(
+        "runtime.dcgm_without_nvml",
+        "failed to initialize nvml",
+        r"Failed to initialize NVML\W*\n[^\n]*(?:starting nv-hostengine|DCGM initialization error|starting embedded)",
+        lines=3,
+    ),
     # Jetson: what the runtime mounts from the host. An image has empty files in its place.
     Message(
         "runtime.no_tegra_libraries",

@@ -59,7 +59,7 @@ def find(facts: Facts) -> Iterator[Answer]:
     plain = {pod.key for pod in facts.of(PodSeen) if not _wants_a_gpu(pod)}  # what they lack is not the runtime's fault
     # In a container's own words; on a node the same means that the driver has made none.
     without_files = facts.said("driver.device_nodes_missing", "cdi.nodes_absent")
-    bare += facts.said("runtime.no_tegra_libraries")
+    bare += facts.said("runtime.no_tegra_libraries", "runtime.dcgm_without_nvml")
     bare += [one for one in without_files if one.origin.kind in ("app-log", "nccl-log")]
     smi = [one for one in facts.said("runtime.no_smi") if one.origin.pod not in plain]
     unset = list(facts.said("runtime.class_unset"))

@@ -60,8 +60,8 @@ def find(facts: Facts) -> Iterator[Answer]:
         first = said[0]
         resource = said_of(one.get("resource") for one in said)
         yield GHOSTS.finding(
-            f"{first.get('requested', '?')} of {resource} asked for, {first.get('available', '?')} free in the "
-            "kubelet's account, although the scheduler sent the pod here.",
+            f"{first.get('requested', '?')} of {resource or 'the GPUs'} asked for, "
+            f"{first.get('available', '?')} free in the kubelet's account, although the scheduler sent the pod here.",
             LIKELY if first.get("available") == "0" else POSSIBLE,
             said,
             resource=resource,

@@ -184,7 +184,7 @@ def find(facts: Facts) -> Iterator[Answer]:
 
 
 def _nobodys(facts: Facts) -> Iterator[Answer]:
-    """GPUs that work, and whose series have empty pod labels: the mapping is on and finds nobody."""
+    """GPUs and partitions that work, and whose series name no pod although the mapping is on."""
     nobodys = [
         sample
         for sample in facts.of(Sample)
@@ -193,8 +193,18 @@ def _nobodys(facts: Facts) -> Iterator[Answer]:
         and any(name in sample.labels for name in ("pod", "pod_name", "exported_pod"))
         and not sample.pod
     ]
+    figures = list(facts.of(Sample))
+    if any(sample.pod for sample in figures):  # the mapping is on, and partitions are left out of it
+        nobodys += [
+            sample
+            for sample in figures
+            if sample.field == "DCGM_FI_PROF_GR_ENGINE_ACTIVE"
+            and sample.labels.get("GPU_I_ID")
+            and not any(name in sample.labels for name in ("pod", "pod_name", "exported_pod"))
+            and _BUSY_PERCENT / 100 <= sample.value <= 1
+        ]
     for samples in by_node(nobodys).values():
-        yield PODS_UNMAPPED.finding(f"{len(samples)} series of busy GPUs have an empty pod label.", POSSIBLE, samples)
+        yield PODS_UNMAPPED.finding(f"{len(samples)} series of busy GPUs name no pod.", POSSIBLE, samples)
 
 
 def _partitions(facts: Facts) -> Iterator[Answer]:
