@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from berth.diagnosis.diagnose import diagnose
 from berth.evidence.formats.container_facts import V1_TABLE, V2_TABLE, V3_TABLE, RuntimeConfig, ToolkitConfig
 from berth.evidence.piece import Piece
 from berth.evidence.read import read
@@ -152,3 +153,24 @@ time="2024-02-13T23:34:47Z" level=info msg="Generating CDI spec for management c
 )
 def test_rubble_does_not_raise(text: str) -> None:
     read([Piece(text.encode())])
+
+
+def drop_in(version: int) -> Piece:
+    text = (
+        f'version = {version}\n[plugins."io.containerd.cri.v1.runtime".containerd.runtimes.nvidia]\n'
+        '  runtime_type = "io.containerd.runc.v2"\n'
+        '  [plugins."io.containerd.cri.v1.runtime".containerd.runtimes.nvidia.options]\n'
+        '    BinaryName = "/usr/local/nvidia/toolkit/nvidia-container-runtime"\n'
+    )
+    return Piece(text.encode(), "/etc/containerd/conf.d/99-nvidia.toml", "containerd-config")
+
+
+def root_file(version: int) -> Piece:
+    text = f'version = {version}\nimports = ["/etc/containerd/conf.d/*.toml"]\nroot = "/var/lib/containerd"\n'
+    return Piece(text.encode(), "/etc/containerd/config.toml", "containerd-config")
+
+
+@pytest.mark.parametrize(("root", "part", "refused"), [(2, 4, True), (2, 3, True), (3, 3, False), (4, 3, False)])
+def test_a_drop_in_newer_than_its_root_is_told_before_the_restart(root: int, part: int, refused: bool) -> None:
+    found = diagnose(read([root_file(root), drop_in(part)])).findings
+    assert ("ContainerdConfigRefused" in {one.code for one in found}) is refused

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fnmatch import fnmatch
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
 from berth.diagnosis.rules.l2.places import by_node, first
@@ -83,6 +84,7 @@ def find(facts: Facts) -> Iterator[Answer]:
                 [config],
                 node=config.node,
             )
+    yield from _drop_ins(facts)
     for one in facts.said("runtime.table_of_version"):
         number, table = int(one.get("version") or one.get("version2")), one.get("table") or one.get("table2")
         reads = TABLE_OF_VERSION[number]
@@ -106,6 +108,24 @@ def find(facts: Facts) -> Iterator[Answer]:
         yield CONFIG_REFUSED.finding(
             f"containerd cannot load its configuration{': ' + why if why else ''}.", ESTABLISHED, said, node=node
         )
+
+
+def _drop_ins(facts: Facts) -> Iterator[Answer]:
+    """A file that the root file imports and that is of a newer version: containerd 2 does not start with the two."""
+    configs = [one for one in facts.of(RuntimeConfig) if one.engine == "containerd" and one.version]
+    for root in configs:
+        if not root.imports or root.is_in_effect or root.is_template:
+            continue
+        for part in configs:
+            is_imported = part.path and any(fnmatch(part.path, one) for one in root.imports)
+            if is_imported and part.node == root.node and part.version > root.version:
+                yield CONFIG_REFUSED.finding(
+                    f"{part.path} is of version {part.version} and {root.path or 'the root file'}, which imports it, "
+                    f"of {root.version}: containerd 2 does not start with the two.",
+                    LIKELY,
+                    [root, part],
+                    node=root.node,
+                )
 
 
 RULE = Rule((KEYS_IGNORED, CONFIG_REFUSED), find)
