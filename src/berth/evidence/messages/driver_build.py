@@ -48,11 +48,12 @@ _HEADERS = (
         "driver.build_package_missing",
         (
             "unable to find a match: ", "no match for argument: ", "unable to locate package ",
-            "has no installation candidate", "nothing provides ", "no package ",
+            "has no installation candidate", "nothing provides ", "no package ", "please install libelf-dev",
         ),
         rf"(?:Unable to find a match: |No match for argument: )(?:[^\n]*\s)?{_TOOL}"
         rf"|Unable to locate package {_TOOL.replace('package', 'package2')}"
         rf"|Package \W?{_TOOL.replace('package', 'package3')}\W? has no installation candidate"
+        r"|please install (?P<package6>libelf-dev)\b"
         rf"|No package {_TOOL.replace('package', 'package4')} available"
         rf"|nothing provides {_TOOL.replace('package', 'package5')}[^\n]* needed by [^\n]*nvidia",
     ),

@@ -69,7 +69,7 @@ MESSAGES: tuple[Message, ...] = (
         "operator.rights_missing",
         "is forbidden: user",
         r"is forbidden: User \\?\"system:serviceaccount:[\w-]+:"
-        r"(?P<account>[\w-]*(?:gpu-operator|nvidia|node-feature|nfd|gpu-feature|dcgm|device-plugin|"
+        r"(?P<account>[\w-]*(?:gpu-operator|nvidia|node-feature|nfd|gpu-feature|dcgm|"
         r"mig-manager)[\w-]*)\\?\" cannot (?P<verb>\w+) resource \\?\"(?P<what>[\w./-]+)",
     ),
     Message(

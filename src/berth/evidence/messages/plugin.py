@@ -28,7 +28,7 @@ MESSAGES: tuple[Message, ...] = (
         "is forbidden: user",
         r"^(?=.*(?:device-?plugin|\bplugin\.go|\bpodmanager\.go|\bregister\.go|\bnodelabel\w*\.go|node annotation))"
         r".*is forbidden: User \W{0,2}system:serviceaccount:"
-        r"(?![\w-]+:[\w-]*(?:gpu-operator|nvidia|node-feature|nfd|gpu-feature|dcgm|device-plugin|mig-manager))"
+        r"(?![\w-]+:[\w-]*(?:gpu-operator|nvidia|node-feature|nfd|gpu-feature|dcgm|mig-manager))"
         r"(?P<account>[\w-]+:[\w.-]+)\W{1,3}cannot (?P<verb>\w+) resource \W{0,2}(?P<what>[\w./-]+)",
     ),
     Message(

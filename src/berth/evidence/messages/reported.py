@@ -107,8 +107,9 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "reported.rejected_after_restart",
         "unexpectedadmissionerror",
-        r"UnexpectedAdmissionError\b.{0,60}?\b(?:after|since|when|upon|once)\b.{0,40}?\b(?:reboot\w*|restart\w*)|"
-        r"\b(?:after|when|upon|once|whenever|if)\b.{0,40}?\b(?:reboot\w*|restart\w*)\b"
+        r"UnexpectedAdmissionError\b.{0,60}?\b(?:after|since|when|while|upon|once|each time|every time)\b"
+        r".{0,40}?\b(?:reboot\w*|restart\w*)|"
+        r"\b(?:after|when|while|upon|once|whenever|if|each time|every time)\b.{0,40}?\b(?:reboot\w*|restart\w*)\b"
         r".{0,160}?\bUnexpectedAdmissionError",
     ),
     Message(

@@ -46,10 +46,12 @@ MESSAGES: tuple[Message, ...] = (
             "expected containerd config version",
             "invalid disabled plugin uri",
             "higher than root config version",
+            "load required plugin ",
         ),
         r"failed to load TOML(?: from (?P<path>[^\s:]+))?(?:: (?P<why>[^\n]{0,160}))?"
         r"|expected containerd config version equal to or less than \W*(?P<most>\d)\W*, got \W*(?P<version>\d)"
         r"|drop-in config (?:\S+ )?version (?P<drop>\d+) (?:is )?higher than root config version (?P<root>\d+)"
+        r"|load required plugin (?P<why2>io\.containerd\.[^\n]{0,160})"
         r"|invalid disabled plugin URI",
     ),
     Message(
@@ -208,6 +210,7 @@ MESSAGES: tuple[Message, ...] = (
             ".sock: connect: no such file",
             ".service: failed",
             ".service: main pro",
+            ".service: start request",
         ),
         # cAdvisor tries every runtime that there might be, and says so at each start of a kubelet.
         r"^(?!.*(?:unable to dial|sock-dir|container factory failed)).*"
@@ -215,7 +218,7 @@ MESSAGES: tuple[Message, ...] = (
         r"[\w./-]*\.sock): connect: (?P<why>connection refused|no such file or directory)"
         r"|systemd\[1\]: (?P<unit>containerd|crio|docker|k3s|k3s-agent|rke2-(?:server|agent)|k0s\w+"
         r"|snap\.microk8s\.\S*containerd)"
-        r"\.service: (?:Failed with result|Main process exited)",
+        r"\.service: (?:Failed with result|Main process exited|Start request repeated too quickly)",
     ),
     Message(
         "runtime.visible_unasked",
@@ -356,11 +359,12 @@ MESSAGES: tuple[Message, ...] = (
             "unable to move aside ",
             "unable to securely remove ",
             "cannot remove ",
+            "cannot move ",
             "unpacking of archive failed on file ",
         ),
         rf"unable to (?:make backup link of|install new version of|move aside|securely remove) {_DRIVER_FILE}[^\n]*: "
         r"(?:Invalid cross-device link|Device or resource busy)"
-        rf"|cannot remove {_DRIVER_FILE.replace('path', 'path2')}: Device or resource busy"
+        rf"|cannot (?:remove|move) {_DRIVER_FILE.replace('path', 'path2')}(?: to [^\n:]+)?: Device or resource busy"
         rf"|unpacking of archive failed on file {_DRIVER_FILE.replace('path', 'path3')}[^\n]*: cpio: (?:rename|unlink)"
         r"[^\n]*(?:Device or resource busy|Invalid cross-device link)",
     ),
@@ -468,8 +472,8 @@ MESSAGES: tuple[Message, ...] = (
         r"avc:\s+denied\s+\{(?!\s*module_load)[^}]*\}.*(?:/dev/nvidia[\w-]*|name=\"nvidia(?:\d+|ctl|-uvm\S*"
         r"|-modeset|-caps?\S*)\""
         r"|:(?:xserver_misc_device_t|dri_device_t):)"
-        r"|SELinux is preventing \S+ from [\w, ]+ access on the (?:chr_file|character device|labeled \w+ chr_file) "
-        r"\W*(?:/dev/)?nvidia"
+        r"|SELinux is preventing \S+ from [\w, ']+ access(?:es)? on the "
+        r"(?:chr_file|character device|labeled \w+ chr_file) \W*(?:/dev/)?nvidia"
         # The same as setroubleshoot's table, and as what audit2allow makes of it.
         r"|Target Objects  *(?:/dev/)?(?:nvidia[\w/-]*|dri/\w+)\s*\[ (?:chr_file|dir) \]"
         r"|#============= container\w* =+\s[\s\S]{0,200}?allow container\w* "

@@ -105,7 +105,7 @@ def find(facts: Facts) -> Iterator[Answer]:
         yield NO_REPOSITORY.finding("The driver container reaches no package repository.", LIKELY, unreachable)
     lacking = list(facts.said("driver.build_package_missing"))
     if lacking and not headers and not unreachable:
-        names = ("package", "package2", "package3", "package4", "package5")
+        names = ("package", "package2", "package3", "package4", "package5", "package6")
         package = next((said.get(name) for said in lacking for name in names if said.get(name)), "")
         only_for_drivers = "elf" in package or package == "dkms"
         yield NO_BUILD_PACKAGE.finding(

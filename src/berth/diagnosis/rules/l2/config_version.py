@@ -102,7 +102,7 @@ def find(facts: Facts) -> Iterator[Answer]:
         )
     for node, said in by_node(facts.said("runtime.config_refused")).items():
         version, drop = first(said, "version"), first(said, "drop")
-        why = f"it is of version {version}, newer than this containerd reads" if version else first(said, "why")
+        why = f"it is of version {version}, newer than this containerd reads" if version else first(said, "why", "why2")
         if drop:
             why = f"a drop-in is of version {drop} and the root file of {first(said, 'root')}, which has to be as new"
         yield CONFIG_REFUSED.finding(
