@@ -26,7 +26,7 @@ KEYS_IGNORED = Code(
     counter_check="on NODE: containerd config dump | grep nvidia : the handler is in effect",
     fix=Fix(
         steps=(
-            "containerd config dump > /root/containerd-in-effect.toml : see version and what is in effect",
+            "containerd config dump > containerd-in-effect.toml : see version and what is in effect",
             'use the table of that version: 1 plugins.cri, 2 plugins."io.containerd.grpc.v1.cri", '
             '3 and 4 plugins."io.containerd.cri.v1.runtime"; or `containerd config migrate`',
             "systemctl restart containerd on NODE",
