@@ -1,6 +1,6 @@
 """How fast room is made: a gang or single pods of high priority on a cluster full of pods of low priority.
 
-    python benchmarks/preemption.py [--rounds 5] [--nodes 500 5000]
+    python benchmarks/preemption.py [--rounds 5] [--nodes 500 5000] [--only TEXT]
 
 CPU milliseconds of a whole cycle with warm tables, medians. Each case is checked: so many pods leave so many nodes.
 """
@@ -70,6 +70,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--nodes", type=int, nargs="+", default=[500, 5000])
+    parser.add_argument("--only", default="", help="cases whose name holds this")
     options = parser.parse_args()
     print(f"policy: {Policy()}")
     for nodes in options.nodes:
@@ -78,12 +79,13 @@ def main() -> None:
             ("gang of 32 x 8 GPUs", alone, gang(32), 256, 32),
             ("gang of 32 x 8 GPUs in one block", alone, gang(32, "block"), 256, 32),
             ("gang of 12 x 8 GPUs in one rack", alone, gang(12, "rack"), 96, 12),
+            ("gang of 88 x 8 GPUs in one block: 704 leave", alone, gang(88, "block"), 704, 88),
             ("gang of 32 x 8 GPUs, gangs of 4 nodes leave whole", gangs, gang(32), 256, 32),
             ("one pod of 1 GPU", alone, singles(1), 1, 1),
             ("64 pods of 1 GPU, each for itself", alone, singles(64), 64, None),
             ("gang of 32 x 8 GPUs, nobody may leave", equals, gang(32), 0, 0),
         ]
-        for name, base, waits, leave, on in cases:
+        for name, base, waits, leave, on in (one for one in cases if options.only in one[0]):
             snapshot = replace(base, workloads=waits)
             if on is None:
                 on = len({e.allocation.node for e in cycle(snapshot).evictions})

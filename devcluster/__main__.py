@@ -109,14 +109,15 @@ def _device_plugin(asked: argparse.Namespace) -> int:
     """A device plugin in a process of its own, which can be stopped and killed like a real one."""
     from devcluster.device_plugin import DevicePlugin  # here: needs grpcio, which a cluster does not
 
-    with DevicePlugin(asked.folder, asked.resource, [f"GPU-{index:08d}" for index in range(asked.devices)]):
+    devices = [f"GPU-{index:08d}" for index in range(asked.devices)]
+    with DevicePlugin(asked.folder, asked.resource, devices, cdi_kind=asked.cdi_kind):
         print("registered", flush=True)
         threading.Event().wait()
     return 0
 
 
 def _build(asked: argparse.Namespace) -> int:
-    for name in (*binaries.IN_ONE[:1], *binaries.TOOLS):
+    for name in (*binaries.IN_ONE[:1], *(tool.programs[0] for tool in binaries.TOOLS)):
         print(binaries.program(name, asked.kubernetes).parent)
     return 0
 
@@ -165,6 +166,7 @@ def _parser() -> argparse.ArgumentParser:
     plugin.add_argument("--folder", type=Path, required=True, help="the kubelet's device-plugins folder")
     plugin.add_argument("--resource", default="nvidia.com/gpu")
     plugin.add_argument("--devices", type=int, default=8)
+    plugin.add_argument("--cdi-kind", default="", help="answer with CDI devices of this kind, such as nvidia.com/gpu")
     command("build", "build the programs, which `up` else does when they are missing")
     command("pin", "write the module file of another version of Kubernetes")
     return parser

@@ -1,7 +1,8 @@
 """Where the programs are: a folder that the environment names, or a cache that Go fills.
 
-`BERTH_DEVCLUSTER_BIN` names a folder with ready programs (etcd, kube-apiserver, ...; kwok and helm where they are
-needed). Without it they are built from pinned Go modules into `~/.cache/berth-devcluster/`, once for each version.
+`BERTH_DEVCLUSTER_BIN` names a folder with ready programs (etcd, kube-apiserver, ...; kwok, helm, containerd and runc
+where they are needed). Without it they are built from pinned Go modules into `~/.cache/berth-devcluster/`, once for
+each version.
 """
 
 from __future__ import annotations
@@ -14,18 +15,50 @@ import shutil
 import subprocess
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 from devcluster.options import DEFAULT_KUBERNETES
 
 HERE = Path(__file__).parent
 IN_ONE = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "kubectl")
-TOOLS = {"kwok": "sigs.k8s.io/kwok", "helm": "helm.sh/helm/v4"}  # name -> Go module; the package is MODULE/cmd/NAME
+_C_PACKAGES = "gcc libc6-dev pkg-config libseccomp-dev"
 _VERSION_PACKAGE = "k8s.io/component-base/version"
 
 
 class MissingBinaries(Exception):
     """No program, and nothing here that could build it. The text says what to do."""
+
+
+@dataclass(frozen=True)
+class Tool:
+    """Programs that are built as one Go module ships them. `folder` of devcluster pins its version."""
+
+    folder: str
+    module: str
+    packages: tuple[str, ...]  # within the module; the last part is the program's name
+    takes: str = "a minute"
+    tags: str = ""
+    c_library: str = ""  # as pkg-config calls it; with it the programs are built by a C compiler, too
+
+    @property
+    def programs(self) -> tuple[str, ...]:
+        return tuple(f"{self.module}{package}".rpartition("/")[2] for package in self.packages)
+
+
+TOOLS = (
+    Tool("kwok", "sigs.k8s.io/kwok", ("/cmd/kwok",)),
+    Tool("helm", "helm.sh/helm/v4", ("/cmd/helm",)),
+    Tool(
+        folder="containerd",
+        module="github.com/containerd/containerd/v2",
+        packages=("/cmd/containerd", "/cmd/containerd-shim-runc-v2", "/cmd/ctr"),
+        takes="2 to 6 minutes",
+    ),
+    # Its first steps inside a namespace are C. Without seccomp it refuses every pod's sandbox of a kubelet.
+    Tool("runc", "github.com/opencontainers/runc", ("",), tags="seccomp", c_library="libseccomp"),
+)
+_TOOL_OF = {program: tool for tool in TOOLS for program in tool.programs}
 
 
 def program(name: str, kubernetes: str = DEFAULT_KUBERNETES) -> Path:
@@ -46,9 +79,12 @@ def build(name: str, kubernetes: str = DEFAULT_KUBERNETES) -> None:
     go = shutil.which("go") or next((path for path in ("/usr/local/go/bin/go",) if os.access(path, os.X_OK)), None)
     if go is None:
         raise MissingBinaries(
-            f"{name} is not built and there is no Go to build it. Install Go 1.26 or later, or name a folder with "
-            f"etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kubectl in BERTH_DEVCLUSTER_BIN."
+            f"{name} is not built and there is no Go to build it. Install Go 1.26 or later, or name a folder in "
+            f"BERTH_DEVCLUSTER_BIN that has it and the other programs: devcluster/README.md lists them."
         )
+    tool = _TOOL_OF.get(name)
+    if tool is not None and tool.c_library and (lacks := _lacks_c(tool.c_library)):
+        raise MissingBinaries(f"{name} is not built and there is no {lacks} for it: apt-get install {_C_PACKAGES}")
     folder = _folder(name, kubernetes)
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "lock").open("w") as lock:
@@ -56,14 +92,26 @@ def build(name: str, kubernetes: str = DEFAULT_KUBERNETES) -> None:
         if _is_current(name, kubernetes):
             return
         began = time.monotonic()
-        minutes = "about 7 minutes" if name in IN_ONE else "a minute"
+        minutes = tool.takes if tool else "about 7 minutes"
         print(f"devcluster: building {folder.name}, {minutes} on two cores the first time", file=sys.stderr)
-        if name in IN_ONE:
+        if tool is None:
             _build_components(go, folder, kubernetes)
         else:
-            _go_build(go, HERE / name, folder / name, f"{TOOLS[name]}/cmd/{name}")
+            for program, package in zip(tool.programs, tool.packages, strict=True):
+                package = f"{tool.module}{package}"
+                flags = [f"-tags={tool.tags}"] if tool.tags else []
+                _go_build(go, HERE / tool.folder, folder / program, package, *flags, with_c=bool(tool.c_library))
         (folder / "built-from").write_text(_source_digest(name, kubernetes))
         print(f"devcluster: built in {time.monotonic() - began:.0f} s", file=sys.stderr)
+
+
+def _lacks_c(library: str) -> str:
+    """What a program with C in it cannot be built without; empty where all is there."""
+    for program in (os.environ.get("CC") or "gcc", "pkg-config"):
+        if not shutil.which(program):
+            return program
+    found = subprocess.run(["pkg-config", "--exists", library], capture_output=True)
+    return "" if found.returncode == 0 else library
 
 
 def module_file(kubernetes: str) -> str:
@@ -79,7 +127,8 @@ def cache_folder() -> Path:
 def _folder(name: str, kubernetes: str) -> Path:
     if name in IN_ONE:
         return cache_folder() / kubernetes
-    return cache_folder() / f"{name}-{_pinned(name)}"
+    tool = _TOOL_OF[name]
+    return cache_folder() / f"{tool.folder}-{_pinned(tool)}"
 
 
 def _is_current(name: str, kubernetes: str) -> bool:
@@ -96,18 +145,21 @@ def _source_digest(name: str, kubernetes: str) -> str:
         modules = HERE / "components" / module_file(kubernetes)
         files = [HERE / "components" / "main.go", modules, modules.with_suffix(".sum")]
     else:
-        files = [HERE / name / "go.mod", HERE / name / "go.sum"]
+        folder = HERE / _TOOL_OF[name].folder
+        files = [folder / "go.mod", folder / "go.sum"]
     digest = hashlib.sha256()
     for file in files:
         digest.update(file.read_bytes() if file.exists() else b"")
+    if name not in IN_ONE:
+        digest.update(_TOOL_OF[name].tags.encode())
     return digest.hexdigest()
 
 
-def _pinned(name: str) -> str:
+def _pinned(tool: Tool) -> str:
     """The version of a tool as its go.mod says it."""
-    found = re.search(rf"{re.escape(TOOLS[name])} v(\S+)", (HERE / name / "go.mod").read_text())
+    found = re.search(rf"{re.escape(tool.module)} v(\S+)", (HERE / tool.folder / "go.mod").read_text())
     if found is None:
-        raise MissingBinaries(f"devcluster/{name}/go.mod pins no version of {TOOLS[name]}.")
+        raise MissingBinaries(f"devcluster/{tool.folder}/go.mod pins no version of {tool.module}.")
     return found.group(1)
 
 
@@ -127,10 +179,13 @@ def _build_components(go: str, folder: Path, kubernetes: str) -> None:
         (folder / name).symlink_to("components")
 
 
-def _go_build(go: str, module: Path, target: Path, package: str, *flags: str, stamp: str = "") -> None:
+def _go_build(
+    go: str, module: Path, target: Path, package: str, *flags: str, stamp: str = "", with_c: bool = False
+) -> None:
     command = [go, "build", "-mod=readonly", "-trimpath", "-buildvcs=false", *flags]
     command += ["-ldflags", f"-s -w {stamp}".strip(), "-o", f"{target}.new", package]
-    done = subprocess.run(command, cwd=module, env={**os.environ, "CGO_ENABLED": "0"}, capture_output=True, text=True)
+    environment = {**os.environ, "CGO_ENABLED": "1" if with_c else "0"}
+    done = subprocess.run(command, cwd=module, env=environment, capture_output=True, text=True)
     if done.returncode != 0:
         raise MissingBinaries(f"Go could not build {package} in {module}:\n{done.stderr[-3000:]}")
     Path(f"{target}.new").rename(target)

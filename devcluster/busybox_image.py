@@ -11,7 +11,7 @@ from pathlib import Path
 
 IMAGE = "devcluster.local/busybox:1"
 _LINKS = ("sh", "sleep", "env", "cat", "echo", "ls", "true", "false", "id", "date")
-_MACHINES = {"x86_64": "amd64", "aarch64": "arm64"}
+MACHINES = {"x86_64": "amd64", "aarch64": "arm64"}  # as uname says it -> as images do
 
 
 def write_image(busybox: Path, target: Path) -> None:
@@ -19,7 +19,7 @@ def write_image(busybox: Path, target: Path) -> None:
     layer = _layer(busybox)
     config = _json(
         {
-            "architecture": _MACHINES.get(platform.machine(), platform.machine()),
+            "architecture": MACHINES.get(platform.machine(), platform.machine()),
             "os": "linux",
             "config": {"Env": ["PATH=/bin"], "Cmd": ["/bin/sleep", "2147483647"]},
             "rootfs": {"type": "layers", "diff_ids": [_digest(layer)]},

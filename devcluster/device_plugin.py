@@ -1,8 +1,9 @@
 """A device plugin over the kubelet's real protocol, with devices that exist in name only.
 
 It speaks v1beta1 as the NVIDIA plugin does: registers, streams its list, answers Allocate with the identifiers in
-NVIDIA_VISIBLE_DEVICES. What can go wrong with one can be made to happen: a device that turns unhealthy, a refusal to
-allocate, a stream that stands still. Source of the messages: k8s.io/kubelet, deviceplugin/v1beta1/api.proto.
+NVIDIA_VISIBLE_DEVICES, or with the names of CDI devices. What can go wrong with one can be made to happen: a device
+that turns unhealthy, a refusal to allocate, a stream that stands still. Source of the messages: k8s.io/kubelet,
+deviceplugin/v1beta1/api.proto.
 """
 
 from __future__ import annotations
@@ -36,17 +37,24 @@ class DevicePlugin:
     """Serves `devices` as `resource` to the kubelet whose device-plugins folder is given, from `start` to `stop`.
 
     It registers again when the kubelet comes back. `socket` is the name of its socket; `refusal` is the text with which
-    Allocate fails, while set.
+    Allocate fails, while set. With `cdi_kind`, nvidia.com/gpu for instance, Allocate answers with the CDI devices
+    nvidia.com/gpu=GPU-… and nothing else: a specification has to say what they are.
     """
 
     def __init__(
-        self, folder: Path, resource: str = "nvidia.com/gpu", devices: Iterable[str] = (), socket: str = ""
+        self,
+        folder: Path,
+        resource: str = "nvidia.com/gpu",
+        devices: Iterable[str] = (),
+        socket: str = "",
+        cdi_kind: str = "",
     ) -> None:
         self.resource = resource
         self.allocations: list[Allocation] = []
         self.refusal = ""
         self.registrations = 0
         self._folder = folder
+        self._cdi_kind = cdi_kind
         self._endpoint = socket or resource.replace("/", "-") + ".sock"
         self._healthy = dict.fromkeys(devices, True)
         self._streams: list[queue.Queue[bytes | None]] = []
@@ -159,6 +167,11 @@ class DevicePlugin:
         for container in messages(decode(request).get(1)):
             devices = tuple(texts(container.get(1)))
             self.allocations.append(Allocation(devices, time.time()))
-            visible = [("NVIDIA_VISIBLE_DEVICES", ",".join(devices))]
-            answers.append((1, encode(encode_map(1, visible))))
+            answers.append((1, self._answer(devices)))
         return encode(answers)
+
+    def _answer(self, devices: tuple[str, ...]) -> bytes:
+        """ContainerAllocateResponse: envs are its field 1, cdi_devices its field 5."""
+        if self._cdi_kind:
+            return encode((5, encode([(1, f"{self._cdi_kind}={device}")])) for device in devices)
+        return encode(encode_map(1, [("NVIDIA_VISIBLE_DEVICES", ",".join(devices))]))

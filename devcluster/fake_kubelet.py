@@ -231,7 +231,12 @@ class FakeKubelet:
 
     async def _end(self, pod: Object, exit_code: int) -> None:
         ready = {"type": "Ready", "status": "False", "reason": "PodCompleted", "lastTransitionTime": _now()}
-        await self._set_status(pod, {"phase": "Failed" if exit_code else "Succeeded", "conditions": [ready]})
+        reason = "Error" if exit_code else "Completed"
+        ended = {"terminated": {"exitCode": exit_code, "reason": reason, "finishedAt": _now()}}
+        told = {"ready": False, "restartCount": 0, "image": "", "imageID": "", "state": ended}
+        containers = [{"name": one["name"], **told} for one in pod["spec"]["containers"]]
+        phase = "Failed" if exit_code else "Succeeded"
+        await self._set_status(pod, {"phase": phase, "conditions": [ready], "containerStatuses": containers})
         self._release(pod["metadata"]["uid"], pod["spec"]["nodeName"])
 
     async def _end_deleted(self, pod: Object) -> None:

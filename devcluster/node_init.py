@@ -1,7 +1,8 @@
 """The first process of a real node: containerd and kubelet in a process and mount namespace of their own.
 
 Started by `unshare`; when it ends, for whatever reason, the kernel ends everything in the namespace and its mounts
-are gone. /var/lib, /var/log and /run are the node's own; /var/lib/kubelet is NODE/var-lib/kubelet outside.
+are gone. /var/lib, /var/log and /run are the node's own; /var/lib/kubelet is NODE/var-lib/kubelet outside, /run/cdi
+NODE/run-cdi. containerd and ctr are those of PATH.
 
 usage: node_init.py NODE KUBELET [flags of the kubelet]
 """
@@ -28,7 +29,7 @@ def main(node: Path, kubelet: list[str]) -> None:
         if containerd.poll() is not None:
             sys.exit(f"containerd ended; see {node / 'containerd.log'}")
         time.sleep(0.05)
-    if _ctr("image", "import", str(node / "image.tar")) != 0:
+    if _ctr("image", "import", "--snapshotter", "native", str(node / "image.tar")) != 0:
         sys.exit("the image was not imported")
     running = _start(kubelet, node / "kubelet.log")
     while True:
@@ -45,6 +46,8 @@ def _mounts(node: Path) -> None:
         subprocess.run(["mount", "--bind", str(node / ours), place], check=True)
     subprocess.run(["mount", "-t", "tmpfs", "tmpfs", "/run"], check=True)
     Path("/run/netns").mkdir()
+    Path("/run/cdi").mkdir()
+    subprocess.run(["mount", "--bind", str(node / "run-cdi"), "/run/cdi"], check=True)
 
 
 def _start(command: list[str], log: Path) -> subprocess.Popen[bytes]:

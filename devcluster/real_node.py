@@ -1,6 +1,7 @@
 """One real node: a kubelet with containerd, in namespaces of its own, joined to a cluster of this machine.
 
-It needs root and the Debian packages containerd, runc, containernetworking-plugins and busybox-static.
+It needs root and the Debian packages containernetworking-plugins and busybox-static, and what its runtime is made of
+(runtimes.py).
 """
 
 from __future__ import annotations
@@ -20,36 +21,42 @@ from devcluster.busybox_image import IMAGE, write_image
 from devcluster.certificates import make_certificate
 from devcluster.cluster import Cluster
 from devcluster.process import Process
-
-_CNI_FOLDERS = (Path("/usr/lib/cni"), Path("/opt/cni/bin"))
-_PACKAGES = "containerd runc containernetworking-plugins busybox-static"
+from devcluster.runtimes import DEBIAN, Runtime
 
 
-def missing() -> str:
-    """Why no real node can run here; empty where one can."""
+def missing(runtime: Runtime = DEBIAN) -> str:
+    """Why no real node can run here; empty where one can, once what Go builds is built."""
     if os.geteuid() != 0:
         return "A real node needs root."
     if not shutil.which("unshare"):
         return "A real node needs the program unshare (util-linux)."
-    absent = [name for name in ("containerd", "runc", "busybox") if not shutil.which(name)]
-    if absent or _cni_folder() is None:
-        return f"A real node needs {', '.join(absent) or 'CNI plugins'}: apt-get install {_PACKAGES}"
-    return ""
+    return runtime.missing()
 
 
 class RealNode:
     """A node that runs containers, from `start` to `stop`. It ends with its cluster.
 
-    `device_plugins` is the folder where device plugins register; `kubelet_folder` the kubelet's root.
+    `device_plugins` is the folder where device plugins register; `kubelet_folder` the kubelet's root; `cdi_specs` what
+    the node sees as /run/cdi, which only a runtime that knows CDI reads.
     """
 
-    def __init__(self, cluster: Cluster, name: str = "real-0", config: dict[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        name: str = "real-0",
+        config: dict[str, Any] | None = None,
+        runtime: Runtime = DEBIAN,
+    ) -> None:
         self.name = name
         self.folder = cluster.state / "nodes" / name
         self.kubelet_folder = self.folder / "var-lib" / "kubelet"
         self.device_plugins = self.kubelet_folder / "device-plugins"
+        self.cdi_specs = self.folder / "run-cdi"
+        self.containerd_config = self.folder / "containerd.toml"
+        self.containerd_log = self.folder / "containerd.log"
         self._cluster = cluster
         self._config = config or {}
+        self._runtime = runtime
         self._group = f"devcluster-{hashlib.sha256(str(self.folder).encode()).hexdigest()[:10]}"
         self._process = Process(f"node-{name}", self.folder / "node.log")
 
@@ -58,8 +65,9 @@ class RealNode:
 
         Raises MissingBinaries, TimeoutError.
         """
-        if reason := missing():
+        if reason := missing(self._runtime):
             raise binaries.MissingBinaries(reason)
+        path = self._runtime.path()
         kubelet = binaries.program("kubelet", self._cluster.options.kubernetes)
         if not keeps_disk:
             shutil.rmtree(self.folder, ignore_errors=True)
@@ -67,7 +75,7 @@ class RealNode:
         cgroups.make(self._group)
         namespaces = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
         init = [sys.executable, "-S", str(Path(__file__).parent / "node_init.py"), str(self.folder)]
-        self._process.start([*namespaces, *init, str(kubelet), *self._kubelet_flags()])
+        self._process.start([*namespaces, *init, str(kubelet), *self._kubelet_flags()], {"PATH": path})
         self._cluster.adopt(self._process, self._group)
         try:
             self._cluster.admin.until(self._is_ready, timeout_s, f"{self.name} is ready")
@@ -115,7 +123,7 @@ class RealNode:
 
     def last_lines(self, count: int = 15) -> str:
         """The end of the kubelet's log."""
-        for log in (self.folder / "kubelet.log", self.folder / "containerd.log", self.folder / "node.log"):
+        for log in (self.folder / "kubelet.log", self.containerd_log, self.folder / "node.log"):
             if log.exists() and log.stat().st_size:
                 return "\n".join(log.read_text(errors="replace").splitlines()[-count:])
         return "(no log)"
@@ -163,11 +171,11 @@ class RealNode:
         return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
 
     def _write_files(self) -> None:
-        for each in ("var-lib/kubelet", "var-lib/containerd", "var-log", "cni"):
+        for each in ("var-lib/kubelet", "var-lib/containerd", "var-log", "cni", "run-cdi"):
             (self.folder / each).mkdir(parents=True, exist_ok=True)
         busybox = Path(shutil.which("busybox") or "")
         write_image(busybox, self.folder / "image.tar")
-        (self.folder / "containerd.toml").write_text(_containerd_config(self.folder))
+        self.containerd_config.write_text(self._runtime.config(self.folder))
         (self.folder / "cni" / "10-pods.conflist").write_text(json.dumps(_POD_NETWORK))
         pki = self._cluster.state / "pki"
         subject = f"/O=system:nodes/CN=system:node:{self.name}"
@@ -233,25 +241,6 @@ class RealNode:
         }
 
 
-def _containerd_config(node: Path) -> str:
-    cri = 'plugins."io.containerd.grpc.v1.cri"'
-    return f"""version = 2
-root = "/var/lib/containerd"
-state = "/run/containerd"
-disabled_plugins = ["io.containerd.snapshotter.v1.aufs", "io.containerd.snapshotter.v1.devmapper"]
-[grpc]
-  address = "/run/containerd/containerd.sock"
-[{cri}]
-  sandbox_image = "{IMAGE}"
-  restrict_oom_score_adj = true  # without CAP_SYS_RESOURCE runc dies when it may not lower a score
-[{cri}.cni]
-  bin_dir = "{_cni_folder()}"
-  conf_dir = "{node / "cni"}"
-[{cri}.containerd]
-  snapshotter = "native"  # overlay does not lie on overlay
-"""
-
-
 # A pair of interfaces for each pod: nothing of it is left when the pod's namespace ends, and no pod reaches further.
 _POD_NETWORK = {
     "cniVersion": "0.4.0",
@@ -263,10 +252,6 @@ _POD_NETWORK = {
         }
     ],
 }
-
-
-def _cni_folder() -> Path | None:
-    return next((folder for folder in _CNI_FOLDERS if (folder / "ptp").exists()), None)
 
 
 def _own_address() -> str:

@@ -23,6 +23,11 @@ def main() -> None:
     parser.add_argument("--schedulers", default="berth,kube")
     parser.add_argument("--runs", type=int, default=1)
     parser.add_argument("--out", type=Path)
+    parser.add_argument(
+        "--audit",
+        action="store_true",
+        help="churn: what the API server says of each bind, too; it costs the server a few per cent",
+    )
     parser.add_argument("--soak", type=float, metavar="SECONDS", help="churn for so long instead of the scenarios")
     asked = parser.parse_args()
     if asked.soak:
@@ -38,7 +43,7 @@ def main() -> None:
             for scheduler in asked.schedulers.split(","):
                 if name == "raw" and scheduler != "berth":
                     continue
-                figures = run(scheduler, nodes, scenario)
+                figures = run(scheduler, nodes, scenario, asked.audit)
                 head = {"scenario": name, "scheduler": scheduler, "at": time.strftime("%H:%M:%S")}
                 line = json.dumps({**head, **figures})
                 print(line, flush=True)

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import subprocess
 import sys
 import time
+import urllib.request
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from benchmarks.live.seen import Pods
 from devcluster import Cluster, Options
 from devcluster.api import Api
 from devcluster.process import Process
-
-from benchmarks.live.seen import Pods
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = {"berth": "berth", "kube": "default-scheduler"}
@@ -32,6 +33,7 @@ class Bench:
         self.namespace = namespace
         self.pods = Pods(api, namespace)
         self._process = Process("berth", cluster.state / "logs" / "berth.log")
+        self._port = 0
         self._before: dict[str, float] = {}
         self._writes_before: Any = None
 
@@ -44,10 +46,15 @@ class Bench:
             self.cluster.start_component("kube-scheduler", wait=False)
         else:
             berth = str(Path(sys.executable).parent / "berth")
-            values = ["--no-leader-election", "--set", "server.port=0", "--set", "logLevel=warning"]
+            self._port = free_port()
+            values = ["--no-leader-election", "--set", f"server.port={self._port}", "--set", "logLevel=warning"]
             self._process.start([berth, "scheduler", *values], {"KUBECONFIG": str(self.cluster.kubeconfig)})
             self.cluster.adopt(self._process)
         return began
+
+    @property
+    def audit_log(self) -> Path:
+        return self.cluster.state / "logs" / "audit.log"
 
     @property
     def scheduler_cpu_s(self) -> float:
@@ -66,6 +73,12 @@ class Bench:
         usage = self.cluster.usage()
         found = usage.get("kube-scheduler" if self.kind == "kube" else "berth")
         return found.rss_bytes / 2**20 if found else 0.0
+
+    async def loop_lag_s(self) -> float:
+        """By how much Berth's event loop was late at most in the last minute, as it says itself."""
+        page = await asyncio.to_thread(_text, f"http://127.0.0.1:{self._port}/metrics")
+        found = [line for line in page.splitlines() if line.startswith("berth_loop_lag_seconds ")]
+        return float(found[0].split()[1])
 
     # ---- what it costs
 
@@ -105,9 +118,9 @@ class Bench:
         return claim()
 
 
-def run(scheduler: str, nodes: int, scenario: Callable[[Bench], Any]) -> dict[str, Any]:
-    """The result of a scenario on a fresh control plane."""
-    with Cluster(Options()) as cluster:
+def run(scheduler: str, nodes: int, scenario: Callable[[Bench], Any], audit: bool = False) -> dict[str, Any]:
+    """The result of a scenario on a fresh control plane, which with `audit` writes down when it answered what."""
+    with Cluster(Options(audit=audit)) as cluster:
         cluster.add_nodes(nodes, "h100")
         if scheduler == "berth":
             _install_kinds(cluster)
@@ -126,6 +139,17 @@ def run(scheduler: str, nodes: int, scenario: Callable[[Bench], Any]) -> dict[st
             return {**found, "moved": len(bench.pods.moved)}
 
         return asyncio.run(work())
+
+
+def free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+def _text(url: str) -> str:
+    with urllib.request.urlopen(url, timeout=10) as answer:
+        return str(answer.read().decode())
 
 
 def _install_kinds(cluster: Cluster) -> None:

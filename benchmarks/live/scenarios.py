@@ -7,12 +7,12 @@ import time
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from devcluster.api import STRATEGIC
-
+from benchmarks.live.answered import bind_times, longest_partial_s
 from benchmarks.live.bench import Bench
 from benchmarks.live.seen import Record, first_seen
 from benchmarks.live.things import BLOCK, gang, pod, priority_class
 from berth.kube.client import Client
+from devcluster.api import STRATEGIC
 
 Figures = dict[str, Any]
 Scenario = Callable[[Bench], Coroutine[Any, Any, Figures]]
@@ -196,11 +196,20 @@ def churn(gangs: int, pods: int, gpus: int, runs_s: float) -> Scenario:
             "create_s": round(made - began, 2),
             "all_whole_s": round(max(whole.values()) - began, 2) if whole else None,
             "longest_partial_s": round(spans[-1], 2) if spans else None,
+            **_by_server(bench, members),
             "over_committed": bench.pods.over_committed(lambda one: gpus),
             **bench.costs(),
         }
 
     return scenario
+
+
+def _by_server(bench: Bench, members: dict[str, list[Record]]) -> Figures:
+    """The longest partial gang by the API server's own account, where it keeps one."""
+    if not (times := bind_times(bench.audit_log)):
+        return {}
+    longest_s = longest_partial_s([[one.name for one in pods] for pods in members.values()], times)
+    return {"longest_partial_by_server_s": None if longest_s is None else round(longest_s, 2)}
 
 
 def preempt(nodes: int, pods: int, gpus: int, stop_s: float = 2.0) -> Scenario:
@@ -269,13 +278,14 @@ def preempt(nodes: int, pods: int, gpus: int, stop_s: float = 2.0) -> Scenario:
 
 
 def standing(bound: int) -> Scenario:
-    """A large cluster that runs: from start to the first bind, then what it costs to do nothing."""
+    """A large cluster that runs: from start to the first bind, how late the event loop was at most in the minute of
+    it, then what it costs to do nothing. Pods beyond those that there are GPUs for ask for none."""
 
     async def scenario(bench: Bench) -> Figures:
         nodes = len((await bench.api.request("GET", "/api/v1/nodes"))["items"])
         placed = []
         for i in range(bound):
-            one = pod(f"old{i:05d}", bench.namespace, bench.name, 1)
+            one = pod(f"old{i:05d}", bench.namespace, bench.name, 1 if i < 8 * nodes else 0)
             one["spec"]["nodeName"] = f"n{i % nodes:05d}"
             placed.append(one)
         await bench.make(placed)
@@ -293,9 +303,11 @@ def standing(bound: int) -> Scenario:
                                                bench.pods.records[f"next{i}"].node), 10, 0.002)  # fmt: skip
             latencies.append(time.time() - asked)
             await asyncio.sleep(0.4)
+        late_s = await bench.loop_lag_s() if bench.kind == "berth" else None
         before, at = bench.scheduler_cpu_s, time.time()
         await asyncio.sleep(60)
         return {
+            "loop_late_ms": round(1000 * late_s) if late_s is not None else None,
             "start_to_first_bind_s": round(first, 2),
             "bind_latency_ms": round(1000 * sorted(latencies)[len(latencies) // 2]),
             "worst_latency_ms": round(1000 * max(latencies)),
@@ -317,4 +329,5 @@ TABLE: dict[str, tuple[int, Scenario]] = {
     "churn": (1000, churn(200, 8, 8, 5.0)),
     "preempt": (500, preempt(500, 32, 8)),
     "standing": (5000, standing(30_000)),
+    "standing-100000": (5000, standing(100_000)),
 }

@@ -9,6 +9,7 @@ from typing import Any
 
 import aiohttp
 import msgspec
+
 from devcluster.api import Api
 
 

@@ -6,12 +6,11 @@ import asyncio
 import time
 from typing import Any
 
-from devcluster.api import STRATEGIC
-
 from benchmarks.live.bench import Bench
 from benchmarks.live.scenarios import WARM_UP_S, Scenario
 from benchmarks.live.seen import Record
 from benchmarks.live.things import gang, pod
+from devcluster.api import STRATEGIC
 
 GANG = 5  # pods
 GPUS = 4  # of each pod of a gang: with RUNS_S half of 150 nodes is in use, so that nothing queues up on a busy machine

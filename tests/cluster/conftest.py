@@ -12,13 +12,14 @@ from contextlib import ExitStack
 from typing import Any
 
 import pytest
+
 from devcluster import Admin, Cluster, FakeKubelet, InvariantWatcher, Options, Refused, fake_nodes
 from devcluster.binaries import MissingBinaries
 from devcluster.device_plugin import DevicePlugin
 from devcluster.options import SCHEDULER
 from devcluster.real_node import RealNode, missing
 from scheduler import berth_kinds, run_scheduler  # noqa: F401
-from stage import proxy, set_stage  # noqa: F401
+from stage import berth_object, high, proxy, set_stage  # noqa: F401
 
 
 def pytest_configure(config: pytest.Config) -> None:

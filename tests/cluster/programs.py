@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
+
 from devcluster import Admin, Refused
 from kinds import install, remove
 

@@ -20,6 +20,7 @@ from pathlib import Path
 import aiohttp
 import yaml
 from aiohttp import web
+
 from devcluster import Cluster
 from devcluster.access import free_ports
 from devcluster.background import BackgroundLoop
@@ -32,9 +33,9 @@ GONE = {
 BINDS = r"/pods/[^/]+/binding"
 
 
-@dataclass(frozen=True)
+@dataclass
 class Passed:
-    """A request that came by: `status` 0 where no answer went back."""
+    """A request that came by: `status` is 0 until an answer goes back."""
 
     method: str
     path: str
@@ -220,26 +221,22 @@ class Proxy:
         return len(told)
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
-        came_s = time.monotonic()
-        path = request.path_qs
+        passed = Passed(request.method, path := request.path_qs, 0, time.monotonic())
         if request.transport is not None:
             self._transports.add(request.transport)
         body = await request.read()
-        status = 0
-        try:
-            rules = [rule for rule in list(self._rules) if rule.befalls(request.method, path)]
-            for rule in rules:
-                await _wait(rule)
-                if rule.delay_s and (request.transport is None or request.transport.is_closing()):
-                    raise ConnectionResetError
-                if rule.status:
-                    status = rule.status
-                    return _own_answer(rule)
-            answer = await self._pass_on(request, body, any(rule.loses_answer for rule in rules))
-            status = answer.status
-            return answer
-        finally:
-            self.passed.append(Passed(request.method, path, status, came_s))
+        self.passed.append(passed)  # before it is passed on: what the server has done was counted by then
+        rules = [rule for rule in list(self._rules) if rule.befalls(request.method, path)]
+        for rule in rules:
+            await _wait(rule)
+            if rule.delay_s and (request.transport is None or request.transport.is_closing()):
+                raise ConnectionResetError
+            if rule.status:
+                passed.status = rule.status
+                return _own_answer(rule)
+        answer = await self._pass_on(request, body, any(rule.loses_answer for rule in rules))
+        passed.status = answer.status
+        return answer
 
     async def _pass_on(self, request: web.BaseRequest, body: bytes, loses_answer: bool) -> web.StreamResponse:
         headers = [(name, value) for name, value in request.headers.items() if name.lower() not in _HOP]

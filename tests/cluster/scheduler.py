@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from devcluster import Cluster
 from devcluster.process import Process, Usage
 from programs import install_kinds

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import gangs
 import pytest
+
+import gangs
 from devcluster import Admin, Cluster, FakeKubelet, InvariantWatcher, Limit
 from gangs import Gang, Object
 from proxy import Proxy
@@ -139,3 +140,26 @@ def proxy(cluster: Cluster) -> Iterator[Proxy]:
     """In front of the API server, for whoever is given its kubeconfig."""
     with Proxy(cluster) as running:
         yield running
+
+
+@pytest.fixture
+def high(cluster: Cluster) -> str:
+    """A priority class above the default; it stays."""
+    kind = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "test-high"}}
+    cluster.admin.apply(kind | {"value": 1000})
+    return "test-high"
+
+
+@pytest.fixture
+def berth_object(cluster: Cluster) -> Iterator[Callable[..., str]]:
+    """berth_object("GPUQueue", "research", limit={"*": 8}): made until the test ends; gives its path."""
+    made: list[str] = []
+
+    def make(kind: str, name: str, **spec: Any) -> str:
+        thing = {"apiVersion": "berth.dev/v1alpha1", "kind": kind, "metadata": {"name": name}, "spec": spec}
+        made.append(cluster.admin.path_of(cluster.admin.create(thing)))
+        return made[-1]
+
+    yield make
+    for path in made:
+        cluster.admin.delete(path)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from devcluster import Admin, Cluster
 from devcluster.device_plugin import DevicePlugin
 from devcluster.real_node import RealNode

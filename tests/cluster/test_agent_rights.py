@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 import yaml
+
 from devcluster import Admin, Cluster, Refused
 from devcluster.real_node import RealNode
 from scheduler import install_kinds

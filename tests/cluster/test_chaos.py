@@ -12,7 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import pytest
-from devcluster import Cluster, InvariantWatcher, gpu_pod
+
+from devcluster import InvariantWatcher, gpu_pod
 from gangs import FORMS, KEYED, UPSTREAM, Gang, remove
 from scheduler import TAKEOVER_S, holder
 from stage import SetStage, Stage
@@ -134,14 +135,6 @@ def test_the_rest_of_a_gang_goes_elsewhere_when_its_place_was_taken_while_nobody
 
 
 # ---- while room is made
-
-
-@pytest.fixture
-def high(cluster: Cluster) -> str:
-    """A priority class above the default; it stays."""
-    kind = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "test-high"}}
-    cluster.admin.apply(kind | {"value": 1000})
-    return "test-high"
 
 
 @pytest.mark.parametrize("leaving", [1, 4])

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+
 from devcluster import Admin, Cluster, Refused, gpu_pod
 from gangs import JOB, KEYED, UPSTREAM, bound
 from proxy import BINDS, Proxy

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from contextlib import ExitStack
 
 import pytest
+
+from berth.sources.live.unheard import PATIENCE_S
 from devcluster import Admin, gpu_pod
 from devcluster.options import API_SERVER, ETCD
 from gangs import JOB, UPSTREAM, Gang
@@ -15,8 +17,6 @@ from kinds import foreign_kind, install, remove
 from proxy import BINDS, Proxy
 from scheduler import RENEW_S
 from stage import SetStage, Stage
-
-from berth.sources.live.unheard import PATIENCE_S
 
 BURST = 32  # pods of Stage.mixed
 # Servers that are away hold up a gang that is half bound, whoever decides: until they are back.

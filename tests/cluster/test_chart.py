@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 import yaml
-from devcluster import Admin, Cluster, Options, binaries
-from devcluster.api import Refused
-from devcluster.binaries import MissingBinaries
 
 from berth.app.scheduler.configuration import configure
 from berth.app.scheduler.rights import FOREIGN
+from devcluster import Admin, Cluster, Options, binaries
+from devcluster.api import Refused
+from devcluster.binaries import MissingBinaries
 
 ROOT = Path(__file__).parents[2]
 CHART = ROOT / "deploy" / "chart"
@@ -411,13 +411,36 @@ def test_classes_and_topologies_are_taken(made: Callable[..., dict[str, Any]], i
 WAITS = {"workload": {"kind": "Job", "name": "a"}, "since": "2026-12-01T08:00:00Z", "at": "2026-12-01T08:00:00Z"}
 TOLD = WAITS | {"verdict": "NotYet", "reason": "Fragmented", "sentence": "8 GPUs are free, on 8 nodes."}
 LEVEL = {"name": "rack", "label": "example.com/rack"}
+KEEPS = {"queue": "q", "gpus": 8}
 REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
     "own parent": ("GPUQueue", {"spec": {"parent": "sample"}}, "its own parent"),
     "quota above limit": ("GPUQueue", {"spec": {"quota": {"L4": 5}, "limit": {"L4": 4}}}, "quota is above limit"),
     "quota above all": ("GPUQueue", {"spec": {"quota": {"L4": 5}, "limit": {"*": 4}}}, "limit for all classes"),
     "negative limit": ("GPUQueue", {"spec": {"limit": {"L4": -1}}}, "greater than or equal to 0"),
     "part of a GPU": ("GPUQueue", {"spec": {"quota": {"L4": 0.5}}}, "integer"),
-    "no weight": ("GPUQueue", {"spec": {"weight": 0}}, "greater than or equal to 1"),
+    "no weight": ("GPUQueue", {"spec": {"weight": -1}}, "greater than or equal to 0"),
+    "no duration": ("GPUQueue", {"spec": {"maxTimeLimit": "soon"}}, "should match"),
+    "no flag": ("GPUQueue", {"spec": {"defaults": {"preemptible": "perhaps"}}}, "supported values"),
+    "borrows and has nothing": ("GPUQueue", {"spec": {"borrowing": False}}, "it states a quota"),
+    "two words on leaving": (
+        "GPUQueue", {"spec": {"preemptible": True, "defaults": {"preemptible": "false"}}}, "disagree",
+    ),
+    "for nobody": ("GPUReservation", {"spec": {"gpus": 8}}, "say for whom"),
+    "for two": ("GPUReservation", {"spec": {"gpus": 8, "queue": "q", "workload": {"name": "a"}}}, "say for whom"),
+    "of nothing": ("GPUReservation", {"spec": {"queue": "q"}}, "say what is kept"),
+    "nodes and GPUs": ("GPUReservation", {"spec": {"queue": "q", "gpus": 8, "nodes": ["a"]}}, "nodes are kept whole"),
+    "a class of a domain": (
+        "GPUReservation",
+        {"spec": {"queue": "q", "gpuClass": "L4", "domain": {"level": "rack", "name": "r1"}}},
+        "say how many GPUs",
+    ),
+    "ends before it begins": (
+        "GPUReservation",
+        {"spec": {"queue": "q", "gpus": 8, "from": "2026-12-02T00:00:00Z", "until": "2026-12-01T00:00:00Z"}},
+        "ends before it begins",
+    ),
+    "no day": ("GPUReservation", {"spec": KEEPS | {"repeat": {"days": ["Monday"]}}}, "supported values"),
+    "no time of day": ("GPUReservation", {"spec": KEEPS | {"repeat": {"end": "25:00"}}}, "should match"),
     "two levels of a name": ("GPUTopology", {"spec": {"levels": [LEVEL, LEVEL | {"label": "b"}]}}, "have one name"),
     "two levels of a label": ("GPUTopology", {"spec": {"levels": [LEVEL, LEVEL | {"name": "b"}]}}, "have one label"),
     "no levels": ("GPUTopology", {"spec": {"levels": []}}, "at least 1"),

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import yaml
+
 from devcluster import Admin, Cluster
 from devcluster.binaries import program
 from programs import ROOT, berth, install_kinds, remove_kinds

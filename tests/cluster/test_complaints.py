@@ -6,10 +6,11 @@ Each test is a symptom; in brackets the number by which tests/scenarios/complain
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
+
 from devcluster import gpu_pod
 from devcluster.nodes import fake_node
 from gangs import FORMS, JOB, KEYED, UPSTREAM, bound
@@ -19,29 +20,6 @@ from versions import needs_pod_groups
 
 BERTH = "/apis/berth.dev/v1alpha1"
 HIGH = "test-high"
-
-
-@pytest.fixture
-def high(cluster: Any) -> str:
-    """A priority class above the default; it stays."""
-    kind = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": HIGH}, "value": 1000}
-    cluster.admin.apply(kind)
-    return HIGH
-
-
-@pytest.fixture
-def berth_object(cluster: Any) -> Iterator[Callable[..., str]]:
-    """berth_object("GPUQueue", "research", limit={"*": 8}): made until the test ends; gives its path."""
-    made: list[str] = []
-
-    def make(kind: str, name: str, **spec: Any) -> str:
-        thing = {"apiVersion": "berth.dev/v1alpha1", "kind": kind, "metadata": {"name": name}, "spec": spec}
-        made.append(cluster.admin.path_of(cluster.admin.create(thing)))
-        return made[-1]
-
-    yield make
-    for path in made:
-        cluster.admin.delete(path)
 
 
 def condition(pod: dict[str, Any]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
+
 from devcluster import Cluster, InvariantBroken, InvariantWatcher, Limit, Refused, gpu_pod, pod_group
 from devcluster.amounts import asked, thousandths
 from devcluster.fake_kubelet import duration_s

@@ -18,6 +18,8 @@ from typing import Any
 
 import pytest
 import yaml
+
+from berth.sources.live.kinds import FOLLOWED
 from devcluster import Cluster, InvariantWatcher, Options, fake_node, gpu_pod
 from devcluster.api import Refused
 from devcluster.binaries import MissingBinaries
@@ -26,8 +28,6 @@ from dialects import definitions
 from dialects.definitions import Definition
 from dialects.playing import Play
 from dialects.reading import Scenario, scenarios
-
-from berth.sources.live.kinds import FOLLOWED
 
 ROOT = Path(__file__).parents[2]
 ALIVE = "koord-scheduler"  # of all names the one whose scheduler lives for a while

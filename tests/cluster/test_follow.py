@@ -7,10 +7,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from devcluster import Admin, Cluster, gpu_pod
-from kinds import DEFINITIONS, foreign_kind, install, remove
-from scheduler import Replica
-from stage import SetStage
 
 from berth.kube.client import Client
 from berth.kube.discover import served
@@ -19,6 +15,10 @@ from berth.sources.live.follow import Follower
 from berth.sources.live.kinds import NEEDED, Kind
 from berth.sources.live.unheard import PATIENCE_S
 from berth.sources.live.world import World
+from devcluster import Admin, Cluster, gpu_pod
+from kinds import DEFINITIONS, foreign_kind, install, remove
+from scheduler import Replica
+from stage import SetStage
 
 OWNERS = Kind("follow.test.berth.dev", "owners", "Owner")
 OLD, NEW = "v1alpha1", "v1"

@@ -7,6 +7,7 @@ import time
 
 import aiohttp
 import pytest
+
 from devcluster import Admin, Interference, Refusal, Refused, gpu_pod
 from devcluster.api import Api
 from devcluster.background import BackgroundLoop

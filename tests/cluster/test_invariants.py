@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
 from conftest import leave_out_unless_required
 from devcluster import gpu_pod
 from devcluster.options import SCHEDULER

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+
 from devcluster.options import SCHEDULER
 from devcluster.protobuf import decode, encode, encode_map, messages, texts
 from gangs import FORMS, create_all, gang, pods_of, replicas, wait_whole

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
+
 from devcluster import Admin, Cluster, Refused, gpu_pod
 from gangs import FORMS, UPSTREAM, bound
 from programs import ROOT

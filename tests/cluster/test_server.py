@@ -7,6 +7,7 @@ import signal
 from typing import Any
 
 import pytest
+
 from devcluster import Admin
 from programs import berth, install_kinds, scheduler
 

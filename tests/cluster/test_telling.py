@@ -10,9 +10,6 @@ from typing import Any
 
 import pytest
 import yaml
-from devcluster import Admin, Cluster, gpu_pod, pod_group
-from kinds import foreign_kind, install, remove
-from versions import needs_pod_groups
 
 from berth.actions import conditions
 from berth.actions.binding import Binder, Order, Outcome
@@ -31,6 +28,9 @@ from berth.scheduling.plan import Plan
 from berth.scheduling.tables import Tables
 from berth.sources.live.follow import Follower
 from berth.sources.live.world import World
+from devcluster import Admin, Cluster, gpu_pod, pod_group
+from kinds import foreign_kind, install, remove
+from versions import needs_pod_groups
 
 ROOT = Path(__file__).parents[2]
 VERDICTS = "/apis/berth.dev/v1alpha1"

@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
-from devcluster import Admin, Cluster
-from devcluster.certificates import make_certificate
 
 from berth.kube import discover, wire
 from berth.kube.access import Access
@@ -25,6 +23,8 @@ from berth.kube.listing import pages
 from berth.kube.reflect import Reflector
 from berth.kube.retry import Backoff
 from berth.kube.review import Action, PathAction, User, may, may_we, our_rules, review_token, who_am_i
+from devcluster import Admin, Cluster
+from devcluster.certificates import make_certificate
 
 T = TypeVar("T")
 WIDGETS = "/apis/test.berth.dev/v1/widgets"

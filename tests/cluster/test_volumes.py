@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import yaml
+
 from devcluster import Admin, Cluster, FakeKubelet, InvariantWatcher, Refused, gpu_pod
 from programs import ROOT
 from scheduler import TAKEOVER_S, Replica

@@ -89,3 +89,11 @@ def test_nothing_read_is_no_clean_bill() -> None:
     found = of_text("hello")
     assert (found.findings, found.gate.go) == ((), False)
     assert "nothing was read" in found.gate.sentence
+
+
+def test_a_limit_that_somebody_set_stays_when_a_gpu_comes_back() -> None:
+    found = of_text(
+        "NVRM: Xid (PCI:0000:b3:00): 79, pid=1, name=a, GPU has fallen off the bus.\n"
+        "node1:123:456 [0] NCCL WARN Call to ibv_reg_mr failed with error Cannot allocate memory\n"
+    )
+    assert [one.code for one in found.findings] == ["GpuFellOffBus", "LockedMemorySmall"]

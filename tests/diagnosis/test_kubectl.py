@@ -108,6 +108,12 @@ def test_labels_that_discovery_must_write() -> None:
 
 
 @needs_samples
+@pytest.mark.parametrize("pattern", [".{99999999999}", "(", "(a+)+b", "a**", "[z-a]"])
+def test_a_pattern_that_is_none_is_passed_over(pattern: str) -> None:
+    text = f"nvidia\\.com\\/gpu\\.count=[0-9]+\nnvidia\\.com\\/gpu\\.product={pattern}\n"
+    assert [one.pattern for one in read([Piece(text.encode(), "labels")]).of(gpu_labels.LabelExpected)] == ["[0-9]+"]
+
+
 def test_profiles_of_classes_of_nodes() -> None:
     profile = one(sample("gfd-labels/aicr_kwok_p5-h100.yaml"), gpu_labels.NodeProfile)
     assert (profile.product, profile.gpus, profile.memory_mib) == ("NVIDIA-H100-80GB-HBM3", 8, 81920)

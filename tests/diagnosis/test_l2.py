@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import os
 import time
-from collections import Counter
 from pathlib import Path
 
 import pytest
-import yaml
-from asked import HERE, codes, of_text
+from asked import codes, of_text
 
 from berth.diagnosis.diagnose import Diagnosis, diagnose
-from berth.diagnosis.rules import l2
 from berth.diagnosis.words import Layer
 from berth.evidence.message import Message
-from berth.evidence.messages import cdi, cgroup, runtime, toolkit
+from berth.evidence.messages import MESSAGES
 from berth.evidence.piece import piece
 from berth.evidence.read import read
 
@@ -32,22 +29,17 @@ def of_layer_2(diagnosis: Diagnosis) -> list[str]:
 
 @pytest.mark.parametrize(
     "message",
-    [*runtime.MESSAGES, *cgroup.MESSAGES, *cdi.MESSAGES, *toolkit.MESSAGES],
+    [one for one in MESSAGES if one.name.startswith(("runtime.", "cgroup.", "cdi.", "toolkit."))],
     ids=lambda one: one.name,
 )
 def test_a_long_line_is_looked_at_in_no_time(message: Message) -> None:
     """No pattern goes over the line again and again: a minified file is one line of what the scanner takes."""
-    began = time.monotonic()
+    began = time.process_time()
     for filler in ("a ", "/x", "nvidia ", "/etc/cdi spec "):
         half = filler * (8_000 // len(filler))
         for anchor in message.anchors:
             message.compiled.search(f"{half}{anchor}{half}")
-    assert time.monotonic() - began < 5.0
-
-
-def test_each_code_has_two_wordings() -> None:
-    own = Counter(one["code"] for one in yaml.safe_load((HERE / "wordings" / "l2.yaml").read_text()))
-    assert [code.name for rule in l2.RULES for code in rule.codes if own[code.name] < 2] == []
+    assert time.process_time() - began < 5.0
 
 
 @pytest.mark.skipif(not SAMPLES.is_dir(), reason="BERTH_DATA has no samples")

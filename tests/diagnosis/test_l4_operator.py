@@ -14,6 +14,7 @@ from berth.evidence.piece import Piece, piece
 from berth.evidence.read import read
 
 SAMPLES = Path(os.environ.get("BERTH_DATA", "")) / "samples"
+NOTES = {"ValidatorPodCompleted"}  # what a healthy list may be explained with
 
 
 def of(*pieces: tuple[str, str]) -> Diagnosis:
@@ -27,7 +28,7 @@ def of(*pieces: tuple[str, str]) -> Diagnosis:
 )
 def test_healthy_samples_have_no_finding(folder: str) -> None:
     for path in sorted((SAMPLES / folder).iterdir()):
-        assert codes(diagnose(read([Piece(path.read_bytes(), source=path.name)]))) == set(), path.name
+        assert codes(diagnose(read([Piece(path.read_bytes(), source=path.name)]))) <= NOTES, path.name
 
 
 HEALTHY_MIG_MANAGER = """\
@@ -102,7 +103,7 @@ Allocatable:
     ids=["MIG manager", "exporter", "operator", "labels", "sharing", "validations", "figures"],
 )  # fmt: skip
 def test_what_is_healthy_is_no_finding(text: str) -> None:
-    assert codes(of_text(text)) == set()
+    assert of_text(text).findings == ()
 
 
 def test_a_former_name_at_0_is_a_trap_and_no_finding() -> None:
@@ -139,7 +140,7 @@ def test_labels_of_other_nodes_do_not_count_for_this_one() -> None:
 
 def test_the_first_part_that_is_not_ready_is_named() -> None:
     at = {
-        "": "ValidationStopsAtDriver",
+        "": "DriverPodFails",
         "driver-ready": "ValidationStopsAtToolkit",
         "driver-ready toolkit-ready": "ValidationStopsAtCuda",
         "driver-ready toolkit-ready cuda-ready": "ValidationStopsAtPlugin",

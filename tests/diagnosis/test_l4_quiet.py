@@ -119,9 +119,12 @@ time="2024-07-01T11:53:44Z" level=info msg="Listening on" address="[::]:9400"
 }
 
 
+# Traps that explain a line of a healthy component to whoever wonders about it.
+MAY_BE_NOTED = {"ValidatorPodCompleted", "MetricsNotOnThisMachine"}
+
+
 @pytest.mark.parametrize("name", QUIET)
 def test_nothing_is_found_in(name: str) -> None:
     kind, text = QUIET[name]
     found = of_text(text.lstrip("\n"), kind)
-    assert codes(found) == set()
-    assert not found.traps
+    assert codes(found) <= MAY_BE_NOTED

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 import test_exhaustive
-import test_invariants
 import test_neighbours
 from strategies import BIG, GPU, SMALL, TOPOLOGY
 
+import test_invariants
 from berth.model.cluster import Allocation, Device, Health, Node
 from berth.model.queue import ANY_CLASS, Queue
 from berth.model.resources import resources

@@ -148,13 +148,18 @@ def paths(value, at=()):
         yield from paths(child, (*at, key))
 
 
+def is_unread(place):
+    """Annotations that decide nothing fall away from YAML as text, whatever they hold."""
+    return "annotations" in place and str(place[-1]).encode() in dump_yaml.UNREAD_ANNOTATIONS.split()
+
+
 @settings(max_examples=80, deadline=None)
 @given(st.integers(0, 10**9), st.lists(ODD, min_size=1, max_size=3), st.booleans())
 def test_odd_values_end_alike_in_json_and_yaml(seed, values, with_key):
     rng = random.Random(seed)
     things = json.loads(json.dumps([OBJECTS[0], OBJECTS[1], OBJECTS[4]]))
     for value in values:
-        place = rng.choice([p for p in paths(things) if len(p) > 1])
+        place = rng.choice([p for p in paths(things) if len(p) > 1 and not is_unread(p)])
         parent = things
         for key in place[:-1]:
             parent = parent[key]
@@ -216,7 +221,13 @@ PODS = st.fixed_dictionaries(
         ),
     },
     optional={
-        "status": st.fixed_dictionaries({}, optional={"phase": TEXT, "conditions": VALUES, "containerStatuses": VALUES})
+        "status": st.fixed_dictionaries(
+            {},
+            optional={
+                "phase": TEXT, "conditions": VALUES, "hostIPs": VALUES,
+                "containerStatuses": st.lists(st.fixed_dictionaries({"name": TEXT}, optional={"zz": VALUES})),
+            },
+        ),
     },
 )  # fmt: skip
 

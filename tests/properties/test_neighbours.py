@@ -9,7 +9,6 @@ from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 from strategies import BIG, SMALL, TIGHT, TOPOLOGY, allocations, mostly, nodes, pod_classes, queue_trees, workloads
-from test_invariants import answer_of, assert_topology_is_kept, by_workload
 
 from berth.model.reasons import Reason
 from berth.model.snapshot import Snapshot
@@ -17,6 +16,7 @@ from berth.model.topology import HOST_LABEL
 from berth.model.workload import LabelSelector, PodTerm, Requirement, Spread
 from berth.scheduling.cycle import cycle
 from berth.scheduling.tables import Tables
+from test_invariants import answer_of, assert_topology_is_kept, by_workload
 
 often = settings(
     max_examples=150, deadline=None, derandomize=True,

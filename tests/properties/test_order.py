@@ -125,7 +125,7 @@ def test_no_gpu_is_left_over_while_somebody_could_use_it(snapshot):
     quotas=st.tuples(*[st.one_of(st.none(), st.integers(0, 6))] * 3),
 )
 def test_the_order_is_that_of_the_definition(sizes, weights, quotas):
-    """Each pod's virtual time is what its queue would hold once it ran, over the queue's weight."""
+    """Each pod's virtual time is what its queue would hold beyond its guarantee once it ran, over its weight."""
     queues = tuple(
         Queue(name, weight=w, quota=() if q is None else ((ANY_CLASS, q),))
         for name, w, q in zip(NAMES, weights, quotas, strict=True)
@@ -134,11 +134,13 @@ def test_the_order_is_that_of_the_definition(sizes, weights, quotas):
         waiting(i, q, gpus, priority=p, created_s=float(c)) for i, (q, gpus, (p, c)) in enumerate(sizes)
     )
     plan = cycle(Snapshot((cluster(60),), workloads=workloads, queues=queues))
+    wanted = {name: sum(gpus for q, gpus, _ in sizes if q == name) for name in NAMES}
+    base = {name: min(q or 0, wanted[name]) for name, q in zip(NAMES, quotas, strict=True)}
     held, keys = dict.fromkeys(NAMES, 0), {}
     for i in sorted(range(len(sizes)), key=lambda i: (-sizes[i][2][0], sizes[i][2][1], i)):
         name, gpus, _ = sizes[i]
         held[name] += gpus
         q = NAMES.index(name)
         above = quotas[q] is not None and held[name] > quotas[q]
-        keys[i] = (above, Fraction(held[name], weights[q]), len(keys))
+        keys[i] = (above, Fraction(max(held[name] - base[name], 0), weights[q]), len(keys))
     assert plan.workload.tolist() == sorted(keys, key=lambda i: keys[i])

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from strategies import TIGHT, Size, snapshots
 
 from berth.scheduling import headroom, kernels, plain, plain_prices, portable, prices, scoring, singles
+from berth.scheduling.placing import place_run
 from berth.scheduling.policy import Policy
 from berth.scheduling.quota import gpu_milli
 from berth.scheduling.round import Round
@@ -358,7 +359,7 @@ def test_ranks(snapshot, policy):
 @given(snapshot=st.one_of(snapshots(SINGLES), snapshots(PLAIN_SINGLES)), policy=policies, data=st.data())
 def test_runs_of_single_pods(snapshot, policy, data):
     now = Round.of(snapshot, policy, Tables())
-    run = [w for w in range(len(snapshot.workloads)) if now.is_single(w)]
+    run = np.flatnonzero(now.singles()).tolist()
     assume(run)
     run = data.draw(st.permutations(run))
     twin, ledger, columns, tables = plainly(now), now.ledger, now.draft.columns, now.draft.tables
@@ -376,7 +377,7 @@ def test_runs_of_single_pods(snapshot, policy, data):
         pods, twin.hosts, worths_of(market), renewal(market, twin.hosts), limits, gpu_class, policy.refresh,
         policy.learn_arrivals,
     ).place()  # fmt: skip
-    now.place_run(np.array(run, np.int64))
+    place_run(np.array(run, np.int64), now)
     decided = {int(b[0][i]): (int(b[2][i]), int(b[3][i])) for b in now.binds for i in range(len(b[0]))}
     event(f"placed {len(decided)} of {len(run)}")
     assert decided == {w: (n, mask_of(d)) for w, (n, d) in zip(run, expected, strict=True) if n >= 0}

@@ -13,7 +13,7 @@ from berth.model.resources import PODS, get, is_accelerator
 from berth.model.snapshot import Snapshot
 from berth.model.topology import HOST_LABEL
 from berth.model.workload import WHOLE
-from berth.scheduling.plan import Bind, Plan
+from berth.scheduling.plan import Bind, Plan, Rule
 
 from .reading import Scenario, level_named, only
 
@@ -49,12 +49,12 @@ def _against_expectation(scenario: Scenario, plan: Plan) -> list[str]:
         order = list(dict.fromkeys(names[w] for w in plan.workload.tolist()))
         if order != expect["order"]:
             found.append(f"they are placed in the order {order}, and {expect['order']} is expected")
-    leave = sorted(e.allocation.name for e in plan.evictions)
+    leave = sorted(e.allocation.name for e in [*plan.evictions, *plan.vacating])
     if leave != sorted(expect.get("leave", [])):
         found.append(
             f"asked to leave are {leave}, and {sorted(expect.get('leave', []))} are expected; {_told(plan, names)}"
         )
-    if "hours" in expect and abs(sum(e.gpu_hours for e in plan.evictions) - expect["hours"]) > 0.01:
+    if "hours" in expect and abs(sum(e.gpu_hours for e in [*plan.evictions, *plan.vacating]) - expect["hours"]) > 0.01:
         found.append(f"{sum(e.gpu_hours for e in plan.evictions):.2f} GPU hours are lost, not {expect['hours']}")
     if "held" in expect:
         held: dict[str, dict[str, int]] = {}
@@ -199,7 +199,8 @@ def against_politeness(snapshot: Snapshot, plan: Plan) -> list[str]:
     found = []
     for e in plan.evictions:
         a, gainer = e.allocation, snapshot.workloads[e.beneficiary]
-        if a.priority >= gainer.priority or a.is_daemon or a.is_ending or a.preemptible is False:
+        by_priority = e.rule not in (Rule.Reclaimed, Rule.Moved)
+        if (by_priority and a.priority >= gainer.priority) or a.is_daemon or a.is_ending or a.preemptible is False:
             found.append(f"{a.name} must not be asked to leave for {gainer.name}")
         if gainer.identity not in {h.workload for h in plan.holds} or e.beneficiary not in plan.verdicts:
             found.append(f"{a.name} leaves for {gainer.name}, for whom no room is held")

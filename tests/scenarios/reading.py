@@ -11,11 +11,13 @@ import yaml
 from msgspec import Struct
 
 from berth.dialects.fields import Field
+from berth.model.booking import FOR_EVER, Booking
 from berth.model.budget import Budget
 from berth.model.cluster import NO_ISLAND, Allocation, Device, GpuClass, Health, Node, Partition, Taint
 from berth.model.gpus import gpu_class_of
 from berth.model.hold import Hold, Leaving, Place
 from berth.model.mig_profiles import profile_of
+from berth.model.paying import payers_of
 from berth.model.queue import Queue
 from berth.model.resources import CPU, MEMORY, MIG_PREFIX, NVIDIA_GPU, NVIDIA_SHARED, PODS, amount_of, resources
 from berth.model.snapshot import Snapshot
@@ -38,6 +40,7 @@ from berth.model.workload import (
     Workload,
 )
 from berth.scheduling.policy import Policy
+from berth.sources.governing import Governors
 from berth.sources.health import Finding, Report, heed
 
 HERE = Path(__file__).parent
@@ -50,9 +53,10 @@ _POD_KEYS = {
 }  # fmt: skip
 _SET_KEYS = _POD_KEYS | {"name", "pods", "minimum", "inOne", "ratherInOne", "slices"}
 _WORKLOAD_KEYS = _SET_KEYS | {"sets", "namespace", "queue", "priority", "waiting", "gates", "missing", "unmet"}
-_WORKLOAD_KEYS |= {"begun", "refused", "preempts"}
+_WORKLOAD_KEYS |= {"begun", "refused", "preempts", "timeLimit", "mayLeave", "savesEvery", "protected"}
 _LEAVING_KEYS = {
     "since", "saved", "savesEvery", "protected", "mayLeave", "gang", "minimum", "oneByOne", "ending", "grace", "kept",
+    "timeLimit",
 }  # fmt: skip
 
 
@@ -89,20 +93,25 @@ def read(path: Path) -> Scenario:
 def scenario_of(written: Mapping[str, Any], where: str) -> Scenario:
     """The scenario that a file's content says; `where` is told in errors."""
     keys = {"name", "why", "complaint", "topology", "cluster", "running", "queues", "submit", "expect"}
-    only(written, keys | {"budgets", "holds", "policy"}, where)
+    only(written, keys | {"budgets", "holds", "policy", "reservations", "usage", "moves"}, where)
     levels = tuple(level_named(name) for name in written.get("topology", ()))
     nodes, classes = _cluster(written["cluster"], levels)
     queues = tuple(_queue(q) for q in written.get("queues", ()))
+    governors, payers = Governors(queues), payers_of(queues)
+    running = _used(written["cluster"], nodes) + _running(written.get("running", ()), nodes)
     snapshot = Snapshot(
         nodes=nodes,
-        allocations=_used(written["cluster"], nodes) + _running(written.get("running", ()), nodes),
-        workloads=tuple(_workload(w) for w in written.get("submit", ())),
+        allocations=tuple(governors.allocation(a, payers) for a in running),
+        workloads=tuple(governors.workload(_workload(w), payers) for w in written.get("submit", ())),
         gpu_classes=classes,
         queues=queues,
         topology=Topology(levels),
         now_s=NOW_S,
         budgets=tuple(_budget(b) for b in written.get("budgets", ())),
         holds=tuple(_hold(h) for h in written.get("holds", ())),
+        bookings=tuple(_booking(b) for b in written.get("reservations", ())),
+        usage=written.get("usage", {}),
+        moves_hours=float(written.get("moves", 0)),
     )
     return Scenario(
         name=written["name"],
@@ -316,6 +325,7 @@ def _holds(node: str, name: str, pod: Mapping[str, Any]) -> Allocation:
         last_checkpoint_s=NOW_S - _seconds(pod["saved"]) if "saved" in pod else 0.0,
         checkpoint_every_s=_seconds(pod.get("savesEvery", "0s")),
         min_runtime_s=_seconds(pod.get("protected", "0s")),
+        time_limit_s=_seconds(pod.get("timeLimit", "0s")),
         preemptible=pod.get("mayLeave"),
         workload=f"{pod.get('namespace', 'default')}/{pod['gang']}" if "gang" in pod else "",
         workload_kind="PodGroup" if "gang" in pod else "",
@@ -354,6 +364,31 @@ def _hold(written: Mapping[str, Any]) -> Hold:
     )
 
 
+def _booking(written: Mapping[str, Any]) -> Booking:
+    """`{name: sprint, queue: research, gpus: 8, class: H100-80GB, from: 2h, until: 6h}`; `-1h` is an hour ago."""
+    only(
+        written, {"name", "queue", "workload", "nodes", "gpus", "class", "inOne", "domain", "from", "until"},
+        "reservations",
+    )  # fmt: skip
+    until = written.get("until")
+    return Booking(
+        written["name"],
+        queue=written.get("queue", ""),
+        workload=f"default/{written['workload']}" if "workload" in written else "",
+        nodes=tuple(written.get("nodes", ())),
+        level=written.get("inOne", ""),
+        domain=written.get("domain", ""),
+        gpu_class=written.get("class", "*"),
+        gpus=written.get("gpus", 0),
+        from_s=_moment(written["from"]) if "from" in written else 0.0,
+        until_s=FOR_EVER if until is None else _moment(until),
+    )
+
+
+def _moment(text: str) -> float:
+    return NOW_S + (-_seconds(text[1:]) if text.startswith("-") else _seconds(text))
+
+
 def _policy(written: Mapping[str, Any]) -> Policy:
     only(written, {"beyondBudgets", "evicts"}, "policy")
     return Policy(beyond_budgets=written.get("beyondBudgets", False), evicts=written.get("evicts", True))
@@ -363,7 +398,9 @@ def _policy(written: Mapping[str, Any]) -> Policy:
 
 
 def _queue(written: Mapping[str, Any]) -> Queue:
-    only(written, {"name", "parent", "weight", "quota", "limit", "namespaces"}, "queues")
+    rules = {"timeLimit", "classes", "sharing", "savesRequired", "mayLeave", "defaults"}
+    shares = {"parent", "weight", "quota", "limit", "borrowing", "lending", "reclaim"}
+    only(written, {"name", "namespaces"} | shares | rules, "queues")
     return Queue(
         name=written["name"],
         parent=written.get("parent", ""),
@@ -371,6 +408,15 @@ def _queue(written: Mapping[str, Any]) -> Queue:
         quota=_by_class(written.get("quota")),
         limit=_by_class(written.get("limit")),
         namespaces=tuple(written.get("namespaces", ())),
+        borrowing=written.get("borrowing", True),
+        lending=written.get("lending", True),
+        reclaim=written.get("reclaim", "Any"),
+        defaults=tuple(written.get("defaults", {}).items()),
+        max_time_limit_s=_seconds(written.get("timeLimit", "0s")),
+        preemptible=written.get("mayLeave"),
+        allowed_classes=tuple(written.get("classes", ())),
+        sharing=tuple(written.get("sharing", ())),
+        checkpoint_required=written.get("savesRequired", False),
     )
 
 
@@ -409,6 +455,10 @@ def _workload(written: Mapping[str, Any]) -> Workload:
         preempts=written.get("preempts", True),
         has_begun=written.get("begun", False),
         held_off=written.get("refused", ""),
+        time_limit_s=_seconds(written.get("timeLimit", "0s")),
+        preemptible=written.get("mayLeave"),
+        checkpoint_every_s=_seconds(written.get("savesEvery", "0s")),
+        min_runtime_s=_seconds(written.get("protected", "0s")),
     )
 
 

@@ -168,17 +168,15 @@ def test_a_bundle_that_cannot_be_written_is_told(tmp_path: Path) -> None:
 
 
 def test_a_program_that_hangs_or_is_not_there_is_told(tmp_path: Path) -> None:
-    from berth.node.bundle import Entry, output_of
-    from berth.node.places import Places
+    from berth.node.programs import output_of
     from berth.node.seen import NotSeen
 
-    places = Places.of("/")
-    assert output_of(places, "x", ("no-such-program-here",)) == NotSeen(
+    assert output_of(("no-such-program-here",)) == NotSeen(
         "no-such-program-here", "there is no such program on the machine"
     )
-    assert output_of(places, "x", ("sleep", "5"), 0.1) == NotSeen("sleep 5", "no answer within 0.1 s")
-    said = output_of(places, "x", ("sh", "-c", "echo out; echo err >&2; exit 9"))
-    assert isinstance(said, Entry) and said.raw == b"out\nerr\n"
+    assert output_of(("sleep", "5"), limit_s=0.1) == NotSeen("sleep 5", "no answer within 0.1 s")
+    assert output_of(("sh", "-c", "echo out; echo err >&2; exit 9")) == b"out\nerr\n"
+    assert output_of(("cat",), given=b"given") == b"given"
 
 
 # ---- the server

@@ -6,7 +6,8 @@ import asyncio
 
 import pytest
 
-from berth.actions.binding import TOGETHER, Binder, Order, Outcome, Result
+from berth.actions.binding import LOST_S, TOGETHER, Binder, Order, Outcome, Result
+from berth.actions.window import SLOW_S
 from berth.kube import wire
 from berth.kube.errors import ApiError, Unreachable
 
@@ -109,6 +110,188 @@ def test_few_gangs_begin_at_a_time_and_those_that_have_begun_are_whole_in_their_
     assert max(partial) <= 4, "of twenty"
     whole_at = [max(server.sent.index(n) for n in gang) for gang in gangs]
     assert whole_at == sorted(whole_at)
+
+
+class Held(Server):
+    """Answers a bind when `answer` is called for its pod."""
+
+    def __init__(self, *names):
+        super().__init__(*names)
+        self.held = {}
+
+    @property
+    def under(self):
+        return set(self.held)
+
+    async def bind(self, namespace, pod, *rest, **more):
+        self.held[pod] = asyncio.get_running_loop().create_future()
+        await self.held[pod]
+        await super().bind(namespace, pod, *rest, **more)
+
+    async def answer(self, *pods, error=None):
+        for pod in pods:
+            if error:
+                self.held.pop(pod).set_exception(error)
+            else:
+                self.held.pop(pod).set_result(None)
+        await settled()
+
+
+async def settled():
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+def test_of_a_small_gang_nothing_is_sent_until_all_of_it_can_be():
+    names = ["a", "b", "c", *(f"g{i}" for i in range(4)), "late"]
+    server = Held(*names)
+
+    async def work():
+        binder = Binder(server, lambda outcome: None, in_flight=6)
+        for pods in (["a"], ["b"], ["c"], names[3:7], ["late"]):
+            binder.submit([order(name) for name in pods])
+        await settled()
+        assert server.under == {"a", "b", "c"}, "there is room for three of its four, and it goes before who came later"
+        await server.answer("b")
+        assert server.under == {"a", "c", "g0", "g1", "g2", "g3"}
+        await server.answer("g1")
+        assert "late" in server.under
+        await server.answer(*server.under)
+        await asyncio.wait_for(binder.idle(), 5)
+        await binder.close()
+
+    asyncio.run(work())
+
+
+def test_a_gang_for_which_there_is_never_room_at_once_goes_when_nothing_else_is_under_way():
+    names = ["a", *(f"g{i}" for i in range(4))]
+    server = Held(*names)
+
+    async def work():
+        binder = Binder(server, lambda outcome: None, in_flight=2)
+        binder.submit([order("a")])
+        binder.submit([order(name) for name in names[1:]])
+        await settled()
+        assert server.under == {"a"}
+        await server.answer("a")
+        assert server.under == {"g0", "g1"}
+        await server.answer("g0", "g1")
+        assert server.under == {"g2", "g3"}
+        await server.answer("g2", "g3")
+        await asyncio.wait_for(binder.idle(), 5)
+        await binder.close()
+
+    asyncio.run(work())
+
+
+def test_binds_that_are_tried_again_keep_no_others_back():
+    names = ["bad-0", "bad-1", *(f"g{i}" for i in range(4))]
+    server = Held(*names)
+
+    async def work():
+        forever = asyncio.Event()
+        binder = Binder(server, lambda outcome: None, in_flight=5, sleep=lambda seconds: forever.wait())
+        for pods in (["bad-0"], ["bad-1"], names[2:]):
+            binder.submit([order(name) for name in pods])
+        await settled()
+        assert server.under == {"bad-0", "bad-1"}
+        await server.answer("bad-0", "bad-1", error=Unreachable("no answer in time", verb="POST", path=""))
+        assert server.under == {"g0", "g1", "g2"}
+        await server.answer("g0", "g1", "g2")
+        await server.answer("g3")
+        assert binder.pending == 2
+        await binder.close()
+
+    asyncio.run(work())
+
+
+def test_while_an_answer_is_late_no_more_begin_and_who_never_gets_one_is_not_waited_for():
+    names = [f"p{i:02d}" for i in range(30)]
+    server = Held(*names)
+
+    async def work():
+        binder = Binder(server, lambda outcome: None)
+        binder.submit([order(names[29])])
+        await settled()
+        await server.answer(names[29])
+        binder.submit([order(name) for name in names[:10]])
+        await settled()
+        await asyncio.sleep(1.2 * SLOW_S)
+        binder.submit([order(name) for name in names[10:20]])
+        await settled()
+        assert server.under == set(names[:10])
+        await asyncio.sleep(0.3)
+        await server.answer(*names[1:10])
+        assert server.under == {"p00"}, "it is late, and ten are too many beside it"
+        await asyncio.sleep(LOST_S)
+        assert server.under == {"p00", *names[10:20]}
+        await server.answer(*names[10:20])
+        assert binder.pending == 1
+        await server.answer("p00")
+        await asyncio.wait_for(binder.idle(), 5)
+        await binder.close()
+
+    asyncio.run(work())
+
+
+def test_a_few_late_answers_of_many_keep_nobody_back():
+    names = [f"p{i:02d}" for i in range(60)]
+    server = Held(*names)
+
+    async def work():
+        binder = Binder(server, lambda outcome: None)
+        for name in names[:40]:
+            binder.submit([order(name)])
+        await settled()
+        await server.answer(*names[6:40])
+        for name in names[40:50]:
+            binder.submit([order(name)])
+        await asyncio.sleep(1.2 * SLOW_S)
+        await server.answer(*names[40:50])
+        assert server.under == set(names[:6])
+        for name in names[50:60]:
+            binder.submit([order(name)])
+            await settled()
+        assert server.under == {*names[:6], *names[50:60]}
+        await server.answer(*server.under)
+        await asyncio.wait_for(binder.idle(), 5)
+        await binder.close()
+
+    asyncio.run(work())
+
+
+def test_the_slower_the_answers_the_fewer_binds_are_under_way():
+    class Busy(Server):
+        """Answers after so many seconds."""
+
+        takes_s = 0.3
+
+        async def bind(self, *order, **more):
+            self.under_way += 1
+            await asyncio.sleep(self.takes_s)
+            self.under_way -= 1
+            self.most_under_way = max(self.most_under_way, self.under_way + 1)
+            await super().bind(*order, **more)
+
+    async def most(server, binder, pods):
+        server.most_under_way = 0
+        for name in pods:
+            binder.submit([order(name)])
+        await asyncio.wait_for(binder.idle(), 20)
+        return server.most_under_way
+
+    async def work():
+        names = [f"p{i:03d}" for i in range(240)]
+        server = Busy(*names)
+        binder = Binder(server, lambda outcome: None)
+        assert await most(server, binder, names[:64]) == 64
+        assert 8 <= await most(server, binder, names[64:80]) < 24
+        server.takes_s = 0.0
+        await most(server, binder, names[80:160])
+        assert await most(server, binder, names[160:]) == 64
+        await binder.close()
+
+    asyncio.run(work())
 
 
 def test_nothing_of_a_large_gang_is_sent_when_its_first_bind_is_refused():

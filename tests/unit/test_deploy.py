@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import yaml
@@ -21,10 +21,13 @@ from berth.app.scheduler.configuration import configure
 from berth.app.scheduler.rights import rights as needed_rights
 from berth.app.scheduler.settings import Configuration
 from berth.dialects.groups import KAI, PLUGINS, UPSTREAM, VOLCANO
-from berth.kube import wire_verdict
+from berth.kube import wire_reservations, wire_verdict
 from berth.kube.wire_queues import QueueSpec, TopologyLevel
 from berth.model import gpu_mapping
+from berth.model.queue import Reclaim
 from berth.model.reasons import Answer, Cause, Reason
+from berth.sources import bookings
+from berth.sources.governing import DEFAULT_KEYS
 from berth.sources.live.kinds import FOLLOWED
 
 ROOT = Path(__file__).parents[2]
@@ -32,7 +35,7 @@ DEPLOY = ROOT / "deploy"
 CRDS = sorted((DEPLOY / "crds").glob("berth.dev_*.yaml"))
 KUSTOMIZED = DEPLOY / "kustomize" / "berth.yaml"
 READS = ("get", "list", "watch")
-OURS = {"GPUQueue", "GPUTopology", "GPUClass", "NodeLedger", "Verdict"}
+OURS = {"GPUQueue", "GPUReservation", "GPUTopology", "GPUClass", "NodeLedger", "Verdict"}
 
 
 def script(path: str) -> ModuleType:
@@ -109,6 +112,21 @@ def test_a_queue_offers_what_is_read_and_nothing_else() -> None:
     assert set(schema_of("GPUQueue")["properties"]["spec"]["properties"]) == wire_names(QueueSpec)
 
 
+def test_a_queue_gives_defaults_for_keys_that_are_read_from_it() -> None:
+    spec = schema_of("GPUQueue")["properties"]["spec"]["properties"]
+    assert set(spec["defaults"]["properties"]) == set(DEFAULT_KEYS)
+    assert spec["reclaim"]["enum"] == list(get_args(Reclaim))
+
+
+def test_a_reservation_offers_what_is_read_and_nothing_else() -> None:
+    spec = schema_of("GPUReservation")["properties"]["spec"]["properties"]
+    assert set(spec) == wire_names(wire_reservations.ReservationSpec)
+    assert set(spec["workload"]["properties"]) == wire_names(wire_reservations.WorkloadNamed)
+    assert set(spec["domain"]["properties"]) == wire_names(wire_reservations.DomainNamed)
+    assert set(spec["repeat"]["properties"]) == wire_names(wire_reservations.Repeated)
+    assert spec["repeat"]["properties"]["days"]["items"]["enum"] == list(bookings.DAYS)
+
+
 def test_a_topology_level_is_read_as_it_is_written() -> None:
     level = schema_of("GPUTopology")["properties"]["spec"]["properties"]["levels"]["items"]
     assert set(level["properties"]) == set(level["required"]) == {"name", "label"}
@@ -160,7 +178,7 @@ def test_a_verdict_takes_one_write() -> None:
         (version,) = crd["versions"]
         has_subresource = "status" in version.get("subresources", {})
         # A NodeLedger is made once and written for ever: its agent may write the status and nothing else of it.
-        of_status = ("GPUQueue", "NodeLedger")
+        of_status = ("GPUQueue", "GPUReservation", "NodeLedger")
         assert has_subresource == (crd["names"]["kind"] in of_status), "of the others Berth writes none"
         assert ("status" in version["schema"]["openAPIV3Schema"]["properties"]) == has_subresource
 
@@ -260,6 +278,7 @@ WRITES = {
     ("berth.dev", "verdicts", "patch"): r"wire_verdict",
     ("berth.dev", "verdicts", "delete"): r"wire_verdict",
     ("berth.dev", "gpuqueues/status", "patch"): r"/gpuqueues/",
+    ("berth.dev", "gpureservations/status", "patch"): r"/gpureservations/",
     ("authentication.k8s.io", "tokenreviews", "create"): r"TokenReview",
     ("authorization.k8s.io", "subjectaccessreviews", "create"): r"SubjectAccessReview",
     ("", "pods/eviction", "create"): r"/eviction\b",

@@ -388,6 +388,21 @@ def test_requests_in_flight_are_bounded_and_a_lease_goes_first() -> None:
     live(story)
 
 
+def test_binds_do_not_queue_behind_what_people_are_told() -> None:
+    async def story(server: StandIn, client: Client) -> None:
+        server.on(f"{POD}/status", Answer({}, 200, wait_s=1.0))
+        server.on(f"{POD}/binding", Answer({}, 201))
+        told = asyncio.gather(*(client.patch(f"{POD}/status", {}) for _ in range(100)))
+        await asyncio.sleep(0.1)
+        assert client.in_flight == 64
+        async with asyncio.timeout(0.6):
+            await client.bind("team", "a", "u", None, "n")
+        told.cancel()
+        await asyncio.gather(told, return_exceptions=True)
+
+    live(story)
+
+
 def test_time_is_counted_from_when_the_turn_comes() -> None:
     async def story(server: StandIn, client: Client) -> None:
         server.on(f"{POD}/binding", Answer({}, 201, wait_s=0.2))

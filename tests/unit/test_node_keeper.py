@@ -186,6 +186,23 @@ def boundaries() -> list[Fact]:
     ]
 
 
+@pytest.mark.parametrize(("failed_remap", "code"), [(1, "RowRemapFailed"), (0, "LedgerParts")])
+def test_a_plugin_that_withdraws_the_unfit_device_leaves_the_others_as_they_were(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failed_remap: int, code: str
+) -> None:
+    """The node's word is then that of the device; of one that nothing says a word of, the account is at fault."""
+    now = [1_800_000_000.0]
+    monkeypatch.setattr("berth.node.look.time", SimpleNamespace(time=lambda: now[0]))
+    keeps = keeper(MadeUpMachine(tmp_path), two_gpus(nvmlDeviceGetRemappedRows=lambda: (0, 3, 0, failed_remap)))
+    said = Origin("test", node="n1")
+    fewer: list[Fact] = [Advertised(origin=said, name="n1", resource=GPU, capacity=2, allocatable=1)]
+    for _ in range(4):
+        report = keeps.step(fewer)
+        now[0] += 30
+    assert not report.status.equal
+    assert (report.status.state, report.status.code) == ("Suspect", code)
+
+
 def test_the_ledger_object_says_the_same_as_the_look(tmp_path: Path) -> None:
     """Facts → status → object → facts: the account and the state of each device are the same."""
     machine = MadeUpMachine(tmp_path)

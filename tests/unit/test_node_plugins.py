@@ -11,7 +11,6 @@ from tempfile import TemporaryDirectory
 
 import grpc
 import pytest
-from devcluster.protobuf import encode
 from made_up_machine import MadeUpMachine, MadeUpNvml, nvml_device, uuid_of
 
 from berth.diagnosis.ledger import accounts
@@ -24,6 +23,7 @@ from berth.node.places import Places
 from berth.node.plugins import Asked, Served, facts_of, served
 from berth.node.protobuf import Undecodable, decode
 from berth.node.seen import parted
+from devcluster.protobuf import encode
 
 GPU = "nvidia.com/gpu"
 

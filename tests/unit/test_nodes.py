@@ -242,3 +242,20 @@ def test_captured_labels_with_mig_mixed(samples):
     assert found.problems == () and found.node.gpu_class == "H100-80GB"
     assert sorted(p.profile for p in found.node.devices[0].partitions) == ["1g.10gb", "1g.10gb", "2g.20gb", "3g.40gb"]
     assert all(p.memory_bytes for p in found.node.devices[0].partitions)
+
+
+def test_more_devices_than_can_be_told_apart_are_counted():
+    """A node of 64 GPUs beside one of 8: pods go to both, as many as there are GPUs, and the reading says so."""
+    from berth.model.resources import resources
+    from berth.model.snapshot import Snapshot
+    from berth.model.workload import PodClass, PodSet, Workload
+    from berth.scheduling.cycle import cycle
+
+    most, large, small = (node({}, {"nvidia.com/gpu": n, "cpu": "64", "pods": "110"}) for n in ("63", "64", "8"))
+    assert len(most.node.devices) == 63 and not most.problems
+    assert large.node.devices == () and "up to 63 devices" in large.problems[0]
+    asks = (PodSet("main", PodClass(resources({"nvidia.com/gpu": 8}))),)
+    offered = tuple(Workload(f"w{i}", asks) for i in range(12))
+    named = tuple(msgspec.structs.replace(one.node, name=f"n{i}") for i, one in enumerate((large, small)))
+    plan = cycle(Snapshot(nodes=named, workloads=offered))
+    assert sorted(plan.node.tolist()) == [0] * 8 + [1] and len(plan.verdicts) == 3

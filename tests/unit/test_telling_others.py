@@ -13,7 +13,7 @@ from berth.actions.binding import Order
 from berth.actions.events import Event, Events
 from berth.actions.evicting import Leave, Left
 from berth.actions.fence import Fenced
-from berth.actions.queue_status import problem_of, statuses
+from berth.actions.queue_status import QueueSaid, counted, problem_of, status_change
 from berth.actions.subjects import Reference
 from berth.actions.telling import Teller
 from berth.model.cluster import Allocation, GpuClass, Node
@@ -412,11 +412,16 @@ def snapshot_of_queues() -> Snapshot:
 
 def test_a_queue_says_what_it_and_those_below_it_hold() -> None:
     async def story() -> None:
-        said = await statuses(snapshot_of_queues(), [workload("w", 2), workload("x", namespace="elsewhere")])
+        waiting = [workload("w", 2), workload("x", namespace="elsewhere")]
+        count = await counted(snapshot_of_queues(), waiting, {"team-a": 12.345})
+        said = count.said
         assert said["team-a"].used == (("*", 16), ("H100", 16))
         assert (said["team-a"].running, said["team-a"].waiting, said["team-a"].waiting_gpus) == (1, 1, 16)
         assert (said["team-b"].running, said["team-b"].used) == (2, (("*", 16), ("H100", 16)))
         assert (said["all"].used[0], said["all"].running, said["all"].waiting) == (("*", 32), 3, 1)
+        assert (said["team-a"].due, said["team-b"].due) == (12.3, None)
+        # What a queue holds itself is what it will have used, those of no object too.
+        assert count.holds == {"team-a": 16.0, "team-b": 16.0, "elsewhere": 8.0}
 
     run(story())
 
@@ -471,6 +476,38 @@ def test_a_queues_status_is_written_when_it_changed_and_once_a_minute_at_most() 
         assert [t for t in asyncio.all_tasks() if t is not asyncio.current_task()] == []
 
     run(story())
+
+
+def test_past_usage_is_counted_from_where_it_was_and_told_when_it_has_moved() -> None:
+    """Eight GPUs for half an hour are four hours; the next leader begins with what the status says."""
+
+    async def story() -> None:
+        c = Cluster()
+        c.api.put("/apis/berth.dev/v1alpha1/gpuqueues/team-b", {"metadata": {"generation": 1}})
+        queues = tuple(q for q in QUEUES if q.name == "team-b")
+
+        def status() -> dict[str, Any]:
+            return c.api.objects["/apis/berth.dev/v1alpha1/gpuqueues/team-b"]["status"]
+
+        c.plan(queues=queues, allocations=(held("b", "team-b"),), usage={"team-b": 100.0})
+        await c.settle(1)
+        assert status()["pastUsage"] == 100.0
+        for _ in range(30):
+            await c.settle(60)
+            c.plan(queues=queues, allocations=(held("b", "team-b"),), usage={"team-b": 100.0})
+        await c.settle(61)
+        assert 102.7 < status()["pastUsage"] < 104.1  # what differs by a hundredth is told
+
+    run(story())
+
+
+def test_past_usage_that_has_hardly_moved_is_not_written() -> None:
+    at, blank = "2026-12-01T00:00:00Z", {"metadata": {}}
+    there = {**blank, "status": status_change(blank, QueueSaid(past=(100.0, 1e9)), at)}
+    assert status_change(there, QueueSaid(past=(100.5, 2e9)), at) is None
+    moved = status_change(there, QueueSaid(past=(102.0, 2e9)), at)
+    assert moved is not None and moved["pastUsage"] == 102.0
+    assert "pastUsage" not in (status_change(blank, QueueSaid(past=(0.0, 1e9)), at) or {})
 
 
 def test_a_queue_that_is_changed_is_looked_at_at_once() -> None:

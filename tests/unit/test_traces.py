@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from berth.base.errors import BadInput
-from berth.sources import traces
+from berth.sources import csv_rows, traces
 from berth.sources.traces import read_trace
 
 NODES = "sn,cpu_milli,memory_mib,gpu,model\nn0,96000,1000,8,G2\nn1,64000,1000,2,T4\nn2,8000,1000,0,\n"
@@ -121,9 +121,9 @@ def test_text_that_is_no_text_is_told(folder):
 
 
 def test_size_is_bounded(folder, monkeypatch):
-    monkeypatch.setattr(traces, "MAX_ROWS", 2)
+    monkeypatch.setattr(csv_rows, "MAX_ROWS", 2)
     assert "row 4" in refused(folder)
-    monkeypatch.setattr(traces, "MAX_FILE_BYTES", 10)
+    monkeypatch.setattr(csv_rows, "MAX_FILE_BYTES", 10)
     assert "at most 10 are read" in refused(folder)
 
 

@@ -84,3 +84,26 @@ app.kubernetes.io/part-of: berth
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end -}}
+
+{{/* Where the scheduler and the node agent may go. */}}
+{{- define "berth.networkPolicy.egress" -}}
+# The API server; its addresses are no pods and cannot be selected.
+- ports:
+  {{- range .Values.networkPolicy.apiServer.ports }}
+  - protocol: TCP
+    port: {{ . }}
+  {{- end }}
+  {{- with .Values.networkPolicy.apiServer.cidrs }}
+  to:
+  {{- range . }}
+  - ipBlock:
+      cidr: {{ . }}
+  {{- end }}
+  {{- end }}
+# Names; a DNS cache on the node is no pod either.
+- ports:
+  - protocol: UDP
+    port: 53
+  - protocol: TCP
+    port: 53
+{{- end }}

@@ -23,7 +23,7 @@
   resources: [deviceclasses, resourceslices, resourceclaims]
   verbs: [get, list, watch]
 - apiGroups: [berth.dev]
-  resources: [gpuqueues, gputopologies, gpuclasses, verdicts, nodeledgers]
+  resources: [gpuqueues, gpureservations, gputopologies, gpuclasses, verdicts, nodeledgers]
   verbs: [get, list, watch]
 # kinds of other projects; one that the cluster does not have grants nothing
 - apiGroups: [scheduling.x-k8s.io]

@@ -30,6 +30,10 @@ NODE_WOULD_HELP: dict[Reason, bool] = {
     Reason.UnknownTopologyLevel: False,  # new nodes are labelled by whoever labelled the old ones
     Reason.TopologyTooSmall: True,
     Reason.LargerThanLimit: False,
+    Reason.TimeLimitTooLong: False,
+    Reason.ClassNotAllowed: True,  # a node of a class that the queue allows
+    Reason.SharingNotAllowed: True,  # a node that gives GPUs as the queue allows
+    Reason.CheckpointMissing: False,
     Reason.NodesHeldBack: True,
     Reason.NotEnoughGpus: True,
     Reason.NotEnoughResources: True,
@@ -37,6 +41,7 @@ NODE_WOULD_HELP: dict[Reason, bool] = {
     Reason.TopologyFragmented: True,
     Reason.PodsInTheWay: True,
     Reason.BehindReservation: True,
+    Reason.Reserved: True,
     Reason.MakingRoom: False,  # its place is coming free
     Reason.QuotaExceeded: False,
     Reason.LimitExceeded: False,

@@ -25,7 +25,7 @@ class Departure:
 
     victim: SubjectKey
     victim_on: Reference
-    winner: Workload
+    winner: Workload | None  # None where it leaves for a reservation
     why: str
     pods: dict[PodKey, float] = field(default_factory=dict)
     gone: list[PodKey] = field(default_factory=list)
@@ -38,6 +38,8 @@ class Departure:
 
     def event(self) -> Event:
         """On the victim; the winner's own reason is MakingRoom. It is named within one namespace only."""
+        if self.winner is None:
+            return Event(self.victim_on, PREEMPTED, self.sentence, PREEMPTING, True, None)
         same = self.victim[1] == self.winner.namespace
         note = f"{self.sentence}; {self.winner.kind} {self.winner.name} gets its place" if same else self.sentence
         return Event(self.victim_on, PREEMPTED, note, PREEMPTING, True, object_of(self.winner) if same else None)
@@ -74,6 +76,7 @@ class Departures:
 def departures(plan: Plan, world: Pods) -> Iterable[Departure]:
     """Who is asked to leave by a plan, by victim and by whom it is for."""
     found: dict[tuple[str, int], Departure] = {}
+    reserved: dict[tuple[str, str], Departure] = {}
     for eviction in plan.evictions:
         allocation = eviction.allocation
         group = (allocation.workload_identity, eviction.beneficiary)
@@ -84,7 +87,17 @@ def departures(plan: Plan, world: Pods) -> Iterable[Departure]:
             one = found[group] = Departure(victim, victim_on, winner, eviction.rule.value)
         one.pods[allocation.namespace, allocation.name] = eviction.gpu_hours
         one.left += 1
-    return found.values()
+    for vacating in plan.vacating:
+        allocation = vacating.allocation
+        place = (allocation.workload_identity, vacating.booking)
+        there = reserved.get(place)
+        if there is None:
+            victim, victim_on = _victim(allocation, world)
+            why = f"its place is kept from now on by GPUReservation {vacating.booking}"
+            there = reserved[place] = Departure(victim, victim_on, None, why)
+        there.pods[allocation.namespace, allocation.name] = vacating.gpu_hours
+        there.left += 1
+    return [*found.values(), *reserved.values()]
 
 
 def _victim(held: Allocation, world: Pods) -> tuple[SubjectKey, Reference]:

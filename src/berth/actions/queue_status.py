@@ -9,6 +9,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from berth.actions.subjects import stamp
 from berth.model.cluster import Allocation
 from berth.model.paying import payers_of
 from berth.model.queue import ANY_CLASS, Queue
@@ -18,6 +19,9 @@ from berth.scheduling.quota import gpu_milli, milli_of
 
 ACCEPTED = "Accepted"
 _SLICE = 5000  # allocations counted before the event loop has its turn
+
+
+TOLD_PART = 0.01  # of past usage: what differs by less has been told
 
 
 class QueueSaid(Struct, frozen=True):
@@ -31,13 +35,22 @@ class QueueSaid(Struct, frozen=True):
     waiting: int = 0
     waiting_gpus: int = 0
     problem: tuple[str, str] = ("", "")
+    due: float | None = None  # GPUs by their value; None where there is one queue
+    past: tuple[float, float] | None = None  # value hours of its own workloads, and as of when
 
 
 def listed_namespaces(queues: Iterable[Queue]) -> dict[str, str]:
     return {namespace: queue.name for queue in queues for namespace in queue.namespaces}
 
 
-async def statuses(snapshot: Snapshot, waiting: Sequence[Workload]) -> dict[str, QueueSaid]:
+class QueueCount(Struct, frozen=True):
+    """What is said of each queue object, and what each queue that pays holds: GPUs times their value."""
+
+    said: dict[str, QueueSaid]
+    holds: dict[str, float]
+
+
+async def counted(snapshot: Snapshot, waiting: Sequence[Workload], due: Mapping[str, float]) -> QueueCount:
     """Of each queue object; amounts with those of the queues below it. `waiting` are the workloads that still do."""
     queues = snapshot.queues
     payers = payers_of(queues)
@@ -45,14 +58,18 @@ async def statuses(snapshot: Snapshot, waiting: Sequence[Workload]) -> dict[str,
     used: dict[str, dict[str, int]] = {q.name: {} for q in queues}
     running: dict[str, set[str]] = {q.name: set() for q in queues}
     class_of = {node.name: node.gpu_class for node in snapshot.nodes}
+    worth = {c.name: max(c.value_per_hour, 0.0) for c in snapshot.gpu_classes}
+    holds: dict[str, float] = {}
     milli_by_class: dict[int, tuple[PodClass, int]] = {}
     for start in range(0, len(snapshot.allocations), _SLICE):
         for held in snapshot.allocations[start : start + _SLICE]:
-            chain = above.get(payers.of(held.queue, held.namespace))
+            payer = payers.of(held.queue, held.namespace)
+            milli, gpu_class = _milli(held, milli_by_class), class_of.get(held.node, "")
+            if milli:
+                holds[payer] = holds.get(payer, 0.0) + milli / 1000 * worth.get(gpu_class, 1.0)
+            chain = above.get(payer)
             if chain is None:
                 continue
-            milli = _milli(held, milli_by_class)
-            gpu_class = class_of.get(held.node, "")
             for name in chain:
                 running[name].add(held.workload_identity)
                 if milli:
@@ -68,16 +85,18 @@ async def statuses(snapshot: Snapshot, waiting: Sequence[Workload]) -> dict[str,
             counts[name] += 1
             gpus[name] += milli_of(workload, minimum=True)
     known = {c.name for c in snapshot.gpu_classes}
-    return {
+    said = {
         q.name: QueueSaid(
             tuple(sorted((c, milli // 1000) for c, milli in used[q.name].items())),
             len(running[q.name]),
             counts[q.name],
             -(-gpus[q.name] // 1000),
             problem_of(q, queues, known),
+            round(due[q.name], 1) if q.name in due else None,
         )
         for q in queues
     }
+    return QueueCount(said, holds)
 
 
 def problem_of(queue: Queue, queues: Sequence[Queue], classes: set[str]) -> tuple[str, str]:
@@ -121,10 +140,24 @@ def status_change(queue: Mapping[str, Any], said: QueueSaid, at: str) -> dict[st
         "waitingGpus": said.waiting_gpus,
         "conditions": [*(c for c in conditions if c is not old), condition],
     }
+    if said.due is not None or "dueShare" in before:
+        status["dueShare"] = said.due
+    if _has_moved(before.get("pastUsage"), said.past):
+        hours, at_s = said.past or (0.0, 0.0)
+        status |= {"pastUsage": round(hours, 3), "pastUsageAt": stamp(at_s)}
     if all(before.get(key) == value for key, value in status.items()):
         return None
     # A class that is used no more has to be taken out by name.
     return {**status, "used": {**dict.fromkeys(before.get("used") or ()), **used}}
+
+
+def _has_moved(told: Any, past: tuple[float, float] | None) -> bool:
+    """Past usage is another than was told, by enough to be worth a write."""
+    if past is None:
+        return False
+    if not isinstance(told, int | float):
+        return past[0] >= TOLD_PART
+    return abs(past[0] - told) > max(TOLD_PART * max(past[0], told), TOLD_PART)
 
 
 def _chain(name: str, parents: Mapping[str, str]) -> tuple[str, ...]:

@@ -11,8 +11,10 @@ import asyncio
 import socket
 import time
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
+
+from msgspec.structs import replace
 
 from berth.actions import events
 from berth.actions.adoption import left_by_others
@@ -27,9 +29,10 @@ from berth.actions.placing import Placing, World, placings
 from berth.actions.pods import PodNotices, kept_nodes
 from berth.actions.preempting import Departures
 from berth.actions.queues import QueueStatuses
+from berth.actions.reservation_status import ReservationStatuses
 from berth.actions.subjects import PodKey, SubjectKey, group_path, key_of, shown_on
 from berth.actions.verdict_notices import VerdictNotices
-from berth.actions.verdicts import places
+from berth.actions.verdicts import NOT_KNOWN, Moments, has_moved, places
 from berth.actions.writing import Writing
 from berth.dialects.conditions import State
 from berth.kube.discover import Served
@@ -38,9 +41,11 @@ from berth.model.reasons import Verdict
 from berth.model.snapshot import Snapshot
 from berth.model.workload import Workload
 from berth.scheduling.plan import Plan
+from berth.scheduling.usage import HALF_LIFE_S
 
 # The lanes, first to last.
 VERDICT, CLEAR, GROUP, POD, REFRESH, QUEUE, EVENT = "verdict", "clear", "group", "pod", "refresh", "queue", "event"
+RESERVATION = "reservation"
 _PATIENCE_S = 0.2  # so old is a verdict that is written while binds are under way
 _BURST_S = 30.0  # what can wait is not written into a burst of binds, unless it lasts that long
 _GROUP_S = 5.0  # a Verdict goes after its group has been told, or when that takes longer
@@ -51,7 +56,8 @@ class Teller:
 
     `may_write` is asked before each write. While `busy` (binds are under way) only Verdicts are written that have
     stood for a while. `schedulers` are the names that we serve. `clock` is the event loop's; `now` is seconds
-    since the epoch. `counts` has what was written, dropped and refused, for metrics.
+    since the epoch. `counts` has what was written, dropped and refused, for metrics. `used` is told
+    what queues have used by now, of which half is forgotten in `half_life_s`.
     """
 
     def __init__(
@@ -65,6 +71,8 @@ class Teller:
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], float] = time.time,
         instance: str = "",
+        used: Callable[[Mapping[str, float], float], None] = lambda usage, at_s: None,
+        half_life_s: float = HALF_LIFE_S,
         in_flight: int = IN_FLIGHT,
     ) -> None:
         self.counts: Counter[str] = Counter()
@@ -78,7 +86,12 @@ class Teller:
         self._verdict_notices = VerdictNotices(self._writing, clock, now)
         self._groups = GroupNotices(self._writing, now)
         self._pods = PodNotices(self._writing, add=self._add_pod, clock=clock, now=now)
-        self._queue_statuses = QueueStatuses(fenced, self.counts, changed=self._add_queue, clock=clock, now=now)
+        self._queue_statuses = QueueStatuses(
+            fenced, self.counts, changed=self._add_queue, clock=clock, now=now, used=used, half_life_s=half_life_s
+        )
+        self._reservation_statuses = ReservationStatuses(
+            fenced, self.counts, changed=self._add_reservation, clock=clock, now=now
+        )
         self._outbox = Outbox(
             [
                 Lane(VERDICT, self._write_verdict, VERDICT, patience_s=_PATIENCE_S),
@@ -87,6 +100,7 @@ class Teller:
                 Lane(POD, self._pods.write, POD),
                 Lane(REFRESH, self._write_verdict, VERDICT, yields_s=_BURST_S, bucket=Bucket(10.0, 50)),
                 Lane(QUEUE, self._queue_statuses.write, QUEUE, yields_s=_BURST_S),
+                Lane(RESERVATION, self._reservation_statuses.write, RESERVATION, yields_s=_BURST_S),
                 Lane(EVENT, self._write_event, EVENT, yields_s=_BURST_S, bucket=Bucket(50.0, 200), most=1000,
                      is_lossy=True),
             ],
@@ -104,6 +118,7 @@ class Teller:
         self._waiting: list[Workload] = []
         self._verdicts: list[Verdict] = []
         self._queues: tuple[Queue, ...] = ()
+        self._starts_s: dict[str, Moments] = {}  # by identity: as they were told, until they have moved enough
         self._turn = 0
 
     # ---- what the driver calls
@@ -116,6 +131,7 @@ class Teller:
         """
         self._outbox.forget()
         self._queue_statuses.forget()
+        self._reservation_statuses.forget()
         self._notices.clear()
         self._placings.clear()
         self._departures.clear()
@@ -153,6 +169,22 @@ class Teller:
         else:
             self._tell(plan, snapshot)
 
+    def expect(self, starts_s: Mapping[str, Moments]) -> None:
+        """When those that wait are expected to start (by identity: p10, p50, p90). Told with what else changes, at most
+        as often as numbers are."""
+        now_s, before = self._now(), self._starts_s
+        self._starts_s = {
+            identity: moments if has_moved(moments, before.get(identity, NOT_KNOWN), now_s) else before[identity]
+            for identity, moments in starts_s.items()
+        }
+        for notice in self._notices.values():
+            if notice.state is State.Waiting and notice.now is not None and notice.workload is not None:
+                moments = self._starts_s.get(notice.workload.identity, NOT_KNOWN)
+                notice.moved(replace(notice.now.place, starts_s=moments))
+                if not notice.is_listed:
+                    self._schedule(notice)
+        self._outbox.kick()
+
     def _tell(self, plan: Plan, snapshot: Snapshot) -> None:
         waiting = [plan.workloads[i] for i in plan.verdicts]
         said = list(plan.verdicts.values())
@@ -165,7 +197,9 @@ class Teller:
             self._pods.confirm()
         self._is_first = self._has_failed = False
         if snapshot.queues and self._writing.served.has("berth.dev", "gpuqueues"):
-            self._queue_statuses.take(snapshot, waiting)
+            self._queue_statuses.take(snapshot, waiting, plan.due)
+        if snapshot.bookings and self._writing.served.has("berth.dev", "gpureservations"):
+            self._reservation_statuses.take(plan.bookings, snapshot)
         self._outbox.kick()
 
     def heard(self, outcome: Outcome) -> None:
@@ -215,6 +249,7 @@ class Teller:
     async def close(self, drain_s: float = 0.0) -> None:
         """Write what is pending for `drain_s` seconds at most, then stop."""
         await self._queue_statuses.close()
+        self._reservation_statuses.close()
         await self._outbox.close(drain_s)
 
     # ---- what a plan says
@@ -227,7 +262,9 @@ class Teller:
 
     def _take_waiting(self, waiting: list[Workload], said: list[Verdict], snapshot: Snapshot, now: float) -> None:
         self._turn += 1
-        for workload, verdict, place in zip(waiting, said, places(waiting, snapshot.queues), strict=True):
+        for workload, verdict, place in zip(
+            waiting, said, places(waiting, snapshot.queues, self._starts_s), strict=True
+        ):
             key = key_of(workload)
             notice = self._notices.get(key)
             if notice is None:
@@ -325,6 +362,10 @@ class Teller:
 
     def _add_queue(self, name: str) -> None:
         self._outbox.add(QUEUE, name)
+        self._outbox.kick()
+
+    def _add_reservation(self, name: str) -> None:
+        self._outbox.add(RESERVATION, name)
         self._outbox.kick()
 
     # ---- the lanes

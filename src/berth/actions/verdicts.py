@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from math import isfinite
 from typing import Any
 
 import msgspec
@@ -23,6 +24,9 @@ from berth.scheduling.quota import milli_of
 # Bounds of the schema (deploy/crds): an answer that is too long is cut, not refused.
 _SENTENCE, _WHERE, _LINE, _CAUSES, _UNLOCKS, _NEAREST, MOST_AHEAD = 4096, 1024, 1024, 16, 32, 16, 16
 _FINDINGS, _CODES = 16, 32
+MOVED_S, MOVED = 60.0, 0.1  # an expected start that moves by less is not told anew
+Moments = tuple[float, float, float]
+NOT_KNOWN: Moments = (0.0, 0.0, 0.0)
 _MOST_NAME = 253
 _PLAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _ALL = tuple(f.encode_name for f in fields(wire.VerdictSaid))
@@ -37,16 +41,21 @@ class Place(Struct, frozen=True, gc=False):
     """Where a workload stands among those that wait: `position` in its queue, from 1; `ahead` in all queues.
 
     `here` are those ahead in its own namespace by `Kind/name`; whoever may read the Verdict may know these.
+    `starts_s`: p10, p50, p90 of its expected first start, seconds since the epoch; 0.0 where that is not known.
     """
 
     queue: str
     position: int
     ahead: int
     here: tuple[str, ...] = ()
+    starts_s: Moments = NOT_KNOWN
 
 
-def places(waiting: Iterable[Workload], queues: Iterable[Queue]) -> Iterator[Place]:
-    """Of each of those that wait, in the order in which they do."""
+def places(
+    waiting: Iterable[Workload], queues: Iterable[Queue], starts_s: Mapping[str, Moments] | None = None
+) -> Iterator[Place]:
+    """Of each of those that wait, in the order in which they do. `starts_s` by identity."""
+    known = starts_s or {}
     payers = payers_of(queues)
     positions: dict[str, int] = {}
     here: dict[str, tuple[str, ...]] = {}
@@ -56,7 +65,7 @@ def places(waiting: Iterable[Workload], queues: Iterable[Queue]) -> Iterator[Pla
         before = here.get(workload.namespace, ())
         if len(before) < MOST_AHEAD:
             here[workload.namespace] = (*before, f"{workload.kind}/{workload.name}")
-        yield Place(queue, position, ahead, before)
+        yield Place(queue, position, ahead, before, known.get(workload.identity, NOT_KNOWN))
 
 
 def name_of(key: SubjectKey) -> str:
@@ -99,9 +108,24 @@ def said_of(
         position=place.position,
         ahead=place.ahead,
         ahead_here=place.here or None,
+        expected_start=_expected(place.starts_s),
         last_eviction=evicted,
         findings=_lines(workload.findings, _FINDINGS),
     )
+
+
+def _expected(starts_s: Moments) -> wire.Estimate | None:
+    """What lies beyond all that was looked at is left out."""
+    p10, p50, p90 = (stamp(at) if at and isfinite(at) else None for at in starts_s)
+    return wire.Estimate(p50, p10, p90) if p50 else None
+
+
+def has_moved(starts_s: Moments, told_s: Moments, now_s: float) -> bool:
+    """It is worth telling anew: by a minute at least, and a tenth of what there was to wait."""
+    if not starts_s[1] or not told_s[1]:
+        return starts_s != told_s
+    enough = max(MOVED_S, MOVED * (told_s[1] - now_s))
+    return any(abs(new - old) > enough for new, old in zip(starts_s, told_s, strict=True) if new != old)
 
 
 def differs(said: wire.VerdictSaid, there: wire.VerdictSaid) -> bool:

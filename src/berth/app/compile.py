@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from functools import partial
 
+import numpy as np
 from msgspec.structs import replace
 
 from berth.model.cluster import Allocation, Device, GpuClass, Node
+from berth.model.history import History
 from berth.model.hold import Hold, Place
 from berth.model.queue import Queue
 from berth.model.resources import resources
@@ -18,6 +20,8 @@ from berth.model.snapshot import Snapshot
 from berth.model.topology import Level, Topology
 from berth.model.workload import PodClass, PodSet, TopologyWish, Workload
 from berth.scheduling.cycle import cycle
+from berth.scheduling.policy import Policy
+from berth.scheduling.starts_watch import Watch
 
 
 def small_cluster() -> Snapshot:
@@ -65,6 +69,15 @@ def contested(cluster: Snapshot) -> Snapshot:
     return replace(cluster, allocations=held, workloads=waits, holds=(hold,), queues=())
 
 
+def _expected_starts() -> None:
+    """Once without a past, and once with one from which run times are learned."""
+    cluster, policy = contested(small_cluster()), Policy(evicts=False)
+    came, ones = np.arange(10.0), np.ones(10, np.int64)
+    past = History(came, came + 1, np.ones(10, bool), ones, 0 * ones, 0 * ones, {}, 0 * came, 0 * ones, ("default",))
+    for snapshot in (cluster, replace(cluster, history=past, now_s=1000.0)):
+        Watch(policy).look(snapshot, cycle(snapshot, policy))
+
+
 def main() -> None:
     """Make every decision that needs compiled code once."""
     from berth.simulation import moves
@@ -75,6 +88,7 @@ def main() -> None:
 
     cycle(small_cluster())
     cycle(contested(small_cluster()))
+    _expected_starts()
     offered = offer(prepare(TINY), 1)
     for name, policy in BASELINES.items():
         run(name, policy, TINY.name, offered)

@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
-MOST = 8_192  # labels that one template gives come together; each kept for nothing costs half a kilobyte
+MOST = 2_048  # labels that one template gives come together; each kept for nothing costs half a kilobyte
 
 
 class Lately(Generic[K, V]):

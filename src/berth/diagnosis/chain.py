@@ -8,13 +8,13 @@ from functools import cache
 from heapq import merge
 
 from berth.diagnosis.finding import Finding
-from berth.diagnosis.words import LEADS_TO, WEAK, Effect
+from berth.diagnosis.words import LEADS_TO, LIKELY, POSSIBLE, SET_SO, WEAK, Effect
 from berth.evidence.fact import NO_PCI
 
 
 def explained(findings: Sequence[Finding]) -> dict[int, int]:
     """Index of a consequence → index of the finding that explains it, the deepest of all that do."""
-    order = sorted(range(len(findings)), key=lambda index: rank(findings[index]))
+    order = sorted(range(len(findings)), key=lambda index: _depth(findings[index]))
     answer: dict[int, int] = {}
     # Causes so far, by their node: those of other nodes need not be looked at, and a large cluster has very many.
     causes: dict[str, list[tuple[int, int]]] = defaultdict(list)
@@ -32,7 +32,7 @@ def explained(findings: Sequence[Finding]) -> dict[int, int]:
 def explains(lower: Finding, upper: Finding) -> bool:
     """Would the second go away with the first? A weak finding explains nothing; where both name a node or a device it
     must be the same one."""
-    if lower.confidence <= WEAK or lower.layer > upper.layer or lower.code == upper.code:
+    if lower.confidence <= WEAK or lower.layer > upper.layer or lower.code == upper.code or _is_its_own(upper):
         return False
     if lower.node and upper.node and lower.node != upper.node:
         return False
@@ -41,6 +41,11 @@ def explains(lower: Finding, upper: Finding) -> bool:
     if lower.effect == upper.effect:
         return lower.layer < upper.layer
     return upper.effect in effects_of(lower.effect)
+
+
+def _is_its_own(one: Finding) -> bool:
+    """Somebody set it so, and the evidence says so: it stays when what is below is mended."""
+    return one.cause_class in SET_SO and one.confidence >= LIKELY
 
 
 @cache
@@ -56,7 +61,7 @@ def effects_of(effect: Effect) -> frozenset[Effect]:
     return frozenset(found)
 
 
-def rank(finding: Finding) -> tuple[bool, int, float, int, str, str]:
+def _depth(finding: Finding) -> tuple[bool, int, float, int, str, str]:
     """Hints last; then the deepest layer, the surest, the worst; then by name: order never depends on reading."""
     return (
         finding.confidence <= WEAK,
@@ -66,6 +71,11 @@ def rank(finding: Finding) -> tuple[bool, int, float, int, str, str]:
         finding.code,
         finding.subject,
     )
+
+
+def rank(finding: Finding) -> tuple[bool, tuple[bool, int, float, int, str, str]]:
+    """What is one of few causes does not go before what is known better, however deep it lies."""
+    return finding.confidence <= POSSIBLE, _depth(finding)
 
 
 def ranked(findings: Iterable[Finding]) -> list[Finding]:

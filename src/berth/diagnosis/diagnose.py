@@ -12,6 +12,7 @@ from berth.diagnosis.finding import MOST_EVIDENCE, Finding, Rule, Unconfirmed
 from berth.diagnosis.gate import Gate, gate_of
 from berth.diagnosis.rules import RULES
 from berth.evidence.facts import Facts
+from berth.evidence.formats.told import KIND as TOLD_KIND
 
 
 class Consequence(Struct, frozen=True):
@@ -41,7 +42,7 @@ def diagnose(facts: Facts, rules: Sequence[Rule] = RULES) -> Diagnosis:
                 missing.setdefault((answer.what, answer.how), answer)
             else:
                 found.append(answer)
-    merged = chain.ranked(_merged(found))
+    merged = chain.ranked(_without_mistaken(_without_hints(_merged(found)), rules))
     faults = [one for one in merged if not one.is_trap]
     under = chain.explained(faults)
     causes = tuple(one for index, one in enumerate(faults) if index not in under)
@@ -53,6 +54,33 @@ def diagnose(facts: Facts, rules: Sequence[Rule] = RULES) -> Diagnosis:
         traps=tuple(one for one in merged if one.is_trap),
         gate=gate_of(causes, unconfirmed, facts),
     )
+
+
+def _without_hints(found: list[Finding]) -> list[Finding]:
+    """Leaves out what was made of somebody's own words alone where the same line is known better."""
+    sure: dict[tuple[str, int], float] = {}
+    for one in found:
+        if not _is_hint(one):
+            for origin in one.evidence:
+                place = origin.source, origin.line
+                sure[place] = max(sure.get(place, 0.0), 1.0 if one.is_trap else one.confidence)
+    return [
+        one
+        for one in found
+        if not _is_hint(one)
+        or all(sure.get((origin.source, origin.line), 0.0) <= one.confidence for origin in one.evidence)
+    ]
+
+
+def _is_hint(one: Finding) -> bool:
+    return all(origin.kind == TOLD_KIND for origin in one.evidence)
+
+
+def _without_mistaken(found: list[Finding], rules: Sequence[Rule]) -> list[Finding]:
+    """Leaves out the faults for which a trap of the same node is mistaken."""
+    codes = {code.name: code for rule in rules for code in rule.codes if code.instead_of}
+    mistaken = {(fault, one.node) for one in found if one.code in codes for fault in codes[one.code].instead_of}
+    return [one for one in found if (one.code, one.node) not in mistaken and (one.code, "") not in mistaken]
 
 
 def _root(index: int, under: dict[int, int]) -> int:

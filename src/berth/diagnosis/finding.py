@@ -40,6 +40,7 @@ class Code(Struct, frozen=True):
     verify: tuple[str, ...]  # commands with what they must show: "kubectl ... : 8"
     sources: tuple[str, ...]  # documentation, source file, catalogue: where the mechanism is described
     is_trap: bool = False  # looks like a fault and is none
+    instead_of: tuple[str, ...] = ()  # of a trap: codes of the faults that it is taken for, which are then not answered
 
     def finding(
         self,

@@ -11,7 +11,7 @@ from berth.diagnosis.words import CauseClass, Layer
 from berth.evidence.fact import Said
 from berth.evidence.facts import Facts
 
-MOST_NUMBERS = 4  # of like groups in one pattern: resource, resource2, resource3
+MOST_NUMBERS = 6  # of like groups in one pattern: resource, resource2, resource3
 
 
 def value(said: Said, name: str, otherwise: str = "") -> str:

@@ -53,6 +53,12 @@ CauseClass = Literal[
 ]  # fmt: skip
 CAUSE_CLASSES: tuple[str, ...] = get_args(CauseClass)  # by what has to be mended
 
+# What somebody has chosen or allowed: it does not come about by a fault below.
+SET_SO: frozenset[CauseClass] = frozenset((
+    "host-limits", "image", "permission", "version-mismatch", "plugin-config", "node-labels", "quota-gang",
+    "scheduling-policy",
+))  # fmt: skip
+
 # How sure a finding is. Of those at 0.9 and more, at least 95 in 100 must be right.
 ESTABLISHED = 0.95  # the component itself says so, and nothing else is known to make it say so
 LIKELY = 0.85  # the usual cause of what was seen

@@ -4,11 +4,12 @@ at the same evidence with the same criteria, never by silence.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Literal
 
 from msgspec import Struct
 
+from berth.diagnosis.checks import Shown
 from berth.diagnosis.diagnose import Diagnosis
 from berth.diagnosis.finding import Finding
 from berth.evidence.facts import Facts
@@ -27,6 +28,7 @@ class Entry(Struct, frozen=True, rename="camel", kw_only=True):
     time: str  # RFC 3339
     target: str  # node, device, pod
     code: str
+    node: str = ""  # where its evidence is from
     command: str  # with which the evidence was got
     output: str  # the words that it rests on
     verdict: Verdict
@@ -73,6 +75,7 @@ def record_of(
                 time=time,
                 target=one.subject,
                 code=one.code,
+                node=one.node,
                 command=command,
                 output="\n".join(origin.text for origin in one.evidence),
                 verdict="open",
@@ -86,23 +89,35 @@ def record_of(
     )
 
 
-def compared(record: WorkRecord, diagnosis: Diagnosis, facts: Facts) -> tuple[Compared, ...]:
-    """Each entry against a second diagnosis: still found is open; not found, and its evidence looked at, is closed; not
-    looked at is unconfirmed."""
+def compared(
+    record: WorkRecord, diagnosis: Diagnosis, facts: Facts, shown: Mapping[Entry, Iterable[tuple[str, Shown | None]]]
+) -> tuple[Compared, ...]:
+    """Each entry against a second diagnosis, and against what its checks showed: (command, shown) each.
+
+    Still found, or a check that does not show what it must: open. Not found, and its evidence looked at or each of its
+    checks answered as it must: closed. Else nobody looked: unconfirmed.
+    """
     faults = (*diagnosis.findings, *(one.finding for one in diagnosis.consequences))
-    return tuple(_compared(entry, faults, facts) for entry in record.entries)
+    return tuple(_compared(entry, faults, facts, tuple(shown.get(entry, ()))) for entry in record.entries)
 
 
-def _compared(entry: Entry, faults: Iterable[Finding], facts: Facts) -> Compared:
+def _compared(
+    entry: Entry, faults: Iterable[Finding], facts: Facts, shown: tuple[tuple[str, Shown | None], ...]
+) -> Compared:
     again = next((one for one in faults if one.code == entry.code and _same(one.subject, entry.target)), None)
     if again is not None:
         words = "\n".join(origin.text for origin in again.evidence)
         return Compared(entry, "open", "it is found again", words)
-    if entry.evidence_kinds and not facts.looked_at(*entry.evidence_kinds):
+    if wrong := [command for command, answer in shown if answer == "no"]:
+        return Compared(entry, "open", f"not as it must be: {'; '.join(wrong)}")
+    answers = [answer for _, answer in shown]
+    if "yes" in answers and all(answer in ("yes", "read it") for answer in answers):
+        return Compared(entry, "closed", "its checks show what they must, and it is not found any more")
+    if entry.evidence_kinds and not facts.looked_at(*entry.evidence_kinds, node=entry.node):
         kinds = ", ".join(entry.evidence_kinds)
         return Compared(entry, "unconfirmed", f"nobody looked at {kinds} this time, so that nothing is proven")
-    if not entry.evidence_kinds and not len(facts):
-        return Compared(entry, "unconfirmed", "nothing was read this time, so that nothing is proven")
+    if not entry.evidence_kinds:
+        return Compared(entry, "unconfirmed", "nobody says what its evidence was: other evidence proves nothing")
     return Compared(entry, "closed", "the same look does not find it any more")
 
 

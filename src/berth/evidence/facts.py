@@ -17,6 +17,7 @@ class Facts:
     def __init__(self, facts: Iterable[Fact] = (), kinds: Iterable[str] = ()) -> None:
         self._by_kind: dict[type[Fact], list[Fact]] = defaultdict(list)
         self._said: dict[str, list[Said]] = defaultdict(list)
+        self._nodes: dict[str, set[str]] = defaultdict(set)
         self.kinds: set[str] = set(kinds)  # of evidence that was read, by content: what was looked at at all
         for fact in facts:
             self.add(fact)
@@ -41,9 +42,20 @@ class Facts:
             else:
                 yield from self._said.get(name, ())
 
-    def looked_at(self, *kinds: str) -> bool:
-        """Was evidence of one of these kinds read? What was not looked at is not known to be absent."""
-        return any(kind in self.kinds for kind in kinds)
+    def saw(self, kinds: Iterable[str], node: str) -> None:
+        """Evidence of these kinds was read; "" is a node that nobody names."""
+        for kind in kinds:
+            self.kinds.add(kind)
+            self._nodes[kind].add(node)
+
+    def looked_at(self, *kinds: str, node: str = "") -> bool:
+        """Was evidence of one of these kinds read, of that node or of one that nobody names? What was not looked at is
+        not known to be absent."""
+        return any(kind in self.kinds and self._is_of(kind, node) for kind in kinds)
+
+    def _is_of(self, kind: str, node: str) -> bool:
+        nodes = self._nodes.get(kind)
+        return not node or not nodes or node in nodes or "" in nodes
 
     def __iter__(self) -> Iterator[Fact]:
         for said in self._said.values():

@@ -26,3 +26,14 @@ class Message:
 
     def __repr__(self) -> str:
         return f"Message({self.name})"
+
+
+def phrases(name: str, *wordings: str) -> Message:
+    """A message of fixed phrases: each is an anchor as it stands, and means the same."""
+    return Message(name, tuple(wording.lower() for wording in wordings), "|".join(map(re.escape, wordings)))
+
+
+def exit_codes(*codes: int) -> tuple[str, ...]:
+    """Anchors for how a process is said to have ended: `exit code: 137`, `exitCode":137`, `exit code (137)`."""
+    signs = (" ", ":", ": ", "=", " = ", " : ", " (", '":', '": ', "':", "': ", '=\'', '="')
+    return tuple(f"{word}{sign}{code}" for word in ("exit code", "exitcode") for sign in signs for code in codes)

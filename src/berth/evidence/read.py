@@ -28,7 +28,7 @@ def read(pieces: Iterable[Piece], known: Facts | None = None) -> Facts:
 
 def _read(piece: Piece, facts: Facts, deeper: int) -> None:
     if piece.kind:
-        facts.kinds.add(piece.kind)
+        facts.saw((piece.kind,), piece.node)
     # Objects that were cut out of a list are known to be what they are, and there may be very many.
     if piece.kind == CUT_OUT and _gives(OBJECTS, piece, facts, deeper):
         return
@@ -53,5 +53,5 @@ def _gives(known: Format, piece: Piece, facts: Facts, deeper: int) -> bool:
         elif deeper:
             _read(found, facts, deeper - 1)
     if gives:
-        facts.kinds.update(known.kinds)
+        facts.saw(known.kinds, piece.node)
     return gives

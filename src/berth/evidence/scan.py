@@ -18,6 +18,7 @@ from operator import attrgetter
 import ahocorasick_rs
 
 from berth.evidence.fact import LONGEST_TEXT, Origin, Said
+from berth.evidence.in_general import is_advice, is_of_document, says_what_is, without_denied
 from berth.evidence.line_time import line_time
 from berth.evidence.message import Message
 from berth.evidence.piece import Piece
@@ -36,6 +37,7 @@ _HISTORY = re.compile(
     r"|resolve[sd] an? (?:\w+ )?(?:issue|bug)\b)(?!.*\b(?:by|after) \w+ing\b)",
     re.IGNORECASE,
 )
+REPORTED = "reported."  # messages that people say, and no component
 MOST_LIKE = 1024  # lines that others may repeat
 # What a line begins with that differs from its like: a time since boot, a clock, the number of a record.
 _CLOCK = re.compile(
@@ -137,7 +139,7 @@ class Scanner:
                 storm.is_alone &= message.lines == 1
                 until = end if message.lines == 1 else _lines_on(raw, end, message.lines - 1)
                 line = _ESCAPES.sub("", raw[begin:until].decode("utf-8", "replace")).rstrip()
-                if (match := message.compiled.search(line)) and not _HISTORY.match(line):
+                if (match := message.compiled.search(line)) and not _tells_nothing(message, line):
                     values = {name: value for name, value in match.groupdict().items() if value}
                     storm.said.append((message, line, values))
                     yield message, begin, line, values
@@ -148,6 +150,15 @@ class Scanner:
             for number, start, _ in self._automaton.find_matches_as_indexes(text, overlapping=True):
                 if start < BLOCK:
                     yield block + start, self._wanted[number]
+
+
+def _tells_nothing(message: Message, line: str) -> bool:
+    """Whether the words are there and nothing is told by them: an entry of a changelog, advice, a guide."""
+    if _HISTORY.match(line) or is_advice(line):
+        return True
+    if not message.name.startswith(REPORTED):
+        return False
+    return says_what_is(line) or is_of_document(line) or not message.compiled.search(without_denied(line))
 
 
 def _line_around(raw: bytes, position: int) -> tuple[int, int]:

@@ -107,9 +107,8 @@ class Client(Connection):
         whether it is bound.
         """
         path = f"/api/v1/namespaces/{namespace}/pods/{pod}/binding"
-        await self.request(
-            "POST", path, binding_body(namespace, pod, uid, resource_version, node, annotations), timeout_s=timeout_s
-        )
+        body = binding_body(namespace, pod, uid, resource_version, node, annotations)
+        await self.request("POST", path, body, timeout_s=timeout_s, is_bind=True)
 
     async def evict(
         self, namespace: str, pod: str, uid: str, grace_s: int | None = None, dry_run: bool = False

@@ -41,10 +41,10 @@ MOST_ATTEMPTS = 6
 class Connection:
     """One API server, one identity, a pool of connections. Use it as `async with Client(access) as client`.
 
-    At most `most_in_flight` requests are under way at a time; watches and requests marked `urgent` (a Lease)
-    do not queue behind them. `is_far` asks for compressed lists: a tenth of the bytes, for more CPU on both
-    sides; on the network of the cluster plain JSON is faster. `counts` has how often each verb got each status
-    (0: no answer). `delay_s` makes each request wait first, given verb and path: for tests.
+    At most `most_in_flight` requests are under way at a time, and as many binds beside them; watches and requests
+    marked `urgent` (a Lease) do not queue behind either. `is_far` asks for compressed lists: a tenth of the bytes,
+    for more CPU on both sides; on the network of the cluster plain JSON is faster. `counts` has how often each verb
+    got each status (0: no answer). `delay_s` makes each request wait first, given verb and path: for tests.
     """
 
     def __init__(
@@ -66,6 +66,7 @@ class Connection:
         self._user_agent = user_agent or f"berth/{berth.__version__}"
         self._is_far = is_far
         self._places = asyncio.Semaphore(most_in_flight)
+        self._places_of_binds = asyncio.Semaphore(most_in_flight)  # a gang's do not wait for what people are told
         self._credentials = Credentials(access, clock)
         self._session: aiohttp.ClientSession | None = None
         self._lanes = None if access.proxy_url else Lanes(access.server, access.tls_server_name, clock, IDLE_S)
@@ -106,6 +107,7 @@ class Connection:
         timeout_s: float = 30.0,
         most_attempts: int = MOST_ATTEMPTS,
         urgent: bool = False,
+        is_bind: bool = False,
         repeatable: bool | None = None,
         accept: str = JSON,
     ) -> bytes:
@@ -123,11 +125,12 @@ class Connection:
         backoff: Backoff | None = None
         renewed = False
         attempts = 0
+        places = self._places_of_binds if is_bind else self._places
         while True:
             attempts += 1
             version = await self._fresh(verb, path)
             if not urgent:
-                await self._places.acquire()
+                await places.acquire()
             try:
                 ends_at_s = ends_at_s or self._clock() + timeout_s
                 return await self._exchange(verb, target, data, content_type, accept, ends_at_s)
@@ -144,7 +147,7 @@ class Connection:
                     raise
             finally:
                 if not urgent:
-                    self._places.release()
+                    places.release()
             await asyncio.sleep(wait_s)
 
     async def _exchange(

@@ -205,6 +205,18 @@ class PodSpec(Wire, frozen=True, gc=False):
     scheduling_group: SchedulingGroup | None = None
 
 
+class ContainerEnd(Wire, frozen=True, gc=False):
+    finished_at: Text = None
+
+
+class ContainerState(Wire, frozen=True, gc=False):
+    terminated: ContainerEnd | None = None
+
+
+class ContainerStatus(Wire, frozen=True, gc=False):
+    state: ContainerState | None = None
+
+
 class PodStatus(Wire, frozen=True, gc=False):
     """`reason` is the kubelet's, of a pod that it did not admit: `UnexpectedAdmissionError`."""
 
@@ -213,6 +225,7 @@ class PodStatus(Wire, frozen=True, gc=False):
     message: Text = None
     nominated_node_name: Text = None
     start_time: Text = None
+    container_statuses: tuple[ContainerStatus, ...] | None = None
 
 
 class Pod(Wire, frozen=True, gc=False):

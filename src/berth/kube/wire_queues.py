@@ -13,11 +13,28 @@ class QueueSpec(Wire, frozen=True, gc=False):
     quota: dict[str, int] | None = None
     limit: dict[str, int] | None = None
     namespaces: Texts = None
+    borrowing: bool | None = None
+    lending: bool | None = None
+    reclaim: Text = None
+    defaults: dict[str, str | None] | None = None
+    max_time_limit: Text = None
+    preemptible: bool | None = None
+    allowed_classes: Texts = None
+    sharing: Texts = None
+    checkpoint_required: bool | None = None
+
+
+class QueueUsage(Wire, frozen=True, gc=False):
+    """Of a queue's status what decides: what it has used, as it was at a moment."""
+
+    past_usage: float | None = None
+    past_usage_at: Text = None
 
 
 class GPUQueue(Wire, frozen=True, gc=False):
     metadata: ObjectMeta | None = None
     spec: QueueSpec | None = None
+    status: QueueUsage | None = None
 
 
 class GPUClass(Wire, frozen=True, gc=False):

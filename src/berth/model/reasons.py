@@ -36,6 +36,11 @@ class Reason(Enum):
     UnknownTopologyLevel = (Answer.Never, "no node carries the label of the topology level")
     TopologyTooSmall = (Answer.Never, "no domain of the level is large enough, even empty")
     LargerThanLimit = (Answer.Never, "the workload asks for more than its queue may ever use")
+    # the rules of the queue
+    TimeLimitTooLong = (Answer.Never, "the workload's run-time limit is above that of its queue")
+    ClassNotAllowed = (Answer.Never, "the queue does not allow the GPU classes that would do")
+    SharingNotAllowed = (Answer.Never, "the queue does not allow GPUs to be had in the way that would do")
+    CheckpointMissing = (Answer.Never, "the queue takes nothing that may have to leave and does not save its work")
     # the cluster as it is now
     NodesHeldBack = (Answer.NotYet, "it would fit on nodes that are cordoned, not ready, unfit or suspect")
     NotEnoughGpus = (Answer.NotYet, "too few GPUs are free")
@@ -48,6 +53,7 @@ class Reason(Enum):
     PodsInTheWay = (Answer.NotYet, "anti-affinity, spread or host ports of other pods keep it out")
     MakingRoom = (Answer.NotYet, "pods are leaving to make room for it")
     BehindReservation = (Answer.NotYet, "the room that would do is held for another workload")
+    Reserved = (Answer.NotYet, "the room that would do is kept by people for others")
     # the queue
     QuotaExceeded = (
         Answer.NotYet,
@@ -97,6 +103,8 @@ class Block(IntEnum):
     Rdma = 18
     Dynamic = 19  # the resource is given by dynamic allocation alone
     Suspect = 20  # a GPU of it, or the node, may be failing: no new gang starts there
+    QueueClass = 21  # a GPU class that the queue does not allow
+    QueueSharing = 22  # it gives GPUs in a way that the queue does not allow: whole, in parts, in time-slices
 
 
 # What each block says of a node, after a count: "3 cordoned".
@@ -121,6 +129,8 @@ BLOCK_WORDS: dict[Block, str] = {
     Block.Resource: "short of another resource",
     Block.OtherPods: "kept out by other pods",
     Block.Queue: "above the queue's limit",
+    Block.QueueClass: "of a class that the queue does not allow",
+    Block.QueueSharing: "sharing GPUs as the queue does not allow",
 }
 
 HELD_BACK = (Block.NotReady, Block.Unfit, Block.Cordoned, Block.Suspect)

@@ -129,6 +129,8 @@ class PodClass(Struct, frozen=True, gc=False):
     unbound: tuple[Unbound, ...] = ()  # volume claims without which nobody knows where it may run
     unsupported: tuple[str, ...] = ()  # what the pod asks for and Berth refuses, a phrase each
     problems: tuple[str, ...] = ()  # rules of Kubernetes that the pod breaks, a sentence each
+    queue_classes: tuple[str, ...] | None = None  # GPU classes that its queue allows; None for all
+    queue_sharing: tuple[str, ...] | None = None  # how its queue lets it have GPUs (sharing.py); None for all
     refused_by: tuple[str, ...] = ()  # nodes that refused one lately: for these pods they are unfit
 
     @property
@@ -166,6 +168,7 @@ class Workload(Struct, frozen=True, gc=False):
     queue: str = ""  # "" is the queue of the namespace
     priority: int = 0
     created_s: float = 0.0
+    waits_since_s: float = 0.0  # it has been stopped then; 0.0: it waits since it was created
     topology: tuple[TopologyWish, ...] = ()  # of the whole workload, beside those of its sets
     scheduler: str = ""  # whose rules apply in the cluster: spec.schedulerName
     gates: tuple[str, ...] = ()  # scheduling gates that are still closed

@@ -7,8 +7,6 @@ The folder nodes/NAME says whose they are; `--from` of doctor and ledger reads i
 from __future__ import annotations
 
 import io
-import os
-import subprocess
 import tarfile
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -18,10 +16,10 @@ from msgspec import Struct
 
 from berth.node import kernel_log
 from berth.node.places import Places
+from berth.node.programs import output_of
 from berth.node.seen import NotSeen, because
 from berth.node.texts import LARGEST_BYTES, files_of
 
-COMMAND_S = 30.0
 # (file, command): run on the machine's own root, with its own programs.
 COMMANDS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("nvidia-smi-q.txt", ("nvidia-smi", "-q")),
@@ -35,6 +33,7 @@ COMMANDS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("containerd-config-dump.toml", ("containerd", "config", "dump")),
     ("cdi-list.txt", ("nvidia-ctk", "cdi", "list")),
     ("fabricmanager-journal.txt", ("journalctl", "-u", "nvidia-fabricmanager", "-n", "2000", "--no-pager")),
+    ("containerd-journal.txt", ("journalctl", "-u", "containerd", "-n", "5000", "--no-pager")),
     ("kubelet-journal.txt", ("journalctl", "-u", "kubelet", "-n", "5000", "--no-pager")),
 )
 _DRIVER_FILES = ("version", "params", "registry")
@@ -62,7 +61,7 @@ def entries(places: Places, node: str, ledger: bytes, *, runs_commands: bool = T
     yield Entry(f"{base}/dev-nvidia.txt", _listing(places).encode())
     if runs_commands:
         for name, command in COMMANDS:
-            yield output_of(places, f"{base}/{name}", command)
+            yield _printed(places, f"{base}/{name}", command)
 
 
 def _files(places: Places) -> Iterator[tuple[Path, str]]:
@@ -86,28 +85,9 @@ def _listing(places: Places) -> str:
     return "ls /dev\n" + "\n".join(names) + "\n"
 
 
-def output_of(places: Places, path: str, command: tuple[str, ...], limit_s: float = COMMAND_S) -> Entry | NotSeen:
-    """What a program of the machine prints; on stderr, too, since that is where a driver's refusal stands."""
-    words = " ".join(command)
-    root = str(places.root)
-
-    def enter() -> None:
-        os.chroot(root)
-        os.chdir("/")
-
-    into: Callable[[], None] | None = enter if root != "/" else None
-    try:
-        done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=limit_s,
-            preexec_fn=into, check=False, env={"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
-        )  # fmt: skip
-    except FileNotFoundError:
-        return NotSeen(words, "there is no such program on the machine")
-    except subprocess.TimeoutExpired:
-        return NotSeen(words, f"no answer within {limit_s:g} s")
-    except (OSError, subprocess.SubprocessError) as error:
-        return NotSeen(words, str(error))
-    return Entry(path, done.stdout[:LARGEST_BYTES])
+def _printed(places: Places, path: str, command: tuple[str, ...]) -> Entry | NotSeen:
+    said = output_of(command, root=places.root)
+    return said if isinstance(said, NotSeen) else Entry(path, said[:LARGEST_BYTES])
 
 
 def write(target: Path, found: Iterable[Entry | NotSeen]) -> tuple[int, list[NotSeen]]:

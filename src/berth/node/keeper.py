@@ -16,6 +16,7 @@ from berth.node.counters import VOLATILE, counts_of, fell, resets_said, risen
 from berth.node.fitness import NODE, Memory, judge
 from berth.node.look import Looked, Machine
 from berth.node.occupancy import Occupancy
+from berth.node.policy import State
 from berth.node.signals import judged, sighted, signals_of
 from berth.node.status import memory_of, status_of, with_occupancy
 
@@ -60,8 +61,9 @@ class Keeper:
         known = self._known(looked)
         devices = sighted(looked, known)
         resets = self._resets(looked, devices)
+        unfit = [pci for pci, one in before.standings.items() if one.state is State.Unfit]
         self.memory = judge(
-            before, signals_of(looked, diagnosis, found, known), devices, looked.at_s, looked.boot_id, resets,
+            before, signals_of(looked, diagnosis, found, known, unfit), devices, looked.at_s, looked.boot_id, resets,
             is_blind=not any(one.by in ("lspci", "nvml") for one in looked.facts.of(HostCount)),
         )  # fmt: skip
         for device in looked.devices:

@@ -8,10 +8,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from berth.base.units import counted, from_milli
+from berth.base.units import counted, duration, from_milli
+from berth.model.queue_rules import QueueRules
 from berth.model.reasons import Cause, Reason
 from berth.model.workload import NO_VOLUME, SUSPENDED, Unbound, Workload
-from berth.scheduling.quota import NO_BOUND, Ledger, milli_of
+from berth.scheduling.quota import ALL_BUT, NO_BOUND, Ledger, milli_of
 from berth.scheduling.wording import gpus
 
 Mask = NDArray[np.bool_]
@@ -94,13 +95,35 @@ def _waits_for(unbound: Sequence[Unbound]) -> Cause:
     )  # fmt: skip
 
 
+def against_rules(workload: Workload, rules: QueueRules) -> Cause | None:
+    """What its queue, or one above it, does not admit whatever is free."""
+    if 0 < rules.max_time_limit_s < workload.time_limit_s:
+        longest = duration(rules.max_time_limit_s)
+        return Cause(
+            Reason.TimeLimitTooLong,
+            f"its run-time limit is {duration(workload.time_limit_s)}; queue {rules.max_by} allows {longest} at most",
+            need=round(workload.time_limit_s), have=round(rules.max_time_limit_s), unit="s", where=rules.max_by,
+            unlock=(f"a run-time limit of at most {longest}", f"a longer maxTimeLimit of queue {rules.max_by}"),
+        )  # fmt: skip
+    if not rules.checkpoint_by or workload.preemptible is False or workload.checkpoint_every_s:
+        return None
+    if 0 < workload.time_limit_s <= workload.min_runtime_s or not milli_of(workload):
+        return None  # it never has to leave before its time, or it has nothing that others would want
+    return Cause(
+        Reason.CheckpointMissing,
+        f"it may be asked to leave and does not say how often it saves; queue {rules.checkpoint_by} wants that",
+        unit="pods", where=rules.checkpoint_by,
+        unlock=("annotation berth.dev/checkpoint-every, such as 30m", 'or berth.dev/preemptible: "false"'),
+    )  # fmt: skip
+
+
 def over_limit(workload: Workload, queue: int, ledger: Ledger) -> Cause | None:
     """The limit over all GPU classes of the queue, or of one above it."""
     need = milli_of(workload, minimum=True)
     if not need or not ledger.has_limits:
         return None
     bound = int(ledger.bound(queue)[-1])
-    tightest = ledger.names[ledger.tightest(queue, -1)]
+    tightest = ledger.tightest(queue, -1)
     if need > bound:
         return larger_than_limit(need, bound, tightest)
     room = int(ledger.room(queue)[-1])
@@ -111,6 +134,12 @@ def larger_than_limit(need: int, bound: int, queue: str, gpu_class: str = "") ->
     """A limit that is too low whatever runs, over all GPUs or of one class; amounts in milli."""
     of_class = f" of {gpu_class}" if gpu_class else ""
     number, have, unit = _count(need, bound)
+    if keeper := _keeper(queue):
+        return Cause(
+            Reason.LargerThanLimit,
+            f"{gpus(need)} asked for; beside what queue {keeper} does not lend there are {from_milli(bound)}{of_class}",
+            need=number, have=have, unit=unit, where=keeper, unlock=_lent(keeper),
+        )  # fmt: skip
     return Cause(
         Reason.LargerThanLimit,
         f"{gpus(need)} asked for; the limit of queue {queue} is {from_milli(bound)}{of_class}",
@@ -118,10 +147,27 @@ def larger_than_limit(need: int, bound: int, queue: str, gpu_class: str = "") ->
     )  # fmt: skip
 
 
+def _keeper(queue: str) -> str:
+    """The queue that does not lend, where the limit is what it leaves to others; "" where it is a queue's own."""
+    return queue.removeprefix(ALL_BUT) if queue.startswith(ALL_BUT) else ""
+
+
+def _lent(keeper: str) -> tuple[str, ...]:
+    return (f"lending: true in queue {keeper}, or a lower quota of it",)
+
+
 def limit_reached(need: int, room: int, bound: int, queue: str, gpu_class: str = "") -> Cause:
     """A limit that is used up, over all GPUs or of one class; amounts in milli."""
     of_class = f" of {gpu_class}" if gpu_class else ""
     number, have, unit = _count(need, max(room, 0))
+    if keeper := _keeper(queue):
+        return Cause(
+            Reason.LimitExceeded,
+            f"{gpus(need)} asked for; beside what queue {keeper} does not lend {from_milli(max(room, 0))} are left of "
+            f"{from_milli(bound)}{of_class}",
+            need=number, have=have, unit=unit, where=keeper,
+            unlock=(f"{gpus(need - room)}{of_class} released outside queue {keeper}", *_lent(keeper)),
+        )  # fmt: skip
     return Cause(
         Reason.LimitExceeded,
         f"{gpus(need)} asked for; queue {queue} has {from_milli(max(room, 0))} left of its limit of "
@@ -159,6 +205,28 @@ def over_quota(workload: Workload, queue: int, ledger: Ledger, ahead: int, waiti
         f"{waiting} waits within its own",
         need=number, have=have, unit=unit, where=name, unlock=(f"{waiting} placed, or a higher quota of {name}",),
     )  # fmt: skip
+
+
+def may_not_borrow(workload: Workload, queue: int, ledger: Ledger) -> Cause | None:
+    """What runs beyond a quota is asked to leave once its owner wants it: who may not be asked does not start there."""
+    if workload.preemptible is not False or not ledger.has_quotas:
+        return None
+    need = milli_of(workload, minimum=True)
+    for q in ledger.chain(queue):
+        quota, held = int(ledger.quota_in_all[q]), int(ledger.used[q, -1])
+        if need and quota < NO_BOUND and held + need > quota:
+            room = max(quota - held, 0)
+            number, have, unit = _count(need, room)
+            return Cause(
+                Reason.QuotaExceeded,
+                f"{gpus(need)} would take queue {ledger.names[q]} above its quota ({from_milli(quota)}, "
+                f"{from_milli(held)} held), where only work runs that may be asked to leave, and this may not",
+                need=number, have=have, unit=unit, where=ledger.names[q],
+                unlock=(
+                    f"{gpus(need - room)} released in queue {ledger.names[q]}, a higher quota, or preemptible work",
+                ),
+            )  # fmt: skip
+    return None
 
 
 def _count(need: int, have: int) -> tuple[int, int, str]:

@@ -132,6 +132,16 @@ class Columns:
         mended: I32 = np.where(self.there & (device_free < 0), WHOLE, device_free).astype(np.int32)
         return mended
 
+    def gpu_milli(self) -> I64:
+        """(N,) what there is to give out: fit devices, and what the node offers of partitions."""
+        milli = (self.device_free > NO_DEVICE).sum(axis=1) * WHOLE
+        for r, name in enumerate(self.resources):
+            if is_accelerator(name):
+                offered = np.minimum(np.maximum(self.empty[:, r], 0), MOST)
+                milli = milli + np.where(self.pool == r, 0, offered) * WHOLE
+        found: I64 = milli.astype(np.int64)
+        return found
+
     def label(self, key: str) -> tuple[Codes, dict[str, int]]:
         """Values of a label as codes, (N,), -1 where it is absent; and the code of each value."""
         if key not in self._labels:
@@ -300,12 +310,11 @@ def numbers(pod_class: PodClass, columns: Columns) -> tuple[I64, I32]:
     need = np.zeros(len(columns.resources), np.int64)
     ask = np.array([-1, 0, WHOLE, 0], np.int32)
     need[columns.column("pods")] = 1
-    pools = set(columns.pool.tolist())
     for name, amount in pod_class.requests:
         column = columns.column(name)
         if column < 0:
             continue  # of a pod that runs: nobody advertises it
-        if is_accelerator(name) and (column in pools or pod_class.gpu_milli < WHOLE):
+        if is_accelerator(name) and (pod_class.gpu_milli < WHOLE or bool((columns.pool == column).any())):
             ask[:] = (column, min(amount, MOST), pod_class.gpu_milli, pod_class.least.link.lower() == "nvlink")
             if pod_class.gpu_milli < WHOLE:
                 continue

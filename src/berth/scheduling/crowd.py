@@ -30,6 +30,7 @@ class Crowd:
     kind    (P,) code of the class, into `classes`; payer (P,) code of (queue, namespace), into `payers`
     daemon  (P,) bool
     priority (P,); may_leave (P,) whatever its priority: no DaemonSet's, not ending, nobody says no; ending (P,)
+    limited (P,) it has a run-time limit
     node    (P,) index of the node, -1 where it is not there
     """
 
@@ -49,6 +50,7 @@ class Crowd:
         self.priority: I64 = np.zeros(0, np.int64)
         self.may_leave: Mask = np.zeros(0, bool)
         self.ending: Mask = np.zeros(0, bool)
+        self.limited: Mask = np.zeros(0, bool)
         self.came: I64 = np.zeros(0, np.int64)  # positions of pods that are new since the last time
         self.gone: I64 = np.zeros(0, np.int64)  # positions that pods had which are gone
         self.left: I64 = np.zeros(0, np.int64)  # the nodes of those that are gone
@@ -81,6 +83,7 @@ class Crowd:
         self.priority = self._carried(self.priority, [a.priority for a in new])
         # A DaemonSet's pod that ends comes back on the same node.
         self.ending = self._carried(self.ending, [a.is_ending and not a.is_daemon for a in new])
+        self.limited = self._carried(self.limited, [a.time_limit_s > 0 for a in new])
         self.may_leave = self._carried(
             self.may_leave, [not (a.is_ending or a.is_daemon or a.preemptible is False) for a in new]
         )

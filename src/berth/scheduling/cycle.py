@@ -11,13 +11,20 @@ from numpy.typing import NDArray
 
 from berth.model.snapshot import Snapshot
 from berth.scheduling import admission
+from berth.scheduling.booked import vacate
 from berth.scheduling.making_room import make_room
 from berth.scheduling.order import ordered
-from berth.scheduling.plan import Plan
+from berth.scheduling.placing import place_gang, place_run
+from berth.scheduling.plan import Plan, nothing_of
 from berth.scheduling.policy import Policy
-from berth.scheduling.round import Round
+from berth.scheduling.queue_turns import queue_turn_of
+from berth.scheduling.repacking import repack
+from berth.scheduling.reservation import passes, passing, take_place
+from berth.scheduling.round import Round, take_in
 from berth.scheduling.tables import Tables
+from berth.scheduling.time_sharing import turn_of
 from berth.scheduling.verdicts import verdicts
+from berth.scheduling.waiting import Waiting
 
 Mask = NDArray[np.bool_]
 
@@ -26,19 +33,34 @@ def cycle(snapshot: Snapshot, policy: Policy | None = None, cache: Tables | None
     """Decide once. The same snapshot and policy give the same plan, whatever the cache holds.
 
     1 order    who is next: due share, priority, age                      (order.py)
+               or what is left to do, where that is known and policy      (time_sharing.py, queue_turns.py)
     2 admit    gates, missing pods, quota and limits: who may run at all  (admission.py)
     3 place    gangs whole, into the domain that they spoil least;        (placement.py)
                runs of single pods by the kernel                          (singles.py)
+               the first that finds no room gets a place in time, and     (reservation.py)
+               who comes behind starts where that delays it by nothing
     4 make room  for those with priority over pods that run: the cheapest (making_room.py, preemption.py)
                leave, and the room is held for whom they left; holds      (holds.py)
                of earlier cycles are kept throughout
+               who stands where the window of a booking opens leaves  (booked.py)
     5 explain  a verdict for each that waits                              (verdicts.py, explain.py)
     """
-    clock = _Clock()
-    now = Round.of(snapshot, policy or Policy(), cache or Tables())
+    clock, policy, tables = _Clock(), policy or Policy(), cache or Tables()
+    asked = take_in(snapshot, policy, tables)
+    if _nothing_starts(snapshot, policy, tables, asked.waits):
+        clock.tick("take in")
+        return nothing_of(snapshot.workloads, snapshot.nodes, clock.seconds)
+    now = Round.of(snapshot, policy, tables, asked)
     clock.tick("take in")
 
-    order, above_quota = ordered(now.workloads, now.milli, now.queue, now.ledger)
+    if snapshot.left or snapshot.history:
+        now.turn = turn_of(now) if now.policy.sets_aside else queue_turn_of(now) if now.policy.least_left else None
+    # Nobody is told what is due where nothing is explained, and those of one queue need not know it.
+    shares = now.shares if policy.explains or len(set(now.queue.tolist())) > 1 or now.ledger.has_quotas else None
+    order, above_quota = ordered(
+        now.waits, now.milli, now.asked if shares is not None else now.milli.astype(np.float64), now.queue,
+        now.ledger, shares, now.turn.line if now.turn is not None else None,
+    )  # fmt: skip
     clock.tick("order")
     now.keep_holds()
 
@@ -49,11 +71,24 @@ def cycle(snapshot: Snapshot, policy: Policy | None = None, cache: Tables | None
     clock.tick("admit and place")
 
     make_room(now)
+    repack(now)
+    vacate(now)
     clock.tick("make room")
 
-    said = verdicts(now)
+    said = verdicts(now) if now.policy.explains else {}
     clock.tick("explain")
     return now.plan(said, clock.seconds)
+
+
+def _nothing_starts(snapshot: Snapshot, policy: Policy, tables: Tables, waits: Waiting) -> bool:
+    """No node takes a pod of any class that waits, nobody leaves, and nobody asks why: there is nothing to decide."""
+    crowd = tables.crowd
+    if policy.explains or snapshot.holds or snapshot.bookings or crowd.ending.any():
+        return False
+    if (policy.evicts or policy.sets_aside) and crowd.may_leave.any():
+        return False
+    rows = sorted({tables.row(one.pod_class) for sets in waits.kinds for one in sets})
+    return not tables.copies[rows].any()
 
 
 @dataclass(frozen=True)
@@ -66,17 +101,45 @@ class _Kept:
 
 def _decide(order: NDArray[np.int64], now: Round, kept: _Kept) -> None:
     """Admit and place workloads in their order; those above their quota stay off what is kept for others."""
-    for batch in _batches(order, now):
-        if len(batch) > 1 or now.is_single(int(batch[0])):
-            now.place_run(batch, kept.closed)
+    closed = kept.closed.tobytes() if kept.closed is not None else b""
+    for is_run, batch in _batches(order, now):
+        if is_run:
+            place_run(batch, now, kept.closed)
             continue
         w = int(batch[0])
         workload = now.workloads[w]
-        refusal = admission.not_ready(workload) or now.over_limit(w)
-        if refusal or not now.place_gang(w, kept.closed):
+        refusal = admission.not_ready(workload) or now.against_rules(w) or now.over_limit(w)
+        if refusal:
             now.wait(w, refusal)
+            continue
+        with now.booked.entering(w):
+            if not _placed(w, closed, now, kept):
+                now.wait(w, None)
+                take_place(w, now)
     if kept.closed is not None and kept.closed.any():
         _tell_of_quota(order, now, kept)
+
+
+def _placed(w: int, closed: bytes, now: Round, kept: _Kept) -> bool:
+    """Place a workload, unless one like it has found no room."""
+    free = passes(w, now)
+    like_it = now.vain.gang(w, closed, free, now)
+    proven = now.vain.knows_gang(like_it)
+    if proven is None and like_it is not None and free and now.vain.has_gang(w, free, now):
+        proven = True
+        now.vain.add_gang(like_it, proven)
+    if proven is None:
+        with passing(free, now):
+            # Room that was promised is not kept from whom it was promised to.
+            placed = place_gang(w, now, None if w in now.holds else kept.closed)
+        if placed and free:
+            now.vain.forget()
+        if not placed:
+            now.vain.add_gang(like_it, w not in now.unproven)
+        return placed
+    if not proven:
+        now.unproven.add(w)
+    return False
 
 
 def _again(now: Round) -> None:
@@ -91,23 +154,24 @@ def _again(now: Round) -> None:
                 continue
             if refusal := now.over_limit(w):
                 now.refused[w] = refusal
-            elif now.place_gang(w):
+                continue
+            with now.booked.entering(w), passing(passes(w, now), now):
+                placed = place_gang(w, now)
+            if placed:
                 now.waiting.remove(w)
                 progress = True
 
 
-def _batches(order: NDArray[np.int64], now: Round) -> Iterator[NDArray[np.int64]]:
-    """Runs of single pods, as long as they come, and every other workload by itself."""
+def _batches(order: NDArray[np.int64], now: Round) -> Iterator[tuple[bool, NDArray[np.int64]]]:
+    """Runs of single pods, as long as they come, and every other workload by itself; whether it is a run."""
     start = 0
-    single = [now.is_single(w) for w in order.tolist()]
-    for i, is_single in enumerate(single):
-        if not is_single:
-            if start < i:
-                yield order[start:i]
-            yield order[i : i + 1]
-            start = i + 1
+    for i in np.flatnonzero(~now.singles()[order]).tolist():
+        if start < i:
+            yield True, order[start:i]
+        yield False, order[i : i + 1]
+        start = i + 1
     if start < len(order):
-        yield order[start:]
+        yield True, order[start:]
 
 
 def _kept_for(now: Round) -> _Kept:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from dataclasses import replace as but
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,6 +55,7 @@ class Draft:
     neighbours: Neighbours | None = None
     puts: list[Put] = field(default_factory=list)
     lifts: list[Put] = field(default_factory=list)
+    told: dict[Hashable, Any] = field(default_factory=dict)  # what was asked of it, as long as it stays as it is
     _idle: dict[tuple[int, bool], I64] = field(default_factory=dict)
     _before: dict[int, tuple[I64, I32, I32, NDArray[np.uint8]]] = field(default_factory=dict)
     on_change: list[Callable[[I64], None]] = field(default_factory=list)
@@ -198,6 +200,7 @@ class Draft:
     def recount(self, nodes: I64) -> None:
         """Count again what fits on these nodes."""
         self._idle.clear()
+        self.told.clear()
         self.alike[nodes] = self.columns.size + nodes  # like no other from now on
         tables, columns = self.tables, self.columns
         kernels.refresh_nodes(
@@ -254,5 +257,6 @@ class Draft:
         self._before.clear()
         if len(touched):
             self._idle.clear()
+            self.told.clear()
             for changed in self.on_change:
                 changed(touched)

@@ -7,6 +7,7 @@ up, and tells *never* from *not yet* by asking the same questions of the cluster
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 from msgspec.structs import replace
@@ -58,7 +59,7 @@ def causes_of(workload: Workload, rows: Sequence[int], draft: Draft, allowed: Ma
     ]
     for question in questions:
         cause = (
-            unknown_resource(question)
+            question.once("unknown resource", partial(unknown_resource, question))
             or nowhere_by_itself(question)
             or unknown_level(question)
             or larger_than_cluster(question)

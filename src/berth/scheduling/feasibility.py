@@ -7,6 +7,8 @@ Source: the filters of kube-scheduler (docs/filters.md).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
@@ -15,6 +17,7 @@ from berth.model.cluster import Health, Node, Taint
 from berth.model.gpus import satisfies
 from berth.model.reasons import Block
 from berth.model.resources import is_accelerator
+from berth.model.sharing import sharing_of
 from berth.model.workload import WHOLE, Capability, NodeTerm, PodClass, Requirement, Toleration, Workload
 from berth.scheduling.columns import Columns
 
@@ -68,11 +71,26 @@ def blocks_of(pod_class: PodClass, columns: Columns) -> Blocks:
             refuse(columns.empty[:, column] < amount, Block.TooSmall)
         else:
             refuse(np.ones(columns.size, bool), Block.TooSmall)
+    if pod_class.queue_classes is not None:
+        allowed = [c.name in pod_class.queue_classes for c in columns.gpu_classes]
+        refuse(~np.array([*allowed, False], bool)[columns.gpu_class], Block.QueueClass)
+    if pod_class.queue_sharing is not None:
+        refuse(~_shared_as_allowed(pod_class, pod_class.queue_sharing, columns), Block.QueueSharing)
     for block in (Block.NotReady, Block.Unfit, Block.Cordoned):
         refuse(held == block, block)
     refused_by = [columns.index[name] for name in pod_class.refused_by if name in columns.index]
     refuse(np.isin(np.arange(columns.size), refused_by), Block.Unfit)
     return blocks
+
+
+def _shared_as_allowed(pod_class: PodClass, allowed: Sequence[str], columns: Columns) -> Mask:
+    """(N,) nodes that give all GPUs that are asked for in one of these ways."""
+    names = [name for name, _ in pod_class.requests if is_accelerator(name)]
+    cut = np.array([*(bool(c.profile) for c in columns.gpu_classes), False], bool)[columns.gpu_class].tolist()
+    return np.array([
+        all(set(sharing_of(name, pod_class.gpu_milli, node, is_cut)) <= set(allowed) for name in names)
+        for node, is_cut in zip(columns.nodes, cut, strict=True)
+    ], bool)  # fmt: skip
 
 
 def is_held(static: Blocks) -> Mask:

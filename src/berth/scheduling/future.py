@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,6 +60,34 @@ class Future:
             self._vacate(n, here)
         if by_node:
             self.draft.recount(np.array(sorted(by_node), np.int64))
+
+    def release(self, pods: I64) -> None:
+        """Pods of the roster leave for good. Where who holds what is known for sure nothing is counted anew."""
+        sure = pods[self._is_sure[self.roster.node[pods]]]
+        rest = pods[~self._is_sure[self.roster.node[pods]]]
+        if len(sure):
+            draft, roster = self.draft, self.roster
+            kernels.release(
+                sure, roster.node, roster.kind, self.mask, roster.need, roster.ask, draft.free, draft.device_free,
+                draft.columns.pool,
+            )  # fmt: skip
+            draft.recount(roster.node[sure])
+            self.gone[sure] = True
+        if len(rest):
+            self.vacate(rest)
+            self.commit(rest)
+
+    @cached_property
+    def _is_sure(self) -> Mask:
+        """(N,) nodes on which every pod names its devices and has them to itself, and nobody looks at other pods."""
+        roster, size = self.roster, self.draft.columns.size
+        if self.draft.neighbours is not None:
+            return np.zeros(size, bool)
+        ask = roster.ask[roster.kind]
+        counted = (roster.node >= 0) & (self.draft.columns.pool[roster.node] == ask[:, 0]) & (ask[:, 1] > 0)
+        doubtful = counted & ~(roster.is_named & (np.bitwise_count(self.mask) == ask[:, 1]))
+        sure: Mask = np.bincount(roster.node[doubtful], minlength=size) == 0
+        return sure
 
     def lift(self, pods: I64) -> None:
         """Pods leave for a trial: their devices are taken to be those that the snapshot tells."""

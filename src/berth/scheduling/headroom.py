@@ -229,12 +229,15 @@ def _devices(k, mix, knobs, unit, worth, scratch):  # type: ignore[no-untyped-de
         fall[lane] = exp(-best[lane] / tau)
         power[0, lane] = 1.0
         worth.device[k, 0, lane] = 0
+    smallest = mix.sizes[0] if sizes else LEVELS
     nothing = np.ones(LANES)  # left as it is: a fill too
     for r in range(1, LEVELS):
         now = power[r]
         for lane in range(LANES):
             nothing[lane] *= fall[lane]
             now[lane] = nothing[lane]
+        if r < smallest:  # nobody takes so little: it is worth nothing
+            continue
         for s in range(sizes):
             if mix.sizes[s] > r:
                 break

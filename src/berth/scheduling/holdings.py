@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from berth.model.cluster import Health
 from berth.model.paying import payers_of
 from berth.model.snapshot import Snapshot
 from berth.scheduling.quota import Ledger, ledger_of
-from berth.scheduling.tables import Tables
+from berth.scheduling.tables import EmptyLedger, Tables
+from berth.scheduling.waiting import Payer
 
 I32 = NDArray[np.int32]
 I64 = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 
-def ledger_with(snapshot: Snapshot, tables: Tables) -> Ledger:
-    """The queues with what their allocations hold."""
-    classes = [c.name for c in snapshot.gpu_classes]
-    payers = payers_of(snapshot.queues)
-    ledger = ledger_of(snapshot.queues, classes, [payers.of(w.queue, w.namespace) for w in snapshot.workloads])
+def ledger_with(snapshot: Snapshot, tables: Tables, asking: Sequence[Payer]) -> Ledger:
+    """The queues with what their allocations hold. `asking` are the payers of those who wait."""
+    classes = tuple([c.name for c in snapshot.gpu_classes])
+    empty = tables.empty_ledger
+    if empty is None or empty.of != (snapshot.queues, classes, asking) or not all(q.lending for q in snapshot.queues):
+        payers = payers_of(snapshot.queues)
+        named = [payers.of(queue, namespace) for queue, namespace in asking]
+        ledger = ledger_of(snapshot.queues, classes, named, lambda: _capacity(tables, len(classes)))
+        empty = tables.empty_ledger = EmptyLedger((snapshot.queues, classes, tuple(asking)), ledger)
+    ledger = empty.ledger.anew()
+    payers = ledger.payers
     if len(ledger.names) < 2 and not ledger.has_limits and not ledger.has_quotas:
         return ledger
     crowd, columns = tables.crowd, tables.columns
@@ -34,7 +43,19 @@ def ledger_with(snapshot: Snapshot, tables: Tables) -> Ledger:
         queue, namespace = crowd.payers[code // width]
         if payers.of(queue, namespace) in ledger.index:
             ledger.take(ledger.queue_of(queue, namespace), code % width - 1, int(held[code]))
+        else:
+            ledger.take_elsewhere(code % width - 1, int(held[code]))
     return ledger
+
+
+def _capacity(tables: Tables, classes: int) -> I64:
+    """(C + 1,) milli in service of each class, all together last: what is kept for a queue has to be there for it."""
+    columns = tables.columns
+    assert columns is not None
+    serves = [node.ready and not node.cordoned and node.health is not Health.Unfit for node in columns.nodes]
+    milli = columns.gpu_milli() * np.array(serves, bool)
+    by_class = np.bincount(columns.gpu_class + 1, weights=milli, minlength=classes + 1)[1:].astype(np.int64)
+    return np.append(by_class, milli.sum())
 
 
 @dataclass

@@ -31,6 +31,7 @@ class Kept:
 
     pods    by node: (pod set, pods) that it has there
     leaving by node: positions, among the node's allocations, of the pods that leave for it and are still there
+    started by node: class row and devices of pods of this cycle that have left when it begins
     taken   by node: amounts (R,) and milli of devices (G,) that are off the draft at the moment
     """
 
@@ -39,6 +40,7 @@ class Kept:
     priority: int
     pods: dict[int, list[tuple[int, int]]]
     leaving: dict[int, list[int]]
+    started: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
     taken: dict[int, tuple[I64, I32]] = field(default_factory=dict)
 
     @property
@@ -110,6 +112,8 @@ def _keep_on(n: int, pods: Sequence[tuple[int, int]], kept: Kept, rows: Sequence
     for i in kept.leaving.get(n, ()):
         need, ask = numbers(held[i].pod_class, columns)
         kernels.take(-1, columns.masks[n][i], need, ask, free, left, pool)
+    for row, devices in kept.started.get(n, ()):
+        kernels.take(-1, devices, tables.need[row], tables.ask[row], free, left, pool)
     for s, count in pods:
         row = rows[s]
         kernels.put_what_fits(count, tables.need[row], tables.ask[row], free, left, columns.island[n], pool)

@@ -43,6 +43,7 @@ I64 = NDArray[np.int64]
 I32 = NDArray[np.int32]
 U8 = NDArray[np.uint8]
 
+NEVER = -2
 WHOLE = 1000
 MOST = 2**30  # copies of a class that asks for nothing
 
@@ -247,3 +248,50 @@ def put_what_fits(count, need, ask, free, left, islands, pool):  # type: ignore[
         take(1, mask, need, ask, free, left, pool)
         placed += 1
     return placed
+
+
+@compiled
+def release(pods, node, kind, mask, need, ask, free, device_free, pool):  # type: ignore[no-untyped-def]
+    """Pods leave their nodes: what each holds for itself is given back."""
+    for p in pods:
+        n, k = node[p], kind[p]
+        take(-1, mask[p], need[k], ask[k], free[n], device_free[n], pool[n])
+
+
+@compiled
+def first_with_copies(wanted, milli, free, node, freed, time):  # type: ignore[no-untyped-def]
+    """The first time, of those at which (E,) `freed` milli come back to nodes, in their order, at which the nodes' free
+    milli (N,), which it changes, hold `wanted` pods of so many milli: -1 for before all, NEVER for at none."""
+    there = 0
+    for n in range(free.shape[0]):
+        there += free[n] // milli
+    if there >= wanted:
+        return -1
+    for e in range(node.shape[0]):
+        n = node[e]
+        there -= free[n] // milli
+        free[n] += freed[e]
+        there += free[n] // milli
+        if there >= wanted and (e + 1 == node.shape[0] or time[e + 1] > time[e]):
+            return e
+    return NEVER
+
+
+@compiled
+def fill_node(run, stops, n, need, ask, static, free, device_free, island, pool, node, devices):  # type: ignore[no-untyped-def]
+    """Put single pods of whole devices on node n as long as there is room; who finds none is left. With `stops` it ends
+    before the first of these. How many were looked at."""
+    for w in range(run.shape[0]):
+        m, copies = run[w], 0
+        if static[m, n] == 0:
+            copies, _ = copies_on(need[m], ask[m], free[n], device_free[n], island[n], pool[n])
+        node[w] = -1
+        if copies > 0:
+            mask = np.int64(0)
+            if ask[m, 1] > 0 and pool[n] == ask[m, 0]:
+                mask = choose_devices(device_free[n], island[n], ask[m, 1], ask[m, 2], ask[m, 3])
+            take(1, mask, need[m], ask[m], free[n], device_free[n], pool[n])
+            node[w], devices[w] = n, mask
+        elif stops:
+            return w
+    return run.shape[0]

@@ -25,7 +25,7 @@ def refused_by_limits(
     workload: Workload, rows: Sequence[int], draft: Draft, ledger: Ledger, queue: int
 ) -> Verdict | None:
     """The limits of a queue keep a workload that would find room without them; or they would even if all were idle."""
-    if not ledger.has_limits:
+    if not (ledger.bound(queue) < NO_BOUND).any():
         return None
     if refusal := over_limit(workload, queue, ledger):
         return _verdict(workload, refusal)
@@ -36,17 +36,28 @@ def refused_by_limits(
         if per_pod and _pods_within(draft.tables.copies_when_empty(row), per_pod, bound, draft) < pod_set.min_count:
             c = _tightest(draft.tables.copies_when_empty(row), bound, draft)
             if bound[c] < NO_BOUND:
-                where = ledger.names[ledger.tightest(queue, c)]
+                where = ledger.tightest(queue, c)
                 return _verdict(workload, larger_than_limit(need, int(bound[c]), where, _name(c, ledger)))
-    tried = place_gang(workload, rows, draft, np.ones(draft.columns.size, bool), AsListed())
-    draft.drop()
-    if not tried.placed:
+    if not _finds_room(workload, rows, draft):
         return None
     room = ledger.room(queue)
     c = _tightest(draft.copies[rows[0]], room, draft)
-    where = ledger.names[ledger.tightest(queue, c)]
+    where = ledger.tightest(queue, c)
     cause = limit_reached(need, int(room[c]), int(bound[c]), where, _name(c, ledger))
     return _verdict(workload, replace(cause, blocks=_nodes_by_block(rows[0], room, draft)))
+
+
+def _finds_room(workload: Workload, rows: Sequence[int], draft: Draft) -> bool:
+    """It would start if nothing limited its queue. That it would not is known for all who ask for the same."""
+    sets = tuple([(row, s.count, s.min_count, s.topology) for row, s in zip(rows, workload.pod_sets, strict=True)])
+    who = ("finds no room", sets, workload.topology, workload.has_begun)
+    if draft.neighbours is None and who in draft.told:
+        return False
+    tried = place_gang(workload, rows, draft, np.ones(draft.columns.size, bool), AsListed())
+    draft.drop()
+    if not tried.placed:
+        draft.told[who] = True
+    return tried.placed
 
 
 def _verdict(workload: Workload, cause: Cause) -> Verdict:

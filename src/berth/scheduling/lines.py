@@ -4,15 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
+from berth.model.cluster import Health, Node
 from berth.model.paying import payers_of
 from berth.model.queue import ANY_CLASS
+from berth.model.resources import get, is_accelerator
 from berth.model.snapshot import Snapshot
-from berth.model.workload import Workload
+from berth.model.workload import WHOLE, Workload
 from berth.scheduling.order import ordered
+from berth.scheduling.policy import Policy
 from berth.scheduling.quota import Ledger, gpu_milli, ledger_of, milli_of
+from berth.scheduling.shares import Shares, shares_of, worths
+from berth.scheduling.waiting import Register
+
+N = TypeVar("N", int, float)
 
 
 @dataclass(frozen=True)
@@ -30,6 +39,8 @@ class QueueLine:
     running: int  # workloads that hold a place; -1 where it is not known
     waiting: int  # workloads
     waiting_milli: int  # GPU milli that they need to start
+    due_milli: int = -1  # GPU milli that it is due, at the mean value of the cluster's GPUs; -1 where it is not known
+    used_hours: float = 0.0  # decayed value hours of the past
 
 
 @dataclass(frozen=True)
@@ -46,11 +57,14 @@ class InLine:
 
 def lines_of(snapshot: Snapshot) -> tuple[tuple[QueueLine, ...], tuple[InLine, ...]]:
     """Queues as a tree, parents before their children and both by name; workloads in the order of decision."""
-    ledger = _ledger(snapshot)
+    ledger = ledger_in(snapshot)
     workloads = snapshot.workloads
     queue = np.fromiter((ledger.queue_of(w.queue, w.namespace) for w in workloads), np.int32, len(workloads))
     milli = np.fromiter((milli_of(w) for w in workloads), np.int64, len(workloads))
-    order, above_quota = ordered(workloads, milli, queue, ledger)
+    shares = shares_in(snapshot, ledger, queue, milli)
+    order, above_quota = ordered(
+        Register().read(workloads), milli, milli.astype(np.float64) * shares.mean_worth, queue, ledger, shares
+    )  # fmt: skip
     inline = []
     places: dict[int, int] = {}
     for ahead, w in enumerate(order.tolist()):
@@ -62,6 +76,9 @@ def lines_of(snapshot: Snapshot) -> tuple[tuple[QueueLine, ...], tuple[InLine, .
         ledger, _sums((int(q), milli_of(w, minimum=True)) for q, w in zip(queue, workloads, strict=True))
     )
     running = _with_parents(ledger, _running(snapshot, ledger))
+    used_hours = _with_parents(
+        ledger, {ledger.index[name]: hours for name, hours in snapshot.usage.items() if name in ledger.index}
+    )
     stated = {q.name: q for q in snapshot.queues}
     rows = []
     for q, depth in _tree(ledger):
@@ -80,12 +97,14 @@ def lines_of(snapshot: Snapshot) -> tuple[tuple[QueueLine, ...], tuple[InLine, .
                 running=running.get(q, 0),
                 waiting=waiting.get(q, 0),
                 waiting_milli=needed.get(q, 0),
+                due_milli=round(float(shares.due[q]) / (shares.mean_worth or 1.0)),
+                used_hours=used_hours.get(q, 0.0),
             )
         )
     return tuple(rows), tuple(inline)
 
 
-def _ledger(snapshot: Snapshot) -> Ledger:
+def ledger_in(snapshot: Snapshot) -> Ledger:
     """Every queue of which there is an object, a workload that waits or a pod with GPUs; with what is held."""
     classes = [c.name for c in snapshot.gpu_classes]
     payers = payers_of(snapshot.queues)
@@ -103,6 +122,25 @@ def _ledger(snapshot: Snapshot) -> Ledger:
     return ledger
 
 
+def shares_in(snapshot: Snapshot, ledger: Ledger, queue: NDArray[np.int32], milli: NDArray[np.int64]) -> Shares:
+    """What a cycle would say that queues are due."""
+    worth = worths(snapshot.gpu_classes)
+    value_of = {c.name: float(v) for c, v in zip(snapshot.gpu_classes, worth, strict=False)}
+    offered = [(offers(node), value_of.get(node.gpu_class, float(worth[-1]))) for node in snapshot.nodes]
+    in_all, value = sum(m for m, _ in offered), sum(m * v for m, v in offered)
+    mean = value / in_all if in_all else 1.0
+    is_ready = np.array([not (w.gates or w.unmet or w.awaited) for w in snapshot.workloads], bool)
+    asked = np.bincount(queue, weights=milli * is_ready * mean, minlength=len(ledger.names)).astype(np.float64)
+    return shares_of(ledger, asked, value, worth, mean, snapshot.usage, Policy().usage_weight)
+
+
+def offers(node: Node) -> int:
+    """GPU milli that a node has to give out: fit devices, and partitions."""
+    fit = sum(device.health < Health.Unfit for device in node.devices) if node.device_resource else 0
+    rest = sum(n for name, n in node.allocatable if is_accelerator(name) and name != node.device_resource)
+    return (min(fit, get(node.allocatable, node.device_resource)) + rest) * WHOLE
+
+
 def _used(ledger: Ledger, q: int) -> dict[str, int]:
     by_class = {name: int(ledger.used[q, c]) for c, name in enumerate(ledger.classes) if ledger.used[q, c]}
     return {ANY_CLASS: int(ledger.used[q, -1]), **by_class}
@@ -117,14 +155,14 @@ def _running(snapshot: Snapshot, ledger: Ledger) -> dict[int, int]:
     return _sums((q, 1) for q in seen.values())
 
 
-def _sums(pairs: Iterable[tuple[int, int]]) -> dict[int, int]:
-    found: dict[int, int] = {}
+def _sums(pairs: Iterable[tuple[int, N]]) -> dict[int, N]:
+    found: dict[int, N] = {}
     for q, number in pairs:
-        found[q] = found.get(q, 0) + number
+        found[q] = found[q] + number if q in found else number
     return found
 
 
-def _with_parents(ledger: Ledger, numbers: Mapping[int, int]) -> dict[int, int]:
+def _with_parents(ledger: Ledger, numbers: Mapping[int, N]) -> dict[int, N]:
     return _sums((above, number) for q, number in numbers.items() for above in ledger.chain(q))
 
 

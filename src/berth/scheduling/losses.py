@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from berth.scheduling import expected, headroom, prices, singles
+from berth.model.workload import WHOLE
+from berth.scheduling import expected, headroom, kernels, prices, singles
 from berth.scheduling.draft import Draft
 from berth.scheduling.headroom import Book, Knobs, Mix, Nodes, Scratch, Worth
 from berth.scheduling.policy import Policy
@@ -21,7 +22,7 @@ T = TypeVar("T")
 I32 = NDArray[np.int32]
 I64 = NDArray[np.int64]
 F64 = NDArray[np.float64]
-LAYOUTS_KEPT = 32
+LAYOUTS_KEPT = 256
 
 
 @dataclass
@@ -56,21 +57,41 @@ class Losses:
 
     def of_row(self, row: int, draft: Draft) -> I64:
         """(N,) rank of each node for one pod of a class, lower first, NO_ROOM where it does not fit."""
-        market = self.market(draft)
         ranks = np.full(draft.columns.size, NO_ROOM, np.int64)
         nodes = np.flatnonzero(draft.copies[row] > 0)
+        if len(nodes) < 2 and self._market is None and not self.policy.learn_arrivals:  # there is nothing to choose
+            ranks[nodes] = 0
+            return ranks
+        market = self.market(draft)
         rank_row(row, nodes, _classes(draft), market.cluster(draft), market.worth, market.book, ranks)
         return ranks
 
-    def place_run(self, run: I64, draft: Draft, queues: Queues) -> tuple[I32, I64]:
-        """Node (W,) and devices (W,) of a run of single pods, class rows; takes what they use from the draft."""
-        market = self.market(draft)
+    def place_run(self, run: I64, draft: Draft, queues: Queues, stops: bool = False) -> tuple[I32, I64, int]:
+        """Node (W,) and devices (W,) of a run of single pods, class rows; takes what they use from the draft. And how
+        many were looked at: with `stops` those before the first that found no room."""
         node, devices = np.full(len(run), -1, np.int32), np.zeros(len(run), np.int64)
-        singles.place_run(
+        if not queues.limited and (only := self._only_node(run, draft)) >= 0:
+            tables, columns = draft.tables, draft.columns
+            looked_at = kernels.fill_node(
+                run, stops, only, tables.need, tables.ask, tables.static, draft.free, draft.device_free, columns.island,
+                columns.pool, node, devices,
+            )  # fmt: skip
+            return node, devices, int(looked_at)
+        market = self.market(draft)
+        looked_at = singles.place_run(
             run, _classes(draft), market.cluster(draft), queues, market.mix, market.knobs, market.following,
-            market.learning, market.worth, market.book, market.scratch, node, devices,
+            market.learning, market.worth, market.book, market.scratch, stops, node, devices,
         )  # fmt: skip
-        return node, devices
+        return node, devices, int(looked_at)
+
+
+    def _only_node(self, run: I64, draft: Draft) -> int:
+        """The one node that takes any of a run, of pods of whole devices: then no price decides; -1 where some may."""
+        if self._market is not None or self.policy.learn_arrivals:
+            return -1
+        rows = list(set(run.tolist()))
+        nodes = np.flatnonzero((draft.copies[rows] > 0).any(axis=0))
+        return int(nodes[0]) if len(nodes) == 1 and (draft.tables.ask[rows, 2] == WHOLE).all() else -1
 
 
 @dataclass
@@ -93,14 +114,9 @@ class Market:
         A function of the snapshot alone, so that a plan does not depend on what was decided before.
         """
         tables, columns = draft.tables, draft.columns
-        kind, first, on_devices = _kept(tables, ("kinds", rows.tobytes()), lambda: _kinds(rows, tables))
-        shares = expected.shares_of(kind, demand, len(first))
-        imagined = expected.part_imagined(shares, on_devices, imagined)
-        layout = _kept(
-            tables, ("layout", first.tobytes(), imagined > 0),
-            lambda: expected.layout_of(first, imagined > 0, tables, columns),
-        )  # fmt: skip
-        mix, group, shapes = expected.mix_of(layout, shares, imagined), layout.group, layout.shapes
+        kind, mix, group, shapes = _kept(
+            tables, ("mix", rows.tobytes(), demand.tobytes(), imagined), lambda: _mix(rows, demand, imagined, tables)
+        )
         knobs = Knobs(policy.quantum, policy.tau, policy.tau_classes, policy.eta, policy.average)
         most = draft.device_free.shape[1]
         worth, scratch = headroom.worth_for(mix, most), headroom.scratch_for(mix, most)
@@ -111,11 +127,11 @@ class Market:
         now = prices.first_prices(mix)
         smooth = now.copy()
         if not policy.learn_arrivals:
-            key = expected.key_of(mix, shapes, *knobs, policy.warm_steps)
-            known = tables.warm_prices.get(key)
+            made = _kept(tables, ("key", id(mix), *knobs, policy.warm_steps), lambda: _key(mix, shapes, knobs, policy))
+            known = tables.warm_prices.get(made.key)
             if known is None:
                 prices.warm_up(policy.warm_steps, now, smooth, mix, knobs, shapes, worth, shape_book, scratch)
-                tables.remember_prices(key, (now.copy(), smooth.copy()))
+                tables.remember_prices(made.key, (now.copy(), smooth.copy()))
             else:
                 now, smooth = (array.copy() for array in known)
         market = cls(
@@ -144,10 +160,28 @@ class Market:
             all_nodes[nodes] = part
 
 
-def _kinds(rows: I64, tables: Tables) -> tuple[I64, I64, NDArray[np.bool_]]:
-    """Kinds of rows, a row for each kind, and which kinds are placed on devices."""
+def _mix(rows: I64, demand: F64, imagined: float, tables: Tables) -> tuple[I64, Mix, I64, Nodes]:
+    """Kinds of rows, what is expected of them, the group of each node and the shapes of the empty cluster."""
+    columns = tables.columns
+    assert columns is not None
     kind, first = expected.kinds_of(rows, tables)
-    return kind, first, expected.on_devices(first, tables)
+    shares = expected.shares_of(kind, demand, len(first))
+    part = expected.part_imagined(shares, expected.on_devices(first, tables), imagined)
+    layout = _kept(
+        tables, ("layout", first.tobytes(), part > 0), lambda: expected.layout_of(first, part > 0, tables, columns)
+    )
+    return kind, expected.mix_of(layout, shares, part), layout.group, layout.shapes
+
+
+class _Key(NamedTuple):
+    """What a warm-up depends on; the mix is kept, so that its identity stays its own."""
+
+    key: Hashable
+    mix: Mix
+
+
+def _key(mix: Mix, shapes: Nodes, knobs: Knobs, policy: Policy) -> _Key:
+    return _Key(expected.key_of(mix, shapes, *knobs, policy.warm_steps), mix)
 
 
 def _kept(tables: Tables, key: Hashable, make: Callable[[], T]) -> T:

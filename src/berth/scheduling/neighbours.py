@@ -7,14 +7,14 @@ InterPodAffinity, PodTopologySpread and NodePorts filters of kube-scheduler.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from berth.model.cluster import Allocation
-from berth.model.workload import LabelSelector, PodClass, PodTerm, Requirement, Spread, Workload
+from berth.model.workload import LabelSelector, PodClass, PodSet, PodTerm, Requirement, Spread, Workload
 from berth.scheduling.columns import Columns
 from berth.scheduling.crowd import Crowd
 from berth.scheduling.feasibility import selected
@@ -130,9 +130,13 @@ class Neighbours:
     _about: dict[str, tuple[LabelSelector, ...]] = field(default_factory=dict)  # by namespace, selectors of terms
 
     @classmethod
-    def of(cls, workloads: Sequence[Workload], residents: Residents) -> Neighbours | None:
-        """None where no pod, running or waiting, has a constraint on other pods."""
-        classes = {id(s.pod_class): s.pod_class for w in workloads for s in w.pod_sets}
+    def of(
+        cls, workloads: Sequence[Workload], residents: Residents, kinds: Iterable[Sequence[PodSet]] | None = None
+    ) -> Neighbours | None:
+        """None where no pod, running or waiting, has a constraint on other pods. `kinds` are the pod sets of the
+        workloads, once each, where they are at hand."""
+        sets = kinds if kinds is not None else (w.pod_sets for w in workloads)
+        classes = {id(s.pod_class): s.pod_class for one in sets for s in one}
         if not residents.have_rules and not any(c.depends_on_pods for c in classes.values()):
             return None
         neighbours = cls(residents, _holding=dict(residents.holding), _ports=dict(residents.ports))

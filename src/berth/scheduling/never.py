@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from berth.base.units import counted
 from berth.model.reasons import Block, Cause, Reason
-from berth.model.resources import CPU, MEMORY, STORAGE, is_extended
+from berth.model.resources import CPU, MEMORY, STORAGE, is_accelerator, is_extended
+from berth.model.sharing import KINDS, WORDS, sharing_of
 from berth.model.workload import Capability
 from berth.scheduling.feasibility import is_held, untolerated
-from berth.scheduling.question import Question, fits, largest_domain, narrowest_level, slices_held
+from berth.scheduling.question import Question, fits, in_all, largest_domain, narrowest_level, slices_held
 from berth.scheduling.wishes import level_of
 from berth.scheduling.wording import (
     capability_words,
@@ -33,8 +34,8 @@ _PROFILE = re.compile(r"nvidia\.com/mig-(\d+c\.)?\d+g\.\d+gb[\w.-]*")
 
 # The checks of a node, the last first: nodes that came furthest tell most.
 _STATIC_ORDER = (
-    Block.TooSmall, Block.Dynamic, Block.Taint, Block.Rdma, Block.GpuClass, Block.NoResource, Block.Selector,
-    Block.NodeName,
+    Block.QueueSharing, Block.QueueClass, Block.TooSmall, Block.Dynamic, Block.Taint, Block.Rdma, Block.GpuClass,
+    Block.NoResource, Block.Selector, Block.NodeName,
 )  # fmt: skip
 
 
@@ -92,6 +93,10 @@ def nowhere_by_itself(q: Question) -> Cause | None:
                 Reason.ClassUnavailable, f"{counted(int(counts[furthest]), 'node')} would do but for RDMA",
                 need=q.need, unit="pods", where="RDMA", unlock=("nodes with RDMA",),
             )  # fmt: skip
+        case Block.QueueSharing:
+            return sharing_not_allowed(q, static)
+        case Block.QueueClass:
+            return class_not_allowed(q, static)
         case Block.NoResource if q.pod_set.pod_class.least == Capability():
             asked = " and ".join(spell(n, a) for n, a in q.pod_set.pod_class.requests if is_extended(n))
             return Cause(
@@ -119,6 +124,50 @@ def nowhere_by_itself(q: Question) -> Cause | None:
         Reason.NoNodeMatches,
         f"of {size:,} nodes none has {wish}" if size > 1 else f"the only node does not have {wish}",
         need=q.need, unit="pods", where=wish, unlock=(f"a node with {wish}",),
+    )  # fmt: skip
+
+
+def class_not_allowed(q: Question, static: NDArray[np.uint8]) -> Cause:
+    """Nodes would do, all of GPU classes that the queue does not allow."""
+    allowed = ", ".join(q.pod_set.pod_class.queue_classes or ()) or "no class"
+    columns = q.draft.columns
+    would_do = np.flatnonzero(static == Block.QueueClass)
+    classes = sorted({columns.nodes[n].gpu_class or "a class that is not known" for n in would_do.tolist()})
+    queue = q.workload.queue or q.workload.namespace
+    return Cause(
+        Reason.ClassNotAllowed,
+        f"{counted(len(would_do), 'node')} with {', '.join(classes[:3])} would do, and queue {queue} allows {allowed} "
+        "alone",
+        need=q.need, unit="pods", where=queue,
+        unlock=(f"{classes[0]} among allowedClasses of queue {queue}", f"nodes with {allowed}"),
+    )  # fmt: skip
+
+
+def sharing_not_allowed(q: Question, static: NDArray[np.uint8]) -> Cause:
+    """Nodes would do, all of which give GPUs in a way that the queue does not allow."""
+    pod_class, columns = q.pod_set.pod_class, q.draft.columns
+    may = pod_class.queue_sharing or ()
+    would_do = [columns.nodes[n] for n in np.flatnonzero(static == Block.QueueSharing).tolist()]
+    profiles = {c.name: bool(c.profile) for c in columns.gpu_classes}
+    kinds = {
+        kind
+        for node in would_do
+        for name, _ in pod_class.requests
+        if is_accelerator(name)
+        for kind in sharing_of(name, pod_class.gpu_milli, node, profiles.get(node.gpu_class, False))
+        if kind not in may
+    }
+    given = [kind for kind in KINDS if kind in kinds]
+    allowed = " and ".join(WORDS[kind] for kind in KINDS if kind in may) or "no GPU at all"
+    queue = q.workload.queue or q.workload.namespace
+    give = "gives" if len(would_do) == 1 else "give"
+    return Cause(
+        Reason.SharingNotAllowed,
+        f"{counted(len(would_do), 'node')} would do and {give} {' and '.join(WORDS[kind] for kind in given)}; queue "
+        f"{queue} allows {allowed}",
+        need=q.need, unit="pods", where=queue,
+        unlock=(f"{given[0]} in sharing of queue {queue}", f"a request for {allowed}") if may else
+        (f"{given[0]} in sharing of queue {queue}",),
     )  # fmt: skip
 
 
@@ -197,7 +246,7 @@ def unknown_level(q: Question) -> Cause | None:
 
 def larger_than_cluster(q: Question) -> Cause | None:
     """More pods than all nodes that would do hold, even empty."""
-    have = int(q.empty.sum())
+    have = in_all(q.empty, q)
     if have >= q.need:
         return None
     return Cause(

@@ -150,7 +150,7 @@ def _some(names: Sequence[str]) -> str:
 
 def used_up(q: Question) -> Cause | None:
     """Too little is free, or not together with the rest that a pod needs, or scattered."""
-    have = int(q.copies_anywhere.sum())
+    have = q.once("anywhere", lambda: int(q.copies_anywhere.sum()))
     if have >= q.need:
         return None
     would_do = q.static == Block.Nothing

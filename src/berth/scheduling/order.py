@@ -4,9 +4,9 @@ and age.
 A gang of which a part is bound holds what it cannot use: the rest of it goes before everything that has not begun.
 
 The order is a weighted fair one over the tree of queues: among the children of a queue each workload gets a
-virtual time, the GPUs that its child would hold once it ran, divided by the child's weight; the children's
+virtual time, what its child would hold beyond its guarantee once it ran, divided by the child's weight; the children's
 orders are merged by it, level by level from the leaves up. With one queue it is priority and age alone. It is
-worked out once a cycle, from what is held when the cycle starts.
+worked out once a cycle, from what is held when the cycle starts. docs/internals/fair-share.md has the formulas.
 """
 
 from __future__ import annotations
@@ -16,43 +16,53 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from berth.model.workload import Workload
 from berth.scheduling.quota import NO_BOUND, Ledger
+from berth.scheduling.shares import Shares
+from berth.scheduling.waiting import Waiting
 
 I64 = NDArray[np.int64]
 
 
 def ordered(
-    workloads: Sequence[Workload], milli: I64, queue: NDArray[np.int32], ledger: Ledger
+    waiting: Waiting,
+    milli: I64,
+    asked: NDArray[np.float64],
+    queue: NDArray[np.int32],
+    ledger: Ledger,
+    shares: Shares | None,
+    turn: NDArray[np.float64] | None = None,
 ) -> tuple[I64, NDArray[np.bool_]]:
-    """Indexes of the workloads, first to be decided first; and which of them go above their queue's quota.
+    """Indexes of those who wait, first to be decided first; and which of them go above their queue's quota.
 
-    `milli` and `queue` are (W,): GPU milli asked, and index of the queue that pays.
+    `milli`, `asked` and `queue` are (W,): GPU milli and value milli asked, and index of the queue that pays; `turn`
+    (W,) takes the place of age.
     """
-    count = len(workloads)
-    priority = np.fromiter((w.priority for w in workloads), np.int64, count)
-    created = np.fromiter((w.created_s for w in workloads), np.float64, count)
+    count, begun = len(waiting), waiting.has_begun
     above_quota = np.zeros(count, bool)
-    by_age = np.lexsort((np.arange(count), created, -priority))  # priority, age, then as listed
-    begun = np.fromiter((w.has_begun for w in workloads), bool, count)
-    if not count or (len(np.unique(queue)) < 2 and not ledger.has_quotas):
+    age = waiting.created_s if turn is None else turn
+    by_age = np.lexsort((np.arange(count), age, -waiting.priority))  # then as listed
+    if not count or ((queue == queue[0]).all() and not ledger.has_quotas):
         return by_age[np.argsort(~begun[by_age], kind="stable")], above_quota
     place = np.empty(count, np.int64)
     place[by_age] = np.arange(count)
+    by_queue = by_age[np.argsort(queue[by_age], kind="stable")]
+    first = np.flatnonzero(np.diff(queue[by_queue], prepend=-1))
+    own = dict(zip(queue[by_queue[first]].tolist(), np.split(by_queue, first[1:]), strict=True))
+    waited_in = sorted({above for q in own for above in ledger.chain(q)})
     children: dict[int, list[int]] = {}
-    for q, parent in enumerate(ledger.parent.tolist()):
-        children.setdefault(parent, []).append(q)
-    own: dict[int, list[int]] = {}
-    for w in by_age.tolist():
-        own.setdefault(int(queue[w]), []).append(w)
-    quota = _quota_in_all(ledger)
+    for q in waited_in:
+        children.setdefault(int(ledger.parent[q]), []).append(q)
+    quota = ledger.quota_in_all
+    # One queue that states a quota shares with nobody.
+    held = shares.held(ledger) if shares is not None else np.zeros(len(ledger.names))
+    base = shares.base if shares is not None else held
+    weight = shares.weight if shares is not None else held
 
     def line(q: int) -> I64:
         """The workloads of a queue and of those below it, in their order; marks those above the quota."""
-        parts = [(np.array(own[q], np.int64), 0, 1)] if q in own else []
-        parts += [(line(c), int(ledger.used[c, -1]), int(ledger.weight[c])) for c in children.get(q, ())]
-        parts = [part for part in parts if len(part[0])]
-        merged = _merged(parts, milli, place)
+        parts = [(own[q], 0.0, 1.0)] if q in own else []
+        parts += [(line(c), float(held[c] - base[c]), float(weight[c])) for c in children.get(q, ())]
+        merged = _merged(parts, asked, place)
         if q >= 0 and quota[q] < NO_BOUND:
             above_quota[merged[ledger.used[q, -1] + np.cumsum(milli[merged]) > quota[q]]] = True
         return merged
@@ -62,22 +72,18 @@ def ordered(
     return fair[np.lexsort((np.arange(count), above_quota[fair], ~begun[fair]))], above_quota
 
 
-def _merged(parts: Sequence[tuple[I64, int, int]], milli: I64, place: I64) -> I64:
-    """Lines merged by virtual time: (line, milli held, weight) each; ties by priority and age."""
+def _merged(parts: Sequence[tuple[I64, float, float]], asked: NDArray[np.float64], place: I64) -> I64:
+    """Lines merged by virtual time: (line, what is held beyond the guarantee, weight) each; ties by priority and age.
+    A line of weight 0 comes after all others."""
     if not parts:
         return np.zeros(0, np.int64)
     if len(parts) == 1:
         return parts[0][0]
     members = np.concatenate([line for line, _, _ in parts])
-    virtual_time = np.concatenate([(held + np.cumsum(milli[line])) / weight for line, held, weight in parts])
+    virtual_time = np.concatenate(
+        [
+            np.maximum(beyond + np.cumsum(asked[line]), 0.0) / weight if weight > 0 else np.full(len(line), np.inf)
+            for line, beyond, weight in parts
+        ]
+    )
     return members[np.lexsort((place[members], virtual_time))]
-
-
-def _quota_in_all(ledger: Ledger) -> I64:
-    """(Q,) the quota over all GPU classes; a queue that states quotas by class only is guaranteed their sum."""
-    quota = ledger.quota[:, -1].copy()
-    by_class = ledger.quota[:, :-1]
-    named = by_class < NO_BOUND
-    only_by_class = (quota >= NO_BOUND) & named.any(axis=1)
-    quota[only_by_class] = np.where(named, by_class, 0).sum(axis=1)[only_by_class]
-    return quota

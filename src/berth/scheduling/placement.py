@@ -64,6 +64,8 @@ def place_gang(
         (s for s, pod_set in enumerate(workload.pod_sets) if pod_set.count),
         key=lambda s: (-gpu_milli_of(workload.pod_sets[s]), s),
     )
+    if len(workload.pod_sets) == 1 and int(draft.copies[rows[0]].sum()) < workload.pod_sets[0].min_count:
+        return Tried(False)  # as most that wait: no domain need be looked at
     proven = True
     orders = _orders(workload, hardest_first)
     for nodes, scope, name in _tries(workload, rows, draft, allowed):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 import numpy as np
 from numpy.typing import NDArray
 
+from berth.model.booking import Standing
 from berth.model.cluster import Allocation, Node
 from berth.model.hold import Hold
 from berth.model.reasons import Verdict
@@ -33,6 +34,10 @@ class Rule(Enum):
 
     LowerPriority = "it has lower priority and stands where room is needed"
     WithGang = "it has lower priority and its gang cannot stay without those that leave"
+    SetAside = "it has more left to do than who waits, and stands where room is needed"
+    Reclaimed = "its queue holds more than it is due, and stands where room is needed for a queue that holds less"
+    Reserved = "its place is kept from now on by a reservation"
+    Moved = "it can run elsewhere, and what is free is scattered without that"
     BeyondBudget = "it has lower priority, and the configuration passes over its disruption budget"
 
 
@@ -47,6 +52,15 @@ class Eviction:
     beneficiary: int
     gpu_hours: float
     rule: Rule
+
+
+@dataclass(frozen=True)
+class Vacating:
+    """A pod is asked to leave since the window of a booking, which keeps its place for others, has opened."""
+
+    allocation: Allocation
+    booking: str
+    gpu_hours: float
 
 
 @dataclass(frozen=True)
@@ -69,6 +83,11 @@ class Plan:
     seconds: Mapping[str, float]
     evictions: Sequence[Eviction] = ()
     holds: Sequence[Hold] = ()  # new ones; one for a workload that has a hold already takes its place
+    starts_by: Mapping[int, float] = field(default_factory=dict)  # who has a place in time, and when it is there
+    look_s: float = np.inf  # when another cycle may decide otherwise though nothing has happened by then
+    vacating: Sequence[Vacating] = ()
+    due: Mapping[str, float] = field(default_factory=dict)  # GPUs that queues are due, by their value; {} for one queue
+    bookings: tuple[Standing, ...] = ()  # those whose window is open or will open, where they stand
 
     @property
     def placed(self) -> NDArray[np.int64]:
@@ -85,6 +104,12 @@ class Plan:
             strict=True,
         ):
             yield Bind(self.workloads[w], s, self.nodes[n], devices_of(mask))
+
+
+def nothing_of(workloads: Sequence[Workload], nodes: Sequence[Node], seconds: Mapping[str, float]) -> Plan:
+    """A plan by which everybody waits on."""
+    none = np.zeros(0, np.int32)
+    return Plan(workloads, nodes, none, none, none, np.zeros(0, np.int64), {}, {}, seconds)
 
 
 def devices_of(mask: int) -> tuple[int, ...]:

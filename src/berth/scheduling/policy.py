@@ -21,7 +21,23 @@ class Policy(Struct, frozen=True):
     imagined: float = 0.1  # part of pods of whole devices in the demand where none is stated
     search_steps: int = 20_000  # of the exact search for gangs of several pod sets
 
+    explains: bool = True  # a verdict for each that waits; a simulation that asks for none goes faster
+
+    # Places in time (docs/internals/backfill.md)
+    reservations: int = 1  # so many that found no room get a place in time, which nobody behind them delays
+    reservation_searches: int = 8  # in vain, after which nobody behind them is given a place in this cycle
+    reservation_tries: int = 16  # times that are proven one by one before they are passed over in larger steps
+    overrun_s: float = 60.0  # who is past its limit is taken to end so much later, or a tenth of its run
+
     # Making room (docs/internals/preemption.md)
+    sets_aside: bool = False  # who runs leaves for who should run first by what both still have to compute (choice.py)
+    least_left: bool = False  # within a queue who has least left goes first, as far as anybody knows (queue_turns.py)
+    savers_leave: bool = False  # with it: who saves its work and says that it may leaves for those of its queue
+    aging: float = 0.02  # of what is left to do, for each 10^6 s of age: more of it shortens the longest waits
+    reclaims: bool = True  # queues take back what they are due from those that hold more (internals/fair-share.md)
+    usage_weight: float = 1.0  # how much past usage counts: halvings of a weight for one share used; 0: not at all
+    stays: float = 0.88  # what who runs has left counts for, where it is estimated or a stop costs something
+    stop_wait_s: float = 0.0  # those who should run wait so long in all for each that is stopped (stopping.py)
     evicts: bool = True  # pods of lower priority are asked to leave for workloads that find no room
     beyond_budgets: bool = False  # disruption budgets are passed over where nothing else makes room
     restart_s: float = 300.0  # what leaving costs a pod beside the work since its last checkpoint

@@ -14,7 +14,7 @@ set of them is looked at.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -62,28 +62,53 @@ class Hunt:
         self._nobody = np.zeros(len(future.gone), bool)
         self._price: I64 | None = None
         self._offers: dict[object, Offer] = {}
+        self._guarded = 0
         self._exhausted = allowances.exhausted()
 
     @property
     def draft(self) -> Draft:
         return self.future.draft
 
-    def find(self, workload: Workload, rows: Sequence[int], allowed: Mask) -> Sacrifice | None:
-        """The cheapest pods that leave, and the places of the workload's minimum; None where there are none."""
+    def find(
+        self,
+        workload: Workload,
+        rows: Sequence[int],
+        allowed: Mask,
+        aside: Mask | None = None,
+        *,
+        guarded: Mask | None = None,
+        only: Mask | None = None,
+        accepts: Callable[[I64], bool] | None = None,
+    ) -> Sacrifice | None:
+        """The cheapest pods that leave, and the places of the workload's minimum; None where there are none. `aside`
+        (P,) are pods that may leave for it though of its own priority, within their budgets; `guarded` pods that may
+        not, `only` all that may, whatever their priority. What `accepts` says no to is not carried out."""
         ask = Ask.of(workload, rows, allowed, self._nobody, np.zeros(0, np.int64))
         if self._prover.has_room(ask):
             if (tried := self._prover.place(ask, allowed)).placed:
                 return self._carried_out(np.zeros(0, np.int64), tried)
             self.draft.drop()
         may_leave = self._may_leave(workload.priority)
+        if aside is not None:
+            roster = self.future.roster
+            may_leave |= aside & roster.may_leave & ~self.future.gone & (roster.priority <= workload.priority)
+        if only is not None:
+            may_leave = only & ~self.future.gone
+        if guarded is not None:
+            may_leave = may_leave & ~guarded
+        self._guarded = id(guarded)  # the masks are kept as long as the search: offers of one are not another's
+        if aside is not None or only is not None:
+            self._offers.clear()  # who may leave is another question for each
         if not may_leave.any():
             return None
         ask = replace(ask, may_leave=may_leave & ~self._exhausted, price=self._prices())
         best = self._cheapest(ask)
-        if best is None and self.policy.beyond_budgets and self.allowances.budgets:
+        if best is None and aside is None and self.policy.beyond_budgets and self.allowances.budgets:
             ask = replace(ask, may_leave=may_leave, respected=False)
             best = self._cheapest(ask)
-        if best is None:
+        if aside is not None or only is not None:
+            self._offers.clear()
+        if best is None or (accepts is not None and not accepts(best.pods)):
             return None
         self.future.vacate(best.pods)
         tried = self._prover.place(ask, best.nodes)
@@ -174,7 +199,7 @@ class Hunt:
 
     def _offer(self, ask: Ask, s: int, mode: str) -> Offer:
         pod_set, row = ask.workload.pod_sets[s], ask.rows[s]
-        key = (row, ask.workload.priority, pod_set.count, mode, ask.respected, ask.allowed.tobytes())
+        key = (row, ask.workload.priority, pod_set.count, mode, ask.respected, ask.allowed.tobytes(), self._guarded)
         if key not in self._offers:
             pods, price = self._priced(ask, mode)
             while len(self._offers) >= OFFERS_KEPT:

@@ -75,7 +75,8 @@ def _taken(mix, scratch):  # type: ignore[no-untyped-def]
                             flow[sizes + q, lane] += some
                             count[f - mix.counts[q], lane] += some
         power, pull = scratch.device[k], scratch.pull[k]
-        for r in range(LEVELS - 1, 0, -1):
+        smallest = mix.sizes[0] if sizes else LEVELS  # nobody takes less
+        for r in range(LEVELS - 1, smallest - 1, -1):
             for lane in range(LANES):
                 if level[r, lane] > 0.0:
                     level[r, lane] /= power[r, lane]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
@@ -18,7 +19,7 @@ from berth.model.resources import is_accelerator
 from berth.model.workload import WHOLE, PodSet, TopologyWish, Workload
 from berth.scheduling import kernels
 from berth.scheduling.draft import Draft
-from berth.scheduling.feasibility import Blocks, is_held, is_unfit_for, without_suspects
+from berth.scheduling.feasibility import Blocks, is_held, is_unfit_for, starts_a_gang, without_suspects
 from berth.scheduling.quota import gpu_milli
 from berth.scheduling.slices import deal_slices
 from berth.scheduling.topology import room_by_domain
@@ -27,6 +28,7 @@ from berth.scheduling.wishes import level_of
 I32 = NDArray[np.int32]
 Mask = NDArray[np.bool_]
 
+T = TypeVar("T")
 NEAREST = 3
 
 
@@ -48,6 +50,14 @@ class Question:
     empty: I32
     mended: I32
     per_pod: int  # GPU milli of one pod
+    known: dict[Hashable, Any] = field(default_factory=dict)  # numbers that hold for all who ask with the same answers
+
+    def once(self, what: Hashable, count: Callable[[], T]) -> T:
+        """A number that is read off the tables; read once for all questions that share their answers."""
+        if what not in self.known:
+            self.known[what] = count()
+        found: T = self.known[what]
+        return found
 
     @property
     def need(self) -> int:
@@ -67,7 +77,21 @@ class Question:
 
 
 def question_on(workload: Workload, pod_set: PodSet, row: int, draft: Draft, allowed: Mask) -> Question:
-    """The question with its answers from the tables. `allowed` (N,) are the nodes that the workload may use."""
+    """The question with its answers from the tables. `allowed` (N,) are the nodes that the workload may use.
+
+    Who asks for pods of one class and keeps to the same levels shares the answers, as long as the draft stays as it is.
+    """
+    if draft.neighbours is not None:  # what is open depends on who asks
+        return _asked_first(workload, pod_set, row, draft, allowed)
+    levels = tuple([w.level for w in (*workload.topology, *pod_set.topology) if w.required])
+    who = (row, starts_a_gang(workload), levels, allowed.tobytes())
+    first = draft.told.get(who)
+    if first is None:
+        first = draft.told[who] = _asked_first(workload, pod_set, row, draft, allowed)
+    return replace(first, workload=workload, pod_set=pod_set)
+
+
+def _asked_first(workload: Workload, pod_set: PodSet, row: int, draft: Draft, allowed: Mask) -> Question:
     static = without_suspects(workload, draft.tables.static[row], draft.columns)
     copies = np.where(static == Block.Suspect, 0, draft.copies[row])
     held = np.flatnonzero(is_held(static) | (draft.columns.broken & (static == Block.Nothing)))
@@ -89,10 +113,13 @@ def question_on(workload: Workload, pod_set: PodSet, row: int, draft: Draft, all
 
 def with_nodes(cause: Cause, q: Question) -> Cause:
     """Adds the nodes by what keeps a pod off them, and the nearest candidates."""
-    block = q.block
-    counts = np.bincount(block, minlength=len(Block))
-    blocks = [(Block(b), int(counts[b])) for b in np.argsort(-counts, kind="stable").tolist() if counts[b] and b]
-    return msgspec.structs.replace(cause, blocks=tuple(blocks), codes=codes_on(block, q), nearest=_nearest(q))
+    blocks, codes, nearest = q.once("nodes", lambda: (_by_block(q), codes_on(q.block, q), _nearest(q)))
+    return msgspec.structs.replace(cause, blocks=blocks, codes=codes, nearest=nearest)
+
+
+def _by_block(q: Question) -> tuple[tuple[Block, int], ...]:
+    counts = np.bincount(q.block, minlength=len(Block))
+    return tuple((Block(b), int(counts[b])) for b in np.argsort(-counts, kind="stable").tolist() if counts[b] and b)
 
 
 def codes_on(block: Blocks, q: Question, some: Iterable[int] | None = None) -> tuple[tuple[str, int], ...]:
@@ -143,9 +170,20 @@ def _nearest(q: Question) -> tuple[tuple[str, str], ...]:
     return tuple(found)
 
 
+def in_all(copies: I32, q: Question) -> int:
+    """Pods on all nodes together."""
+    name = _told_as(copies, q)
+    return q.once(("in all", name), lambda: int(copies.sum())) if name else int(copies.sum())
+
+
+def _told_as(copies: I32, q: Question) -> str:
+    """Which of the question's answers it is; "" where it is none."""
+    return "copies" if copies is q.copies else "empty" if copies is q.empty else "mended" if copies is q.mended else ""
+
+
 def fits(copies: I32, q: Question) -> bool:
     """Whether the set's minimum fits by these counts, its levels and slices kept."""
-    if int(copies.sum()) < q.need:
+    if in_all(copies, q) < q.need:
         return False
     narrow = narrowest_level(q)
     if narrow is None:
@@ -176,6 +214,11 @@ def narrowest_level(q: Question) -> tuple[TopologyWish, int] | None:
 
 def largest_domain(copies: I32, level: int, q: Question) -> tuple[int, str]:
     """Most pods in one domain of a level, and the domain's name."""
+    name = _told_as(copies, q)
+    return q.once(("largest", name, level), lambda: _largest(copies, level, q)) if name else _largest(copies, level, q)
+
+
+def _largest(copies: I32, level: int, q: Question) -> tuple[int, str]:
     columns = q.draft.columns
     if level == len(columns.topology.levels):
         n = int(np.argmax(copies))
@@ -196,6 +239,10 @@ def slices_held(copies: I32, level: int, size: int, q: Question) -> int:
 
 def copies_by_gpus(q: Question, would_do: Mask) -> int:
     """Pods that the free GPUs would hold if nothing else mattered."""
+    return q.once(("by GPUs", would_do.tobytes()), lambda: _by_gpus(q, would_do))
+
+
+def _by_gpus(q: Question, would_do: Mask) -> int:
     draft, columns, tables = q.draft, q.draft.columns, q.draft.tables
     need = np.zeros_like(tables.need[q.row : q.row + 1])
     for name, amount in q.pod_set.pod_class.requests:
@@ -217,14 +264,17 @@ def node_idle(q: Question) -> NDArray[np.int64]:
 
 
 def idle_milli(q: Question, would_do: Mask) -> int:
-    return int(node_idle(q)[would_do].sum())
+    return q.once(("idle", would_do.tobytes()), lambda: int(node_idle(q)[would_do].sum()))
 
 
 def all_milli(q: Question, would_do: Mask) -> int:
     columns = q.draft.columns
     name = next((n for n, _ in q.pod_set.pod_class.requests if is_accelerator(n)), "")
     column = columns.column(name)
-    return int(np.maximum(columns.empty[would_do, column], 0).sum()) * WHOLE if column >= 0 else 0
+    if column < 0:
+        return 0
+    amount = q.once(("there", would_do.tobytes()), lambda: int(np.maximum(columns.empty[would_do, column], 0).sum()))
+    return amount * WHOLE
 
 
 def island_idle(q: Question) -> NDArray[np.int64]:

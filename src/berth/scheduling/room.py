@@ -16,6 +16,7 @@ from berth.model.workload import WHOLE, PodClass
 from berth.scheduling.columns import Columns, columns_of
 from berth.scheduling.feasibility import blocks_of
 from berth.scheduling.quota import gpu_milli
+from berth.scheduling.room_kept import Reserved, reserved_in
 
 I64 = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -52,6 +53,7 @@ class NodeRoom:
     counted: tuple[Counted, ...]
     code: str  # what its agent found that is worst, "" for nothing
     agent: str  # "heard", "silent", "" where none tells of the node
+    reserved_milli: int  # free, and kept for others by reservations
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,7 @@ class ClassRoom:
     gangs: tuple[Gangs, ...]
     unfit: int  # GPUs that are given to nobody
     suspect: int  # healthy GPUs on suspect nodes in service: they come last, and no gang starts there
+    reserved_milli: int  # free on nodes in service, and kept for others by reservations
 
 
 @dataclass(frozen=True)
@@ -93,9 +96,10 @@ class Fragmentation:
 
 
 class Room:
-    """Answers about one snapshot."""
+    """Answers about one snapshot. What `reserved` keeps is free for nobody here; without it what the snapshot's own
+    reservations keep is."""
 
-    def __init__(self, snapshot: Snapshot) -> None:
+    def __init__(self, snapshot: Snapshot, reserved: Reserved | None = None) -> None:
         self.snapshot = snapshot
         self.columns: Columns = columns_of(snapshot, {id(c): c for c in _seen(snapshot)}.values())
         columns = self.columns
@@ -114,7 +118,12 @@ class Room:
             [sum(d.health == Health.Unfit for d in n.devices) for n in columns.nodes], np.int64
         ).reshape(columns.size)
         self.whole_devices: I64 = (columns.device_free >= 0).sum(axis=1)
+        at_all = np.where(columns.device_free > 0, columns.device_free, 0).sum(axis=1)
+        self.reserved = reserved or reserved_in(snapshot)
+        if self.reserved is not None:
+            self.reserved.on(columns)
         self.free_milli: I64 = np.where(columns.device_free > 0, columns.device_free, 0).sum(axis=1)
+        self.reserved_milli: I64 = at_all - self.free_milli
         self.named = np.array([n.named_devices for n in columns.nodes], bool).reshape(columns.size) & (columns.pool < 0)
         for n in np.flatnonzero(self.named).tolist():
             # Devices that only claims can have: what a claim holds is not free, the rest is.
@@ -209,7 +218,7 @@ class Room:
             state=words.get(state, "suspect" if columns.suspect[n] else "ready"),
             gpus=int(self.gpus[n]),
             healthy=int(self.healthy[n]),
-            allocated_milli=int(self.whole_devices[n]) * WHOLE - int(self.free_milli[n]),
+            allocated_milli=int(self.whole_devices[n]) * WHOLE - int(self.free_milli[n] + self.reserved_milli[n]),
             free_milli=int(self.free_milli[n]),
             whole_free=int(self.whole[n]),
             cpu_milli=get(node.allocatable, CPU),
@@ -223,6 +232,7 @@ class Room:
             counted=counted,
             code=node.code,
             agent=node.agent,
+            reserved_milli=int(self.reserved_milli[n]),
         )
 
     def _of_class(self, c: int) -> Mask:
@@ -241,12 +251,15 @@ class Room:
             nodes=int(mask.sum()),
             gpus=int(self.gpus[mask].sum()),
             healthy=int(self.healthy[in_service].sum()),
-            allocated_milli=int((self.whole_devices[mask] * WHOLE - self.free_milli[mask]).sum()),
+            allocated_milli=int(
+                (self.whole_devices[mask] * WHOLE - self.free_milli[mask] - self.reserved_milli[mask]).sum()
+            ),
             free_milli=int(self.free_milli[in_service].sum()),
             held_back=int(self.free_milli[mask & ~self.open].sum()) // WHOLE,
             gangs=tuple(self._gangs(in_service & ~self.columns.suspect, level) for level in levels),
             unfit=int(self.unfit[mask].sum()),
             suspect=int(self.healthy[in_service & self.columns.suspect].sum()),
+            reserved_milli=int(self.reserved_milli[in_service].sum()),
         )
 
     def _gangs(self, mask: Mask, level: int) -> Gangs:

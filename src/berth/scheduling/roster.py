@@ -30,10 +30,12 @@ class Roster:
     mask      (P,) devices that it has for itself, as a bit mask
     milli     (P,) GPU milli held; cpu_milli (P,)
     priority, started_s, safe_s, min_runtime_s, most_lost_s  (P,): `safe_s` is when what it did was last safe
+    ends_s    (P,) when it has to end by its run-time limit; infinite where it has none
     may_leave (P,) whatever its priority: no DaemonSet, not ending, nobody says no
     ending    (P,) it leaves already
     gang      (P,) code of its gang, -1 for a pod that leaves alone; team (P,) code of its set within it
     is_kept   (P,) a controller makes it again
+    is_named  (P,) its devices are told, not taken to be these
     least, least_of_team   pods that must stay of a gang (G,), of a set (S,)
     first     (N + 1,) where the pods of each node begin in `by_node` (P,), those of one node in their order
     """
@@ -52,9 +54,11 @@ class Roster:
     safe_s: F64
     min_runtime_s: F64
     most_lost_s: F64
+    ends_s: F64
     may_leave: Mask
     ending: Mask
     is_kept: Mask
+    is_named: Mask
     gang: I64
     team: I64
     least: I64
@@ -145,9 +149,11 @@ class Roll:
             safe_s=np.maximum(started, known["saved_s"]),
             min_runtime_s=known["min_runtime_s"],
             most_lost_s=np.where(every > 0, every, np.inf),
+            ends_s=np.where(known["limit_s"] > 0, started + known["limit_s"], np.inf),
             may_leave=(node >= 0) & crowd.may_leave,
             ending=crowd.ending & (node >= 0),
             is_kept=known["is_kept"],
+            is_named=known["is_named"],
             gang=known["gang"],
             team=known["team"],
             least=_most(known["least"], known["gang"], len(self._gangs)),
@@ -168,7 +174,9 @@ class Roll:
             "saved_s": (np.float64, [a.last_checkpoint_s for a in new]),
             "every_s": (np.float64, [a.checkpoint_every_s for a in new]),
             "min_runtime_s": (np.float64, [a.min_runtime_s for a in new]),
+            "limit_s": (np.float64, [a.time_limit_s for a in new]),
             "is_kept": (bool, [a.is_controlled for a in new]),
+            "is_named": (bool, [bool(a.devices) for a in new]),
             "gang": (np.int64, [g for g, _ in gangs]),
             "team": (np.int64, [t for _, t in gangs]),
             "least": (np.int64, [a.gang_minimum for a in new]),

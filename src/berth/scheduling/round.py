@@ -5,30 +5,38 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from berth.model.booking import next_change_s
 from berth.model.demand import Demand
 from berth.model.hold import Hold
+from berth.model.queue_rules import QueueRules, rules_of
 from berth.model.reasons import Cause, Verdict
 from berth.model.snapshot import Snapshot
-from berth.model.workload import Workload
+from berth.model.workload import WHOLE, Workload
 from berth.scheduling import holds
-from berth.scheduling.admission import open_classes, over_limit
+from berth.scheduling.admission import against_rules, may_not_borrow, open_classes, over_limit
+from berth.scheduling.booked import NONE, Bookings
 from berth.scheduling.draft import Draft
 from berth.scheduling.feasibility import starts_a_gang
-from berth.scheduling.holdings import Allotment, ledger_with
+from berth.scheduling.holdings import ledger_with
 from berth.scheduling.holds import Kept, holds_of
 from berth.scheduling.losses import Losses
 from berth.scheduling.neighbours import Neighbours, Who
-from berth.scheduling.placement import place_gang
-from berth.scheduling.plan import Eviction, Plan
+from berth.scheduling.owing import shares_now, value_of, worth_of_rows
+from berth.scheduling.plan import Eviction, Plan, Vacating
 from berth.scheduling.policy import Policy
-from berth.scheduling.quota import Ledger, gpu_milli, milli_of
+from berth.scheduling.quota import Ledger, gpu_milli
+from berth.scheduling.reservation import Passage, Reserved, in_time
 from berth.scheduling.seen import demand_seen
-from berth.scheduling.singles import Queues
+from berth.scheduling.shares import Shares
 from berth.scheduling.tables import Tables, classes_of
+from berth.scheduling.time_sharing import Turn
+from berth.scheduling.vain import Vain
+from berth.scheduling.waiting import Ask, PodSets, Waiting
 
 I32 = NDArray[np.int32]
 I64 = NDArray[np.int64]
@@ -39,19 +47,38 @@ Mask = NDArray[np.bool_]
 class Making:
     """Room is on its way for a workload: `waits_for` are nodes and how many pods have to leave them still.
 
-    `leaving` is how many leave in all, those that have gone among them; `until_s` when they have to be gone.
+    `leaving` is how many leave in all, those that have gone among them; `until_s` when they have to be gone; `nodes`
+    where the room is.
     """
 
     waits_for: tuple[tuple[int, int], ...]
     leaving: int
     until_s: float
+    nodes: tuple[int, ...] = ()
+
+
+class Asked(NamedTuple):
+    """Who waits, in columns, and what is likely to be asked for next."""
+
+    waits: Waiting
+    demand: Demand
+
+
+def take_in(snapshot: Snapshot, policy: Policy, tables: Tables) -> Asked:
+    """Read who waits and bring the tables up to the snapshot."""
+    demand, waits = snapshot.demand, tables.register.read(snapshot.workloads)
+    if snapshot.workloads and not demand.classes and not policy.learn_arrivals:
+        demand = demand_seen(snapshot, tables.meet(snapshot), waits)
+    tables.sync(snapshot, list(classes_of(waits.kinds, demand)))
+    return Asked(waits, demand)
 
 
 @dataclass
 class Round:
     """Mutable, for the length of one cycle.
 
-    rows     class row of each pod set of each workload
+    waits    those who wait, in columns; rows the class row of each pod set of each of them
+    asks     (K,) what each kind of them asks for
     milli    (W,) int64 GPU milli of each workload; queue (W,) int32 who pays
     binds    columns of the binds so far: workload, pod set, node, devices
     holds    what is kept off the draft for workloads that wait
@@ -62,6 +89,8 @@ class Round:
     draft: Draft
     ledger: Ledger
     losses: Losses
+    waits: Waiting
+    asks: list[Ask]
     rows: list[tuple[int, ...]]
     milli: I64
     queue: I32
@@ -74,74 +103,136 @@ class Round:
     holds: dict[int, Kept] = field(default_factory=dict)  # by the workload that has them
     making: dict[int, Making] = field(default_factory=dict)  # for whom room is on its way
     evictions: list[Eviction] = field(default_factory=list)
+    reclaimed: set[int] = field(default_factory=set)  # who gets what its queue is due from queues that hold more
     new_holds: list[Hold] = field(default_factory=list)
+    protected_until_s: float = np.inf  # when the first of those who just started may be asked to leave for who waits
+    vacating: list[Vacating] = field(default_factory=list)
+    placeless: int = 0  # workloads for which a place in time was sought in vain
+    turn: Turn | None = None  # who should run now, where who runs may be set aside for it
+    booked: Bookings = NONE  # what people keep for others, and for whom
+    _without_holds: dict[frozenset[int], Draft] = field(default_factory=dict)
+    reserved: dict[int, Reserved] = field(default_factory=dict)  # places in time, by the workload that has them
+    passages: tuple[int, Sequence[Passage]] | None = None  # for so many places in time: who may use which of them
+    vain: Vain = field(default_factory=Vain)  # what has found no room
 
     @classmethod
-    def of(cls, snapshot: Snapshot, policy: Policy, tables: Tables) -> Round:
-        demand = snapshot.demand
-        if snapshot.workloads and not demand.classes and not policy.learn_arrivals:
-            demand = demand_seen(snapshot, tables.meet(snapshot))
-        classes = list(classes_of(snapshot.workloads, demand))
-        tables.sync(snapshot, classes)
-        draft = Draft.of(tables, Neighbours.of(snapshot.workloads, tables.residents))
-        workloads = snapshot.workloads
-        # Workloads that are alike share their pod sets, so what depends on those alone is worked out once.
-        alike: dict[int, tuple[tuple[int, ...], int]] = {}
-        rows: list[tuple[int, ...]] = []
-        milli = np.empty(len(workloads), np.int64)
-        for i, w in enumerate(workloads):
-            known = alike.get(id(w.pod_sets))
-            if known is None:
-                of_sets = tuple([tables.row(s.pod_class) for s in w.pod_sets])
-                known = alike[id(w.pod_sets)] = (of_sets, milli_of(w))
-            rows.append(known[0])
-            milli[i] = known[1]
-        ledger = ledger_with(snapshot, tables)
-        queue = np.fromiter((ledger.queue_of(w.queue, w.namespace) for w in workloads), np.int32, len(workloads))
-        demand_rows, shares = _demand(demand, policy, tables, rows)
+    def of(cls, snapshot: Snapshot, policy: Policy, tables: Tables, asked: Asked | None = None) -> Round:
+        """`asked` is what `take_in` told of the snapshot, where the tables have been brought up to it already."""
+        waits, demand = asked or take_in(snapshot, policy, tables)
+        draft = Draft.of(tables, Neighbours.of(snapshot.workloads, tables.residents, waits.kinds))
+        asks = tables.register.asks(waits, tables.row)
+        ledger = ledger_with(snapshot, tables, waits.payers)
+        of_payer = np.array([ledger.queue_of(*payer) for payer in waits.payers], np.int32)
+        queue: I32 = of_payer[waits.payer]
+        milli = np.array([ask.milli for ask in asks], np.int64)[waits.kind]
+        rows = [asks[kind].rows for kind in waits.of_kind]
+        demand_rows, shares = _demand(demand, policy, tables, [ask.rows for ask in asks])
         losses = Losses.of(demand_rows, shares, policy, bool(snapshot.demand.classes))
         draft.on_change.append(lambda nodes: losses.follow(nodes, draft))
-        return cls(snapshot, policy, draft, ledger, losses, rows, milli, queue)
+        return cls(snapshot, policy, draft, ledger, losses, waits, asks, rows, milli, queue)
 
     @property
     def workloads(self) -> Sequence[Workload]:
         return self.snapshot.workloads
 
-    def is_single(self, w: int) -> bool:
-        """A lone pod that the kernel can place: no gang, no wish for a domain, nothing about other pods."""
-        workload = self.workloads[w]
-        if len(workload.pod_sets) != 1 or workload.topology or workload.gates or workload.missing_pods:
-            return False
-        if workload.held_off or workload.unmet:
-            return False
-        pod_set = workload.pod_sets[0]
-        if pod_set.count != 1 or pod_set.min_count != 1 or pod_set.topology:
-            return False
-        if w in self.holds:
-            return False
-        if pod_set.pod_class.unsupported or pod_set.pod_class.problems or pod_set.pod_class.unbound:
-            return False
+    def number(self, w: int) -> int:
+        """The same for those whose pod sets ask for the same."""
+        return self.asks[self.waits.of_kind[w]].number
+
+    def singles(self) -> Mask:
+        """(W,) lone pods that the kernel can place: no gang, no wish for a domain, nothing about other pods."""
+        waits = self.waits
+        found = waits.is_plain & ~waits.stays if self.ledger.has_quotas else waits.is_plain.copy()
+        if self.ledger.fences:  # the kernel knows limits of the tree alone
+            found &= np.array([ask.milli == 0 for ask in self.asks], bool)[waits.kind]
+        found[list(self.holds)] = False
+        found[self.booked.eager()] = False
+        some = np.isin(self.queue, list(self._rules)) if self._rules else np.zeros(len(waits), bool)
         neighbours = self.draft.neighbours
-        return neighbours is None or not neighbours.concern(Who(workload.namespace, pod_set.labels, pod_set.pod_class))
+        for w in np.flatnonzero(found & some).tolist():
+            found[w] = self.against_rules(w) is None
+        if neighbours is not None:
+            for w in np.flatnonzero(found).tolist():
+                namespace, pod_set = self.workloads[w].namespace, self.workloads[w].pod_sets[0]
+                found[w] = not neighbours.concern(Who(namespace, pod_set.labels, pod_set.pod_class))
+        return found
+
+    @cached_property
+    def has_time_limits(self) -> bool:
+        """Somebody who runs, or may start, has to have ended at a known time."""
+        return bool(self.draft.tables.crowd.limited.any() or (self.waits.limit_s > 0).any())
+
+    @cached_property
+    def shares(self) -> Shares | None:
+        """What queues are owed, as it was when the cycle began to ask; None where there is one queue."""
+        return shares_now(self)
+
+    @cached_property
+    def row_worth(self) -> NDArray[np.float64]:
+        """(M,) value of a milli of each class row in use."""
+        return worth_of_rows(self.draft, self.value[1])
+
+    @cached_property
+    def value(self) -> tuple[float, float]:
+        """Value milli of all GPUs that may be given out, and of one milli in the mean."""
+        layouts = self.draft.tables.layouts  # as long as the nodes stay what they are
+        found: tuple[float, float] | None = layouts.get("value")
+        if found is None:
+            found = layouts["value"] = value_of(self.draft.columns)
+        return found
+
+    @cached_property
+    def asked(self) -> NDArray[np.float64]:
+        """(W,) value milli of all pods of each workload; 0.0 of those that something of their own keeps."""
+        of_kind = np.array([self._value(sets, a.rows) for sets, a in zip(self.waits.kinds, self.asks, strict=True)])
+        found: NDArray[np.float64] = np.where(self.waits.is_kept, 0.0, of_kind[self.waits.kind])
+        return found
+
+    def least_value(self, w: int) -> float:
+        """Value milli of what a workload starts with."""
+        return self._value(self.workloads[w].pod_sets, self.rows[w], minimum=True)
+
+    def _value(self, sets: PodSets, rows: Sequence[int], *, minimum: bool = False) -> float:
+        return float(
+            sum(
+                (s.min_count if minimum else s.count) * int(self.milli_of_rows[row]) * self.row_worth[row]
+                for row, s in zip(rows, sets, strict=True)
+            )
+        )
+
+    @cached_property
+    def may_reclaim(self) -> bool:
+        """Queues that somebody wrote take back what they are due; not where who should run is chosen from all."""
+        within = self.turn is None or self.policy.least_left
+        return self.policy.reclaims and within and sum(q.is_stated for q in self.ledger.queues) > 1
 
     # ---- holds
 
     def keep_holds(self) -> None:
-        """Take what the snapshot's holds keep off the draft, and count it to their queues."""
-        found = holds_of(self.snapshot, self.draft)
+        """Take what the snapshot's holds keep off the draft, and count it to their queues; then what is booked."""
+        self.booked = Bookings.of(self)
+        size = self.draft.columns.size
+        found = [
+            kept
+            for kept in holds_of(self.snapshot, self.draft)
+            if not self.booked.shut(kept.workload, size)[kept.nodes].any()
+        ]
         self.holds = {kept.workload: kept for kept in found}
         holds.keep(found, self.rows, self.draft)
         for kept in found:
             self._book_hold(kept, 1)
+        self.booked.hide()
 
     def hold(self, kept: Kept) -> None:
         """A new hold, in the place of one that the workload may have had."""
+        self.vain.forget()
         self.holds[kept.workload] = kept
         holds.keep([kept], self.rows, self.draft)
         self._book_hold(kept, 1)
 
     def release(self, kept: Kept) -> None:
         """A hold counts no longer."""
+        self.vain.forget()
         del self.holds[kept.workload]
         holds.give_back([kept], self.draft)
         self._book_hold(kept, -1)
@@ -155,125 +246,76 @@ class Round:
                 if milli:
                     self.ledger.take(int(self.queue[kept.workload]), int(gpu_class[n]), milli)
 
+    @cached_property
+    def _rules(self) -> Mapping[int, QueueRules]:
+        """By index, the queues that ask something of their workloads."""
+        rules = rules_of(self.snapshot.queues)
+        names = self.ledger.names
+        return {q: rules[names[q]] for q in range(len(names)) if names[q] in rules} if rules else {}
+
+    def against_rules(self, w: int) -> Cause | None:
+        """What the rules of its queue have against a workload."""
+        rules = self._rules.get(int(self.queue[w])) if self._rules else None
+        return None if rules is None else against_rules(self.workloads[w], rules)
+
+    def is_bounded(self, w: int) -> bool:
+        """Its queue, or one above it, has a limit."""
+        return bool(self.bounded[self.queue[w]])
+
+    @cached_property
+    def bounded(self) -> Mask:
+        """(Q,) queues that have a limit, or are below one that has."""
+        return self.ledger.bounded
+
     def over_limit(self, w: int) -> Cause | None:
-        """The limit that keeps a workload, its own hold not counted."""
+        """The limit that keeps a workload, or the quota of one that may not borrow, its own hold not counted."""
         own = self.holds.get(w)
         if own:
             self._book_hold(own, -1)
-        refusal = over_limit(self.workloads[w], int(self.queue[w]), self.ledger)
+        if own is None and not self.is_bounded(w) and not self.ledger.has_quotas:
+            return None
+        workload, queue = self.workloads[w], int(self.queue[w])
+        refusal = over_limit(workload, queue, self.ledger) or may_not_borrow(workload, queue, self.ledger)
         if own:
             self._book_hold(own, 1)
         return refusal
 
-    def _weaker(self, w: int) -> list[Kept]:
-        """Holds that a workload may break: those of strictly lower priority."""
+    def weaker(self, w: int) -> list[Kept]:
+        """Holds that a workload may break: those of strictly lower priority, not of another queue with which its own
+        shares, on no node that is booked for others."""
         priority = self.workloads[w].priority
-        return [kept for kept in self.holds.values() if kept.priority < priority and kept.workload != w]
+        weaker = [
+            kept
+            for kept in self.holds.values()
+            if kept.priority < priority and kept.workload != w and not self.share(w, kept.workload)
+        ]
+        if weaker and self.booked.booked:
+            shut = self.booked.shut(w, self.draft.columns.size)
+            weaker = [kept for kept in weaker if not shut[kept.nodes].any()]
+        return weaker
 
-    @cached_property
+    def share(self, one: int, other: int) -> bool:
+        """Their queues are two that somebody wrote: between them shares decide, and no priority."""
+        mine, theirs = int(self.queue[one]), int(self.queue[other])
+        queues = self.ledger.queues
+        return mine != theirs and self.may_reclaim and queues[mine].is_stated and queues[theirs].is_stated
+
+    @property
     def without_holds(self) -> Draft:
-        """The draft as it would be if nothing were held. Asked for once everything is decided."""
-        kept = list(self.holds.values())
-        holds.give_back(kept, self.draft)
-        found = self.draft.copy()
-        holds.keep(kept, self.rows, self.draft)
+        """The draft as it would be if nothing were held, for whom the same is booked. Asked for once everything is
+        decided."""
+        found = self._without_holds.get(self.booked.blocking)
+        if found is None:
+            kept = [*self.holds.values(), *(one.kept for one in self.reserved.values())]
+            holds.give_back(kept, self.draft)
+            found = self._without_holds[self.booked.blocking] = self.draft.copy()
+            holds.keep(kept, self.rows, self.draft)
         return found
 
-    # ---- place
-
-    def place_run(self, run: I64, closed: Mask | None = None) -> None:
-        """Place a run of single pods. `closed` (C + 1,) are GPU classes kept for others."""
-        for w in self._run(run, closed):
-            if (weaker := self._weaker(w)) and not self.over_limit(w) and self._place_over(w, closed, weaker):
-                continue
-            self.waiting.append(w)
-
-    def _run(self, run: I64, closed: Mask | None) -> list[int]:
-        """Hand a run of single pods to the kernel; those that it could not place."""
-        draft, columns = self.draft, self.draft.columns
-        rows = np.fromiter((self.rows[w][0] for w in run), np.int64, len(run))
-        milli = self._milli_of_rows
-        limit = self.ledger.limit
-        if closed is not None and closed.any():
-            limit = limit.copy()
-            limit[:, closed] = 0
-        gpu_class = np.where(columns.gpu_class < 0, limit.shape[1] - 1, columns.gpu_class)
-        queues = Queues(
-            self.queue[run], bool((limit < 2**62).any()), self.ledger.parent, limit, self.ledger.used,
-            gpu_class.astype(np.int32), milli,
-        )  # fmt: skip
-        node, devices = self.losses.place_run(rows, draft, queues)
-        placed = node >= 0
-        if placed.any():
-            draft.recount(np.unique(node[placed]).astype(np.int64))
-            self._tell_neighbours(run[placed], node[placed])
-            self.binds.append((
-                run[placed].astype(np.int32), np.zeros(int(placed.sum()), np.int32), node[placed], devices[placed]
-            ))  # fmt: skip
-        left: list[int] = run[~placed].tolist()
-        return left
-
-    def _tell_neighbours(self, placed: I64, node: I32) -> None:
-        if self.draft.neighbours is not None:
-            for w, n in zip(placed.tolist(), node.tolist(), strict=True):
-                workload = self.workloads[w]
-                pod_set = workload.pod_sets[0]
-                self.draft.neighbours.add(n, Who(workload.namespace, pod_set.labels, pod_set.pod_class), 1)
-
-    def place_gang(self, w: int, closed: Mask | None = None) -> bool:
-        """Place a workload whole, or leave the draft as it was. Where room is held for it, there first."""
-        if not self.holds:
-            return self._place(w, closed)
-        own = self.holds.get(w)
-        if own is not None:
-            self.release(own)
-            held = np.zeros(self.draft.columns.size, bool)
-            held[own.nodes] = True
-            if self._place(w, closed, held):
-                return True
-        weaker = self._weaker(w)
-        if self._place(w, closed) or (weaker and self._place_over(w, closed, weaker)):
-            return True
-        if own is not None:
-            self.hold(own)
-        return False
-
-    def _place_over(self, w: int, closed: Mask | None, weaker: Sequence[Kept]) -> bool:
-        """Place a workload where room is held for others of lower priority."""
-        holds.give_back(weaker, self.draft)
-        placed = self._place(w, closed)
-        holds.keep(weaker, self.rows, self.draft)
-        return placed
-
-    def _place(self, w: int, closed: Mask | None, within: Mask | None = None) -> bool:
-        workload, draft = self.workloads[w], self.draft
-        allowed = self.allowed(w, closed)
-        tried = place_gang(
-            workload, self.rows[w], draft, allowed if within is None else allowed & within, self.losses,
-            self._growth(w, closed), steps=self.policy.search_steps,
-        )  # fmt: skip
-        if not tried.placed and self.ledger.limits_classes and within is None:
-            # No class may take all of the gang: deal its pods to classes one by one.
-            draft.drop()
-            everywhere = np.ones(draft.columns.size, bool)
-            room = self._allotment(w, closed, after_minimum=False)
-            tried = place_gang(workload, self.rows[w], draft, everywhere, self.losses, room, bounds_minimum=True)
-        if not tried.placed:
-            draft.drop()
-            if not tried.proven:
-                self.unproven.add(w)
-            return False
-        self.unproven.discard(w)
-        puts = draft.commit()
-        counts = [p.count for p in puts]
-        node = np.repeat(np.array([p.node for p in puts], np.int32), counts)
-        pod_set = np.repeat(np.array(tried.set_of_put, np.int32), counts)
-        devices = np.array([mask for p in puts for mask in p.devices], np.int64)
-        self.binds.append((np.full(len(node), w, np.int32), pod_set, node, devices))
-        if tried.scope:
-            self.scopes[w] = tried.scope
-        self._book(w, node, pod_set)
-        return True
+    @cached_property
+    def without_bookings(self) -> Draft:
+        """The draft as it would be if nothing were booked."""
+        return self.booked.without()
 
     def wait(self, w: int, refusal: Cause | None) -> None:
         """Leave a workload waiting; without a refusal the tables say why."""
@@ -306,35 +348,29 @@ class Round:
             seconds,
             tuple(self.evictions),
             tuple(self.new_holds),
+            {w: one.at_s for w, one in self.reserved.items()},
+            vacating=tuple(self.vacating),
+            due=self._due(),
+            bookings=self.booked.standings(),
+            look_s=min(
+                self.turn.look_s if self.turn is not None else np.inf,
+                self.protected_until_s,
+                next_change_s(self.snapshot.bookings, self.snapshot.now_s),
+            ),
         )
 
-    def shape(self, w: int) -> object:
-        """Workloads with the same shape wait for the same reason."""
-        workload = self.workloads[w]
-        sets = tuple(
-            (row, s.count, s.min_count, s.topology) for row, s in zip(self.rows[w], workload.pod_sets, strict=True)
-        )
-        limits = int(self.queue[w]) if self.ledger.has_limits else -1
-        # Pods that look at each other's labels, or are looked at, are alike only where their labels are.
-        neighbours = self.draft.neighbours
-        labels = None
-        if neighbours is not None and any(
-            neighbours.concern(Who(workload.namespace, s.labels, s.pod_class)) for s in workload.pod_sets
-        ):
-            labels = (workload.namespace, tuple(s.labels for s in workload.pod_sets))
-        held = (workload.priority, w in self.holds) if self.holds else None
-        return (sets, workload.topology, limits, labels, w in self.unproven, held, starts_a_gang(workload))
+    def _due(self) -> dict[str, float]:
+        """What was worked out for the order, in GPUs of mean value."""
+        shares = self.__dict__.get("shares")  # not worked out for this
+        if shares is None:
+            return {}
+        unit = (shares.mean_worth or 1.0) * WHOLE
+        return {q.name: float(shares.due[i]) / unit for i, q in enumerate(self.ledger.queues) if q.is_stated}
 
-    def _growth(self, w: int, closed: Mask | None) -> Allotment | None:
-        return self._allotment(w, closed, after_minimum=True) if self.ledger.has_limits else None
-
-    def _allotment(self, w: int, closed: Mask | None, after_minimum: bool) -> Allotment:
-        """With `after_minimum` the workload's minimum is taken off every class: where it went is not known yet."""
-        room = self.ledger.room(int(self.queue[w])).copy()
-        if closed is not None:
-            room[closed] = 0
-        minimum = milli_of(self.workloads[w], minimum=True) if after_minimum else 0
-        return Allotment(self.draft.columns.gpu_class, room - minimum, int(room[-1]) - minimum)
+    @cached_property
+    def in_time(self) -> list[tuple[object, ...]]:
+        """(W,) how each stands to the places in time of others, once all are known."""
+        return in_time(self)
 
     def allowed(self, w: int, closed: Mask | None = None) -> Mask:
         """(N,) nodes whose GPU class the queue may still take, and that are not kept for others, nor from new gangs."""
@@ -345,19 +381,11 @@ class Round:
         open_ = open_classes(self.workloads[w], int(self.queue[w]), self.ledger)
         if closed is not None:
             open_ = open_ & ~closed
-        allowed: Mask = open_[self.draft.columns.gpu_class] & fit
-        return allowed
-
-    def _book(self, w: int, node: I32, pod_set: I32) -> None:
-        for s, one in enumerate(self.workloads[w].pod_sets):
-            milli = gpu_milli(one.pod_class.requests, one.pod_class.gpu_milli)
-            if milli:
-                classes, counts = np.unique(self.draft.columns.gpu_class[node[pod_set == s]], return_counts=True)
-                for c, count in zip(classes.tolist(), counts.tolist(), strict=True):
-                    self.ledger.take(int(self.queue[w]), c, milli * count)
+        found: Mask = open_[self.draft.columns.gpu_class] & fit
+        return found
 
     @cached_property
-    def _milli_of_rows(self) -> I64:
+    def milli_of_rows(self) -> I64:
         """(M,) GPU milli of one pod of each class row in use."""
         milli = np.zeros(len(self.draft.tables.rows), np.int64)
         for pod_class, row in self.draft.tables.rows.items():

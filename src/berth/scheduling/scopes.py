@@ -60,7 +60,7 @@ def _by_class(sets: Sequence[tuple[int, int]], draft: Draft, allowed: Mask) -> l
     """
     columns = draft.columns
     with_gpus = [(row, need) for row, need in sets if draft.tables.ask[row, 1] > 0]
-    classes = np.unique(columns.gpu_class[allowed])
+    classes = np.flatnonzero(np.bincount(columns.gpu_class[allowed] + 1)) - 1
     if not with_gpus or len(classes) < 2:
         return []
     found: list[tuple[int, int]] = []

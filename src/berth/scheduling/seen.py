@@ -6,25 +6,27 @@ from berth.model.demand import Demand
 from berth.model.snapshot import Snapshot
 from berth.model.workload import PodClass
 from berth.scheduling.crowd import Crowd
+from berth.scheduling.waiting import Register, Waiting
 
 DIGITS = 4  # of a count, binary
 MOST = 64  # pod classes that stand for what is likely to be asked for next
 
 
-def demand_seen(snapshot: Snapshot, crowd: Crowd | None = None) -> Demand:
+def demand_seen(snapshot: Snapshot, crowd: Crowd | None = None, waiting: Waiting | None = None) -> Demand:
     """The most common pod classes among the pods that run, DaemonSets left out, and those that wait.
 
     Counting what runs weighs a class by its pod time (Little's law), which is how often it is met when room is
     needed; what waits is asked for now. Counts are rough, and classes of equal count come in the order in which they
-    are met. `crowd` are the snapshot's pods, where they are at hand.
+    are met. `crowd` are the snapshot's pods and `waiting` its workloads, where they are at hand.
     """
     if crowd is None:
         crowd = Crowd()
         crowd.follow(snapshot.allocations)
     counts: dict[PodClass, int] = dict(crowd.counts())
-    for workload in snapshot.workloads:
-        for pod_set in workload.pod_sets:
-            counts[pod_set.pod_class] = counts.get(pod_set.pod_class, 0) + pod_set.count
+    if waiting is None:
+        waiting = Register().read(snapshot.workloads)
+    for pod_class, count in waiting.pods():
+        counts[pod_class] = counts.get(pod_class, 0) + count
     rounded = {c: rough(count) for c, count in counts.items() if count}
     common = sorted(rounded, key=lambda c: -rounded[c])[:MOST]
     return Demand(tuple(common), tuple(float(rounded[c]) for c in common))

@@ -82,8 +82,11 @@ def refresh(mix, knobs, following, learning, nodes, worth, book, scratch):  # ty
 
 
 @compiled
-def place_run(run, classes, cluster, queues, mix, knobs, following, learning, worth, book, scratch, node, devices):  # type: ignore[no-untyped-def]
-    """Place a run of single pods one after the other, each on the node where it costs least.
+def place_run(  # type: ignore[no-untyped-def]
+    run, classes, cluster, queues, mix, knobs, following, learning, worth, book, scratch, stops, node, devices
+):
+    """Place a run of single pods one after the other, each on the node where it costs least. How many were looked at:
+    all, or with `stops` those before the first that found no room.
 
     run (W,) class rows in order. Writes node (W,): its index, -1 no node, -2 over a limit; devices (W,) bit masks.
     What is used up in a run stays used up, so a node that has no room for a class is not asked again. Nodes that
@@ -128,6 +131,8 @@ def place_run(run, classes, cluster, queues, mix, knobs, following, learning, wo
                     candidates[s, count[s]] = n
                     count[s] += 1
         if count[s] == 0:
+            if stops:
+                return w
             continue
         row = ranks[s]
         if epoch_of[s] != epoch:
@@ -160,6 +165,8 @@ def place_run(run, classes, cluster, queues, mix, knobs, following, learning, wo
             least = min(least, row[n])
         if least == NO_ROOM:
             count[s] = 0
+            if stops:
+                return w
             continue
         if queues.limited and queues.milli[m] > 0:
             if not _open_classes(queues.of[w], queues.milli[m], queues.parent, queues.limit, queues.used, open_):
@@ -170,6 +177,8 @@ def place_run(run, classes, cluster, queues, mix, knobs, following, learning, wo
                 if row[n] < least and open_[queues.gpu_class[n]]:
                     least = row[n]
             if least == NO_ROOM:
+                if stops:
+                    return w
                 continue
         best = 0
         while row[best] != least or (queues.limited and queues.milli[m] > 0 and not open_[queues.gpu_class[best]]):
@@ -191,6 +200,7 @@ def place_run(run, classes, cluster, queues, mix, knobs, following, learning, wo
                 if queues.gpu_class[best] != queues.used.shape[1] - 1:
                     queues.used[q, queues.used.shape[1] - 1] += queues.milli[m]
                 q = queues.parent[q]
+    return run.shape[0]
 
 
 @compiled

@@ -7,21 +7,25 @@ change to one node recomputes that node's column.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from berth.model.cluster import Allocation
 from berth.model.demand import Demand
+from berth.model.queue import Queue
 from berth.model.snapshot import Snapshot
-from berth.model.workload import WHOLE, PodClass, Workload
+from berth.model.workload import WHOLE, PodClass
 from berth.scheduling import kernels
 from berth.scheduling.columns import Columns, by_node, columns_of, numbers, refill
 from berth.scheduling.crowd import Crowd
+from berth.scheduling.estimates import Estimator
 from berth.scheduling.feasibility import blocks_of, is_held, preference_of
 from berth.scheduling.neighbours import Residents
+from berth.scheduling.quota import Ledger
 from berth.scheduling.roster import Roll, Roster
+from berth.scheduling.waiting import Payer, PodSets, Register
 
 I64 = NDArray[np.int64]
 
@@ -30,9 +34,16 @@ U8 = NDArray[np.uint8]
 I16 = NDArray[np.int16]
 F64 = NDArray[np.float64]
 
-PRICES_KEPT = 8
+class EmptyLedger(NamedTuple):
+    """The queues of the last cycle, and of what they were made: the queues of the snapshot, GPU classes, payers."""
+
+    of: tuple[tuple[Queue, ...], tuple[str, ...], tuple[Payer, ...]]
+    ledger: Ledger
+
+
+PRICES_KEPT = 64
 MOST_ROWS = 1024
-MOST_CODES = 20_000
+MOST_CODES = 4_096
 FEW = 16  # nodes whose pods are looked for one by one
 
 
@@ -60,6 +71,9 @@ class Tables:
         self._replaced: set[int] = set()  # nodes that are not what they were and have not been counted again
         self.layouts: dict[Hashable, Any] = {}  # what prices look at, as long as the nodes stay what they are
         self.warm_prices: dict[Hashable, tuple[F64, F64]] = {}
+        self.estimator = Estimator()  # of how long workloads run
+        self.register = Register()  # of who waits
+        self.empty_ledger: EmptyLedger | None = None
 
     def sync(self, snapshot: Snapshot, pod_classes: Sequence[PodClass]) -> Columns:
         """Bring the tables up to the snapshot, with a row for each of `pod_classes`."""
@@ -202,6 +216,7 @@ class Tables:
         size, width = self.columns.size, len(self.columns.resources)
         self.rows, self._by_identity, self.classes = {}, {}, []
         self._when_empty: dict[int, I32] = {}
+        self.register.forget_rows()
         self.layouts.clear()
         self.fits_empty: dict[object, bool] = {}  # gangs by shape: would it fit, or might it, if all were idle
         self.alike = np.zeros(0, np.int32)
@@ -290,11 +305,11 @@ class Tables:
         )  # fmt: skip
 
 
-def classes_of(workloads: Sequence[Workload], demand: Demand) -> Iterable[PodClass]:
+def classes_of(kinds: Iterable[PodSets], demand: Demand) -> Iterable[PodClass]:
     """Every pod class that waits or is expected, once each, in a fixed order."""
     seen: dict[int, PodClass] = {}
-    for workload in workloads:
-        for pod_set in workload.pod_sets:
+    for sets in kinds:
+        for pod_set in sets:
             seen.setdefault(id(pod_set.pod_class), pod_set.pod_class)
     for pod_class in demand.classes:
         seen.setdefault(id(pod_class), pod_class)

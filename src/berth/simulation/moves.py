@@ -12,6 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from berth.scheduling.headroom import ONE
+from berth.scheduling.placing import place_run
 from berth.scheduling.policy import Policy
 from berth.scheduling.relocation import make_room
 from berth.scheduling.round import Round
@@ -38,7 +39,7 @@ def placements(offer: Offer, percent: float = 1.0, policy: Policy | None = None,
     for begin in range(0, count, arrivals):
         run = order[begin : begin + arrivals]
         binds, waiting = len(now.binds), len(now.waiting)
-        now.place_run(run)
+        place_run(run, now)
         for pods, _, nodes, devices in now.binds[binds:]:
             first.node[pods], first.gpus[pods] = nodes, devices
             moving.bound(pods, nodes, devices)

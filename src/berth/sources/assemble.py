@@ -14,12 +14,15 @@ from berth.model.gpus import GpuMapping, joined, read_mapping
 from berth.model.queue import Queue
 from berth.model.snapshot import Snapshot
 from berth.model.topology import Level, discover
+from berth.sources.bookings import bookings_in
 from berth.sources.domains import Domains
 from berth.sources.dump import Dump
 from berth.sources.health import SILENT_S, heartbeat_of, heed, is_silent, report_of, silent_note
 from berth.sources.inventory import Inventory, seconds
 from berth.sources.nodes import read_node
+from berth.sources.past_usage import Usage
 from berth.sources.pods import Pods
+from berth.sources.queues_read import queues_in
 from berth.sources.slices import devices_by_node, held_devices
 
 Asked = Callable[[Inventory], None]
@@ -141,6 +144,8 @@ def snapshot_of(
         notes=(*told, *silent_note(silent, silent_s), *pods.notes(frozenset(inventory.nodes))),
         owners=pods.owners(),
         budgets=tuple(inventory.budgets.values()),
+        bookings=bookings_in(inventory.reservations),
+        usage=_usage(inventory, now_s),
         findings=pods.findings(),
     )
 
@@ -198,21 +203,13 @@ def levels_of(inventory: Inventory) -> tuple[Level, ...]:
     return min(found)[2] if found else ()
 
 
+def _usage(inventory: Inventory, now_s: float) -> dict[str, float]:
+    """What queues have used, as their status says it."""
+    usage = Usage()
+    for queue in inventory.queues.values():
+        usage.put(queue)
+    return usage.now(now_s)
+
+
 def queues_of(inventory: Inventory) -> tuple[Queue, ...]:
-    queues = []
-    for name, queue in sorted(inventory.queues.items()):
-        spec = queue.spec
-        if spec is None:
-            queues.append(Queue(name))
-            continue
-        queues.append(
-            Queue(
-                name,
-                spec.parent or "",
-                1 if spec.weight is None else spec.weight,
-                tuple(sorted((spec.quota or {}).items())),
-                tuple(sorted((spec.limit or {}).items())),
-                tuple(spec.namespaces or ()),
-            )
-        )
-    return tuple(queues)
+    return queues_in(inventory.queues)

@@ -9,7 +9,16 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import fields
 
-from berth.kube import wire, wire_budgets, wire_devices, wire_ledger, wire_queues, wire_state, wire_volumes
+from berth.kube import (
+    wire,
+    wire_budgets,
+    wire_devices,
+    wire_ledger,
+    wire_queues,
+    wire_reservations,
+    wire_state,
+    wire_volumes,
+)
 
 TYPES: dict[tuple[str, str], type[Struct]] = {
     # (API group, kind): type
@@ -27,6 +36,7 @@ TYPES: dict[tuple[str, str], type[Struct]] = {
     ("resource.k8s.io", "ResourceSlice"): wire_devices.ResourceSlice,
     ("resource.k8s.io", "ResourceClaim"): wire_devices.ResourceClaim,
     ("berth.dev", "GPUQueue"): wire_queues.GPUQueue,
+    ("berth.dev", "GPUReservation"): wire_reservations.GPUReservation,
     ("berth.dev", "GPUTopology"): wire_queues.Topology,
     ("berth.dev", "GPUClass"): wire_queues.GPUClass,
     ("berth.dev", "NodeLedger"): wire_ledger.NodeLedger,

@@ -44,7 +44,7 @@ _OF_CONTAINERS = (
     b" securityContext terminationMessagePath terminationMessagePolicy volumeDevices volumeMounts workingDir"
 )
 _OF_VOLUMES = b"projected configMap secret emptyDir hostPath downwardAPI csi nfs flexVolume iscsi rbd cephfs image"
-_OF_ANNOTATIONS = (
+UNREAD_ANNOTATIONS = (
     b"kubectl.kubernetes.io/last-applied-configuration k8s.v1.cni.cncf.io/network-status"
     b" k8s.v1.cni.cncf.io/networks-status cni.projectcalico.org/podIP cni.projectcalico.org/podIPs"
     b" cni.projectcalico.org/containerID k8s.ovn.org/pod-networks openshift.io/scc"
@@ -53,7 +53,7 @@ _PRUNED = {
     b"containers": _OF_CONTAINERS,
     b"initContainers": _OF_CONTAINERS,
     b"volumes": _OF_VOLUMES,
-    b"annotations": _OF_ANNOTATIONS,
+    b"annotations": UNREAD_ANNOTATIONS,
 }
 
 # (apiVersion, kind, value, offset): a Struct, a mapping of a plain kind, or None where the kind is not read

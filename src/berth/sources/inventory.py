@@ -17,6 +17,7 @@ from berth.base.lately import Lately, itself
 from berth.base.units import counted
 from berth.dialects.membership import OwnerRef
 from berth.kube import wire, wire_budgets, wire_devices, wire_ledger, wire_queues, wire_state, wire_volumes
+from berth.kube.wire_reservations import GPUReservation
 from berth.model.budget import Budget
 from berth.model.paying import Payers
 from berth.model.workload import PodClass
@@ -102,6 +103,7 @@ class Inventory:
         self.claims: list[wire_devices.ResourceClaim] = []
         self.device_classes = DeviceClasses()
         self.queues: dict[str, wire_queues.GPUQueue] = {}
+        self.reservations: dict[str, GPUReservation] = {}
         self.gpu_classes: dict[str, Mapping[str, Any]] = {}  # rules, by the object's name
         self.ledgers: dict[str, wire_ledger.NodeLedger] = {}  # by node
         self.topologies: list[tuple[str, wire_queues.Topology]] = []  # (API group, topology)
@@ -166,6 +168,8 @@ class Inventory:
             self.claims.append(value)
         elif isinstance(value, wire_queues.GPUQueue):
             self.queues.setdefault(_name(value.metadata, found), value)
+        elif isinstance(value, GPUReservation):
+            self.reservations.setdefault(_name(value.metadata, found), value)
         elif isinstance(value, wire_queues.GPUClass):
             self.gpu_classes.setdefault(_name(value.metadata, found), value.spec or {})
         elif isinstance(value, wire_ledger.NodeLedger):
@@ -283,7 +287,7 @@ def some(names: Iterable[str]) -> str:
     return ", ".join(listed[:_SAMPLES]) + (f" and {more:,} more" if more > 0 else "")
 
 
-@lru_cache(maxsize=65536)
+@lru_cache(maxsize=4096)
 def seconds(text: str | None) -> float:
     """RFC 3339 as seconds since the epoch; 0.0 where it is absent or no time."""
     if not text:

@@ -20,6 +20,7 @@ from berth.sources.requests import MOST, Problems, amount
 from berth.sources.slices import NamedDevice
 
 MOST_DEVICES = 256  # more on one node is no node, but a slip of the pen
+MOST_TOLD_APART = 63  # whole devices of a node: which of them a pod has is told as bits of a number
 
 _RDMA_RESOURCES = ("rdma/", "nvidia.com/hostdev", "nvidia.com/rdma", "vpc.amazonaws.com/efa", "aliyun/erdma")
 _RDMA_LABELS = ("feature.node.kubernetes.io/rdma.available", "feature.node.kubernetes.io/rdma.capable")
@@ -60,7 +61,7 @@ def read_node(
     told = {**_told_by_devices(named), **labels} if named else labels
     gpu_class = gpu_class_of(told, allocatable, mapping)
     parts = partition_classes(labels, gpu_class) if gpu_class else ()
-    resource, devices = _devices(labels, allocatable, capacity, gpu_class, problems)
+    resource, devices = _told_apart(*_devices(labels, allocatable, capacity, gpu_class, problems), problems)
     is_counted = any(get(has, r) for has in (capacity, allocatable) for r in (NVIDIA_GPU, NVIDIA_SHARED))
     named_only = bool(named) and not is_counted
     if named and (named_only or len(named) == len(devices)):
@@ -97,7 +98,7 @@ def reread(reading: NodeReading, mapping: GpuMapping | None) -> NodeReading:
     labels = dict(node.labels)
     gpu_class = gpu_class_of(labels, node.allocatable, mapping)
     parts = partition_classes(labels, gpu_class) if gpu_class else ()
-    resource, devices = _devices(labels, node.allocatable, node.capacity, gpu_class, problems)
+    resource, devices = _told_apart(*_devices(labels, node.allocatable, node.capacity, gpu_class, problems), problems)
     classes = (*((gpu_class,) if gpu_class else ()), *(c for _, c, _ in parts))
     made = replace(node, gpu_class=gpu_class.name if gpu_class else "", device_resource=resource, devices=devices)
     return NodeReading(made, classes, reading.problems)
@@ -158,6 +159,17 @@ def _devices(
         memory = {name: c.memory_bytes for name, c, _ in partition_classes(labels, gpu_class)}
         counts = [(name, profile, memory.get(name, 0), number) for name, profile, _, number in counts]
     return (resource if whole else ""), whole + _cut(max(expected - len(whole), 1), len(whole), counts)
+
+
+def _told_apart(resource: str, devices: tuple[Device, ...], problems: Problems) -> tuple[str, tuple[Device, ...]]:
+    """Devices as they are, where they can be told apart; else they are counted like any other resource."""
+    if not resource or len(devices) <= MOST_TOLD_APART:
+        return resource, devices
+    problems.append(
+        f"{resource} is {len(devices)}: up to {MOST_TOLD_APART} devices of a node are told apart, so these are only "
+        "counted, and none of them is shared."
+    )
+    return "", ()
 
 
 def _whole(number: int, fit: int, island: int) -> tuple[Device, ...]:

@@ -12,8 +12,10 @@ from berth.model.snapshot import Owner
 from berth.model.topology import Topology
 from berth.model.workload import Workload
 from berth.sources.domains import Domains
+from berth.sources.governing import Governors
 from berth.sources.inventory import Inventory, Key, PodRecord
 from berth.sources.pods_doubts import Doubts
+from berth.sources.queues_read import queues_in
 from berth.sources.suspended import suspended_workloads
 from berth.sources.volumes.mounts import Mount
 from berth.sources.workloads import DAEMONS, Workloads
@@ -48,6 +50,7 @@ class Pods:
         )
         made = self._made = Workloads(inventory, devices, Domains(Topology(), ()), self._doubts)
         made.payers = inventory.payers()
+        made.governors = Governors(queues_in(inventory.queues))
         for record in inventory.pods.values():
             if record.claims and record.node:
                 made.attached.charge(record.key, record.node, record.claims)  # who is the first is known after all

@@ -9,9 +9,11 @@ from berth.kube.discover import Served
 from berth.kube.errors import ApiError
 from berth.kube.listing import pages
 from berth.kube.wire import ObjectMeta, Wire
-from berth.kube.wire_queues import QueueSpec
+from berth.kube.wire_queues import GPUQueue, QueueSpec
+from berth.model.queue import Queue
 from berth.scheduling.lines import QueueLine
 from berth.sources.live.kinds import Kind
+from berth.sources.queues_read import queues_in
 
 
 class QueueStatus(Wire, frozen=True, gc=False):
@@ -19,6 +21,8 @@ class QueueStatus(Wire, frozen=True, gc=False):
     running: int | None = None
     waiting: int | None = None
     waiting_gpus: int | None = None
+    due_share: float | None = None
+    past_usage: float | None = None
 
 
 class QueueObject(Wire, frozen=True, gc=False):
@@ -32,8 +36,9 @@ class QueueObject(Wire, frozen=True, gc=False):
 QUEUES = Kind("berth.dev", "gpuqueues", "GPUQueue", QueueObject)
 
 
-async def queues(client: Client, served: Served) -> list[QueueLine]:
-    """Queues by what the scheduler last wrote of them, as a tree; none where they may not be seen.
+async def queues(client: Client, served: Served) -> tuple[list[QueueLine], tuple[Queue, ...]]:
+    """Queues by what the scheduler last wrote of them, as a tree, and as they are stated; none where they may not be
+    seen.
 
     `used_milli` is empty and `running` -1 where it has written nothing yet.
     """
@@ -46,7 +51,8 @@ async def queues(client: Client, served: Served) -> list[QueueLine]:
     except ApiError as error:
         if not (error.is_forbidden or error.is_not_found):
             raise
-    return list(_tree(found))
+    stated = queues_in({name: GPUQueue(thing.metadata, thing.spec) for name, thing in found.items()})
+    return list(_tree(found)), stated
 
 
 def _tree(found: dict[str, QueueObject]) -> Iterator[QueueLine]:
@@ -80,4 +86,6 @@ def _line(name: str, depth: int, thing: QueueObject) -> QueueLine:
         running=-1 if status.running is None else status.running,
         waiting=status.waiting or 0,
         waiting_milli=(status.waiting_gpus or 0) * 1000,
+        due_milli=-1 if status.due_share is None else round(status.due_share * 1000),
+        used_hours=status.past_usage or 0.0,
     )

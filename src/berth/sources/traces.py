@@ -7,15 +7,14 @@ Source of the format: Alibaba's cluster-trace-gpu-v2023, in the FGD simulator's 
 
 from __future__ import annotations
 
-import csv
 import os
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 
 from berth.base.errors import UNREADABLE, BadInput
 from berth.model.trace import Int, Trace, TraceCluster, TracePods
+from berth.sources.csv_rows import rows_of
 
 DATA_VARIABLE = "BERTH_DATA"
 OPENB_FOLDER = Path("traces") / "openb-v2023"
@@ -43,9 +42,6 @@ PUBLISHED_VARIANTS = (
     "cpu250",
 )
 
-MAX_FILE_BYTES = 256 << 20
-MAX_ROWS = 2_000_000
-MAX_NAME = 253
 MAX_GPUS = 32
 MAX_MODELS = 62
 MAX_SPECS = 100_000
@@ -121,9 +117,8 @@ def data_folder() -> Path:
     if not root:
         raise BadInput(
             DATA_VARIABLE,
-            "is not set, so openb: traces cannot be found.",
-            f"Set {DATA_VARIABLE} to the folder that holds {OPENB_FOLDER}, or give a folder "
-            "with the openb files instead.",
+            "is not set, so public traces cannot be found.",
+            f"Set {DATA_VARIABLE} to the folder that holds traces/, or name a file or folder of your own instead.",
             UNREADABLE,
         )
     return Path(root)
@@ -135,7 +130,7 @@ def read_cluster(path: Path) -> TraceCluster:
     columns: list[tuple[int, int, int, int]] = []
     models: dict[str, int] = {}
     seen: set[str] = set()
-    for row in _rows(path, ("sn", "cpu_milli", "memory_mib", "gpu", "model")):
+    for row in rows_of(path, ("sn", "cpu_milli", "memory_mib", "gpu", "model")):
         names.append(row.name("sn", seen))
         gpus = row.whole("gpu", MAX_GPUS)
         model = row.text("model")
@@ -160,7 +155,7 @@ def read_pods(path: Path) -> TracePods:
     specs: dict[tuple[str, ...], int] = {}
     spelled: dict[str, int] = {}
     seen: set[str] = set()
-    for row in _rows(path, ("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli"), ("gpu_spec",)):
+    for row in rows_of(path, ("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli"), ("gpu_spec",)):
         names.append(row.name("name", seen))
         num_gpu, gpu_milli = row.whole("num_gpu", MAX_GPUS), row.whole("gpu_milli", WHOLE)
         if num_gpu == 0 and gpu_milli:
@@ -192,84 +187,3 @@ def read_pods(path: Path) -> TracePods:
 
 def _table(rows: list[tuple[int, ...]], width: int) -> Int:
     return np.array(rows, dtype=np.int64).reshape(len(rows), width)
-
-
-class _Row:
-    """One line of a csv file, whose complaints name file, row, column and value."""
-
-    __slots__ = ("_cells", "_columns", "_line", "_path")
-
-    def __init__(self, path: Path, line: int, columns: dict[str, int], cells: list[str]) -> None:
-        self._path, self._line, self._columns, self._cells = path, line, columns, cells
-
-    def bad(self, column: str, rule: str, remedy: str) -> BadInput:
-        value = self.text(column)
-        shown = value if len(value) <= 60 else value[:57] + "..."
-        return BadInput(f"{self._path}: row {self._line}, column {column}", f"is {shown!r}: {rule}", remedy)
-
-    def text(self, column: str) -> str:
-        at = self._columns.get(column, -1)
-        return self._cells[at].strip() if at >= 0 else ""
-
-    def whole(self, column: str, most: int) -> int:
-        value = self.text(column)
-        if value.isascii() and value.isdigit() and len(value) <= 18:
-            number = int(value)
-            if number <= most:
-                return number
-        raise self.bad(column, f"it is a whole number from 0 to {most}.", "Mend the cell or drop the row.")
-
-    def name(self, column: str, seen: set[str]) -> str:
-        value = self.text(column)
-        if not value or len(value) > MAX_NAME or not value.isprintable():
-            raise self.bad(column, f"a name has 1 to {MAX_NAME} printable characters.", "Name the row.")
-        if value in seen:
-            raise self.bad(column, "an earlier row has this name.", "Give each row a name of its own.")
-        seen.add(value)
-        return value
-
-
-def _rows(path: Path, needed: tuple[str, ...], optional: tuple[str, ...] = ()) -> Iterator[_Row]:
-    """The rows of a csv file with a header that has the needed columns, in any order."""
-    unreadable = _reader_of(path)
-    try:
-        size = path.stat().st_size
-        if size > MAX_FILE_BYTES:
-            raise unreadable(f"has {size} bytes; at most {MAX_FILE_BYTES} are read.", "Split the trace.")
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            lines = csv.reader(file, strict=True)
-            header = [cell.strip() for cell in next(lines, [])]
-            columns = {cell: at for at, cell in enumerate(header) if cell in needed + optional}
-            missing = [column for column in needed if column not in columns]
-            if missing:
-                raise BadInput(
-                    f"{path}: row 1", f"lacks the column {', '.join(missing)}.", f"The header has {', '.join(needed)}."
-                )
-            repeated = [column for column in columns if header.count(column) > 1]
-            if repeated:
-                raise BadInput(f"{path}: row 1", f"has the column {', '.join(repeated)} twice.", "Keep one.")
-            for count, cells in enumerate(lines):
-                if not cells:
-                    continue
-                line = lines.line_num
-                if count >= MAX_ROWS:
-                    raise BadInput(
-                        f"{path}: row {line}", f"is beyond the {MAX_ROWS} that are read.", "Split the trace."
-                    )
-                if len(cells) != len(header):
-                    raise BadInput(
-                        f"{path}: row {line}",
-                        f"has {len(cells)} cells where the header has {len(header)}.",
-                        "Mend the row or leave it out.",
-                    )
-                yield _Row(path, line, columns, cells)
-    except csv.Error as error:
-        raise unreadable(f"is not a csv file: {error}.", "Mend the quotes or line ends.") from None
-    except UnicodeDecodeError as error:
-        raise unreadable(f"is not UTF-8 at byte {error.start}.", "Save it as UTF-8 text.") from None
-    except OSError as error:
-        raise unreadable(f"cannot be read: {error.strerror}.", "Check the path and its rights.") from None
-
-
-def _reader_of(path: Path) -> Callable[[str, str], BadInput]:
-    return lambda problem, remedy: BadInput(str(path), problem, remedy, UNREADABLE)

@@ -15,6 +15,7 @@ from berth.model.resources import added
 from berth.model.workload import SUSPENDED, NodeTerm, PodClass, PodSet, TopologyWish, Workload
 from berth.sources.absent import unmet
 from berth.sources.domains import Domains
+from berth.sources.governing import Governors
 from berth.sources.inventory import Inventory, Key, Pairs, PodRecord, seconds
 from berth.sources.pod_class import with_inherited
 from berth.sources.pods_doubts import Doubts
@@ -44,12 +45,17 @@ class Workloads:
         self.doubts = doubts
         self.attached = Attached(inventory.storage)
         self.payers = Payers({})  # told once the queues are known
+        self.governors = Governors()  # and these
         self.needs: Callable[[str, str], str] = lambda group, kind: ""  # rights without which a kind is not seen
         self._mapping: Lately[Pairs, dict[str, str]] = Lately(dict)
 
     # ---- one pod
 
     def allocation(self, record: PodRecord, workload: str, membership: Membership) -> Allocation:
+        made = self._allocation(record, workload, membership)
+        return self.governors.allocation(made, self.payers) if self.governors else made
+
+    def _allocation(self, record: PodRecord, workload: str, membership: Membership) -> Allocation:
         return Allocation(
             node=record.node,
             namespace=record.namespace,
@@ -191,7 +197,9 @@ class Workloads:
         )
 
     def charged(self, workload: Workload) -> Workload:
-        """The workload in the queue that pays; where it names another, that is told."""
+        """The workload in the queue that pays, as that wants it; where it names another, that is told."""
+        if self.governors:
+            workload = self.governors.workload(workload, self.payers)
         doubt = self.payers.doubt(workload.queue, workload.namespace)
         pays = self.payers.of(workload.queue, workload.namespace)
         if not workload.queue or pays == workload.queue:

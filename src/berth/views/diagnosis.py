@@ -170,7 +170,7 @@ def _headline(diagnosis: Diagnosis, screen: Console) -> None:
 def _step(step: Step, screen: Console) -> None:
     word, style = {True: ("yes", "green"), False: ("no", "bold red"), None: ("?", "yellow")}[step.holds]
     start = f"{step.layer.name}  {word:<4}"
-    words = f"{start}{step.question}: {_safe(step.answer)}"
+    words = f"{start}{step.question}: {safe(step.answer)}"
     for number, each in enumerate(_lines(words, screen, hang=" " * len(start))):
         line = Text(each)
         if number == 0:
@@ -233,18 +233,18 @@ def _quote(screen: Console, origin: Origin) -> None:
     words = [line.strip() for line in origin.text.splitlines() if line.strip()] or ["(no words)"]
     for number, line in enumerate(words):
         shown = line if len(line) <= LONGEST_QUOTE else line[:LONGEST_QUOTE] + " ..."
-        _wrapped(screen, "" if number else "seen:", _safe(shown), style="cyan")
+        _wrapped(screen, "" if number else "seen:", safe(shown), style="cyan")
     _wrapped(screen, "", f"in {source_of(origin)}", style=QUIET_STYLE)
 
 
-def _safe(words: str) -> str:
+def safe(words: str) -> str:
     """What a log holds of control characters does not reach the terminal."""
     return "".join(c if c.isprintable() else " " if c == "\t" else repr(c)[1:-1] for c in words)
 
 
 def _command(screen: Console, words: str) -> None:
     """A command is not broken: it is to be copied."""
-    screen.print(Text(" " * (INDENT + LABEL) + _safe(words)), soft_wrap=True)
+    screen.print(Text(" " * (INDENT + LABEL) + safe(words)), soft_wrap=True)
 
 
 def _lines(words: str, screen: Console, start: str = "", hang: str = "") -> list[str]:
@@ -263,7 +263,7 @@ def _wrapped(screen: Console, label: str | None, words: str, style: str = "") ->
     for number, line in enumerate(_lines(words, screen, start, hang)):
         text = Text(line, style=style)
         if number == 0 and label:
-            text = Text(line[: len(start)], style=QUIET_STYLE) + Text(line[len(start) :], style=style)
+            text = Text.assemble((line[: len(start)], QUIET_STYLE), (line[len(start) :], style))
         screen.print(text, soft_wrap=True)
 
 

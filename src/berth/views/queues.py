@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from math import isfinite
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.text import Text
@@ -16,11 +17,17 @@ from berth.model.told import Told
 from berth.scheduling.lines import InLine, QueueLine
 from berth.scheduling.quota import milli_of
 from berth.views.records import to_csv
+from berth.views.starts import Ahead, ahead_words, expected
 from berth.views.tables import QUIET_STYLE, Column, show_whole, table
-from berth.views.told import clock, moment, verdict_words
+from berth.views.told import moment, verdict_words
+
+if TYPE_CHECKING:
+    from berth.scheduling.starts import Start
 
 OURS = "scheduler"  # who said it: the scheduler, by its Verdict
 HERE = "here"  # or whoever asks, by the same rules
+UNKNOWN = (0.0, 0.0, 0.0)
+MOST_OWNERS = 8  # told of who is ahead
 
 
 @dataclass(frozen=True)
@@ -41,12 +48,28 @@ class Waiting:
     created_s: float = 0.0
     since_s: float = 0.0  # the reason has held
     at_s: float = 0.0  # it was last seen to hold
-    starts_s: float = 0.0  # as likely earlier as later
+    starts_s: tuple[float, float, float] = UNKNOWN  # p10, p50, p90 of its first start
+    ahead_of: tuple[Ahead, ...] = ()  # who is decided before it, by owner; () where nobody may know
     said_by: str = HERE
     scheduler: str = ""
 
 
-def computed(line: InLine, verdict: Verdict | None, now_s: float) -> Waiting:
+def ahead_by_owner(inline: Sequence[InLine]) -> Iterator[tuple[Ahead, ...]]:
+    """For each in line, in its order, the owners of those before it: who asks for most first, the last ones as one."""
+    counts: dict[str, tuple[int, int]] = {}
+    for line in inline:
+        ranked = sorted(counts.items(), key=lambda item: (-item[1][1], item[0]))
+        some = [Ahead(owner, number, milli) for owner, (number, milli) in ranked[:MOST_OWNERS]]
+        if rest := ranked[MOST_OWNERS:]:
+            some.append(Ahead("", sum(one[0] for _, one in rest), sum(one[1] for _, one in rest)))
+        yield tuple(some)
+        number, milli = counts.get(line.workload.namespace, (0, 0))
+        counts[line.workload.namespace] = (number + 1, milli + milli_of(line.workload))
+
+
+def computed(
+    line: InLine, verdict: Verdict | None, now_s: float, start: Start | None = None, ahead_of: tuple[Ahead, ...] = ()
+) -> Waiting:
     """What was worked out just now; without a verdict there is room."""
     said = verdict or Verdict(line.workload.key, Answer.Fits)
     cause = said.causes[0] if said.causes else None
@@ -65,13 +88,17 @@ def computed(line: InLine, verdict: Verdict | None, now_s: float) -> Waiting:
         priority=workload.priority,
         created_s=workload.created_s,
         at_s=now_s,
+        starts_s=(start.p10_s, start.p50_s, start.p90_s) if start else UNKNOWN,
+        ahead_of=ahead_of,
         scheduler=workload.scheduler,
     )
 
 
-def said(told: Told, line: InLine | None = None) -> Waiting:
+def said(
+    told: Told, line: InLine | None = None, start: Start | None = None, ahead_of: tuple[Ahead, ...] = ()
+) -> Waiting:
     """What the scheduler has said, its place in line included: whoever decides knows the order. Where it has said no
-    place, that of the line."""
+    place, that of the line, and where it has said no start, the one that was worked out just now."""
     workload = line.workload if line else None
     return Waiting(
         key=told.key,
@@ -88,7 +115,8 @@ def said(told: Told, line: InLine | None = None) -> Waiting:
         created_s=workload.created_s if workload else 0.0,
         since_s=told.since_s,
         at_s=told.at_s,
-        starts_s=told.starts_s[1],
+        starts_s=told.starts_s if told.starts_s[1] or not start else (start.p10_s, start.p50_s, start.p90_s),
+        ahead_of=ahead_of,
         said_by=OURS,
         scheduler=workload.scheduler if workload else "",
     )
@@ -138,11 +166,11 @@ def _show_queues(queues: Sequence[QueueLine], screen: Console, wide: bool) -> No
 def _show_waiting(waiting: Sequence[Waiting], screen: Console, now_s: float, wide: bool) -> None:
     columns = [
         Column("QUEUE"), Column("#", True), Column("WORKLOAD"), Column("KIND"), Column("PODS", True),
-        Column("GPUS", True), Column("VERDICT"), Column("REASON"), Column("SINCE", True),
+        Column("GPUS", True), Column("VERDICT"), Column("REASON"), Column("SINCE", True), Column("AHEAD"),
+        Column("STARTS"),
     ]  # fmt: skip
     if wide:
-        columns += [Column("PRIORITY", True), Column("AHEAD", True), Column("STARTS"), Column("SAID BY"),
-                    Column("SENTENCE")]  # fmt: skip
+        columns += [Column("PRIORITY", True), Column("SAID BY"), Column("SENTENCE")]
     rows = []
     for w in waiting:
         words, style = verdict_words(w.verdict)
@@ -150,19 +178,24 @@ def _show_waiting(waiting: Sequence[Waiting], screen: Console, now_s: float, wid
         cells: list[Any] = [
             w.queue or "-", str(w.position) if w.position else "-", w.key, w.kind, str(w.pods) if w.pods else "-",
             from_milli(w.gpu_milli), Text(words, style=style), w.reason or "-",
-            duration(max(0.0, now_s - since)) if since else "-",
+            duration(max(0.0, now_s - since)) if since else "-", ahead(w), expected(w.starts_s, now_s) or "-",
         ]  # fmt: skip
         if wide:
-            cells += [
-                "-" if w.priority is None else str(w.priority), "-" if w.ahead is None else str(w.ahead),
-                clock(w.starts_s, now_s) if w.starts_s else "-", w.said_by, w.sentence or "-",
-            ]  # fmt: skip
+            cells += ["-" if w.priority is None else str(w.priority), w.said_by, w.sentence or "-"]
         rows.append(cells)
     show_whole(screen, table(columns, rows))
     number = counted(len(waiting), "workload waits", "workloads wait")
     milli = sum(w.gpu_milli for w in waiting)
     gpus = f"{from_milli(milli)} GPU{'' if milli == 1000 else 's'}"
     screen.print(Text(f"{number} for {gpus}", style=QUIET_STYLE), soft_wrap=True)
+
+
+def ahead(w: Waiting) -> str:
+    """`6: research 5 for 40 GPUs, vision 1 for 8 GPUs`; the number alone where no more may be known."""
+    if w.ahead is None:
+        return "-"
+    owners = ahead_words(w.ahead_of)
+    return f"{w.ahead}: {owners}" if owners else str(w.ahead)
 
 
 def amounts(by_class: Mapping[str, float]) -> str:
@@ -215,10 +248,21 @@ def waiting_record(w: Waiting) -> dict[str, Any]:
         "created": moment(w.created_s),
         "since": moment(w.since_s),
         "at": moment(w.at_s),
-        "expectedStart": moment(w.starts_s),
+        "aheadOf": [
+            {"owner": one.owner or None, "workloads": one.workloads, "gpus": one.gpu_milli / 1000} for one in w.ahead_of
+        ],
+        "expectedStart": start_record(w.starts_s),
         "saidBy": w.said_by,
         "scheduler": w.scheduler or None,
     }
+
+
+def start_record(starts_s: tuple[float, float, float]) -> dict[str, str | None] | None:
+    """p10, p50 and p90 as moments; None where nothing is known, and for one that lies beyond what was looked at."""
+    if not starts_s[1]:
+        return None
+    found = (moment(at) if at and isfinite(at) else None for at in starts_s)
+    return dict(zip(("p10", "p50", "p90"), found, strict=True))
 
 
 def queues_csv(queues: Sequence[QueueLine]) -> str:
@@ -238,12 +282,16 @@ def queues_csv(queues: Sequence[QueueLine]) -> str:
 
 def waiting_csv(waiting: Sequence[Waiting]) -> str:
     """A line a workload that waits."""
-    heads = ("queue", "position", "workload", "kind", "pods", "gpus", "verdict", "reason", "since", "sentence")
+    heads = (
+        "queue", "position", "workload", "kind", "pods", "gpus", "verdict", "reason", "since", "sentence", "ahead",
+        "p10", "p50", "p90",
+    )  # fmt: skip
     return to_csv(
         heads,
         [
             (w.queue, w.position or "", w.key, w.kind, w.pods, w.gpu_milli / 1000, w.verdict, w.reason,
-             moment(w.since_s or w.created_s) or "", w.sentence)
+             moment(w.since_s or w.created_s) or "", w.sentence, "" if w.ahead is None else w.ahead,
+             *(at or "" for at in (start_record(w.starts_s) or dict.fromkeys("abc")).values()))
             for w in waiting
         ],
     )  # fmt: skip

@@ -33,7 +33,10 @@ def show_nodes(
         Column("ALLOCATED", True), Column("FREE", True),
     ]  # fmt: skip
     levels = [name for name, _ in rows[0].domains]
+    has_reserved = any(n.reserved_milli for n in rows)
     has_codes, has_agents = any(n.code for n in rows), wide and any(n.agent for n in rows)
+    if has_reserved:
+        columns.append(Column("RESERVED", True))
     if has_codes:
         columns.insert(3, Column("CODE"))
     if has_agents:
@@ -48,6 +51,8 @@ def show_nodes(
             n.name, n.gpu_class or "-", Text(n.state, style=STATE_STYLE[n.state]), str(n.gpus), str(n.healthy),
             from_milli(n.allocated_milli), from_milli(n.free_milli),
         ]  # fmt: skip
+        if has_reserved:
+            cells.append(from_milli(n.reserved_milli))
         if has_codes:
             cells.insert(3, n.code or "-")
         if has_agents:
@@ -81,8 +86,10 @@ def show_free(
     screen: Console,
     level: str | None = None,
     labels: str = "",
+    reserved: Sequence[tuple[str, int]] = (),
 ) -> None:
-    """A line a GPU class (and domain), then for each class the largest gangs by level."""
+    """A line a GPU class (and domain), then for each class the largest gangs by level. `reserved` are reservations and
+    the GPUs of each that nobody has now."""
     if not rows and not counts:
         screen.print(nothing("No node with GPUs", labels) if labels else "No GPUs.", markup=False, soft_wrap=True)
         return
@@ -94,6 +101,8 @@ def show_free(
         has_unfit, has_suspect = any(r.unfit for r in rows), any(r.suspect for r in rows)
         columns += [Column("UNFIT", True)] if has_unfit else []
         columns += [Column("SUSPECT", True)] if has_suspect else []
+        has_reserved = any(r.reserved_milli for r in rows)
+        columns += [Column("RESERVED", True)] if has_reserved else []
         show_whole(
             screen,
             table(
@@ -110,12 +119,16 @@ def show_free(
                         str(r.held_back),
                         *([str(r.unfit)] if has_unfit else []),
                         *([str(r.suspect)] if has_suspect else []),
+                        *([from_milli(r.reserved_milli)] if has_reserved else []),
                     ]
                     for r in rows
                 ],
             ),
         )
         screen.print()
+        if has_reserved:
+            screen.print(Text(_kept(reserved), style=QUIET_STYLE), soft_wrap=True)
+            screen.print()
         _gangs(rows, screen, level)
     if counts:
         screen.print(Text("Counted resources on nodes in service", style="bold"))
@@ -136,6 +149,13 @@ def show_free(
             ),
             soft_wrap=True,
         )
+
+
+def _kept(reserved: Sequence[tuple[str, int]]) -> str:
+    """Of which reservations: they are not free for others, whoever asks."""
+    some = [f"{name} {counted(gpus, 'GPU')}" for name, gpus in sorted(reserved, key=lambda one: (-one[1], one[0]))]
+    more = f" and {counted(len(some) - 3, 'other')}" if len(some) > 3 else ""
+    return f"Reserved, and not counted as free: {', '.join(some[:3])}{more}."
 
 
 def _gangs(rows: Sequence[ClassRoom], screen: Console, level: str | None) -> None:
@@ -161,7 +181,8 @@ def node_record(n: NodeRoom) -> dict[str, Any]:
 
 
 def free_record(
-    rows: Sequence[ClassRoom], counts: Sequence[Counted], fragmentation: Fragmentation, notes: Sequence[str]
+    rows: Sequence[ClassRoom], counts: Sequence[Counted], fragmentation: Fragmentation, notes: Sequence[str],
+    reserved: Sequence[tuple[str, int]] = (),
 ) -> dict[str, Any]:
     """All of `free` as JSON; gangs by level and GPUs of one pod."""
     return {
@@ -182,6 +203,7 @@ def free_record(
         ],
         "counted": [asdict(c) for c in counts],
         "fragmentation": asdict(fragmentation),
+        "reserved": [{"reservation": name, "gpus": gpus} for name, gpus in reserved],
         "notes": list(notes),
     }
 
@@ -190,6 +212,7 @@ def nodes_csv(rows: Sequence[NodeRoom]) -> str:
     """A line a node; GPU amounts in milli."""
     heads = (
         "node", "gpu_class", "state", "gpus", "healthy", "allocated_milli", "free_milli", "whole_free", "code", "agent",
+        "reserved_milli",
     )  # fmt: skip
     return to_csv(heads, [[getattr(n, h if h != "node" else "name") for h in heads] for n in rows])
 
@@ -198,6 +221,6 @@ def free_csv(rows: Sequence[ClassRoom]) -> str:
     """A line a class and domain; GPU amounts in milli."""
     heads = (
         "gpu_class", "domain", "nodes", "gpus", "healthy", "allocated_milli", "free_milli", "held_back", "unfit",
-        "suspect",
+        "suspect", "reserved_milli",
     )  # fmt: skip
     return to_csv(heads, [[getattr(r, h) for h in heads] for r in rows])

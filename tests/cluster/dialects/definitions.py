@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+
 from devcluster.binaries import MissingBinaries, cache_folder
 
 Definition = dict[str, Any]

@@ -11,7 +11,6 @@ from typing import Any
 
 from devcluster import Admin, fake_node
 from devcluster.api import Refused
-
 from dialects.reading import Scenario, Thing
 
 OWN = "example.com/scenario"  # a label of the scenario's nodes, and a selector of all pods and templates in it

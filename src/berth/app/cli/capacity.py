@@ -46,16 +46,19 @@ def free(where: Where, selector: Selector, level: str | None, output: str) -> No
     from berth.app.cli.seeing import look
     from berth.base.errors import BadInput
     from berth.scheduling.room import Room
+    from berth.scheduling.room_kept import reserved_in
     from berth.views import room
 
     snapshot = look(where)
+    reserved = reserved_in(snapshot)  # by all nodes: where GPUs are kept that have no name depends on all
     if selector:
         kept = tuple(n for n in snapshot.nodes if fits(selector, n.labels))
         names = {n.name for n in kept}
         snapshot = replace(
-            snapshot, nodes=kept, allocations=tuple(a for a in snapshot.allocations if a.node in names)
-        )
-    found = Room(snapshot)
+            snapshot, nodes=kept, allocations=tuple(a for a in snapshot.allocations if a.node in names),
+            bookings=(),
+        )  # fmt: skip
+    found = Room(snapshot, reserved)
     rows = found.classes()
     if level:
         index = snapshot.topology.find(level)
@@ -64,10 +67,11 @@ def free(where: Where, selector: Selector, level: str | None, output: str) -> No
             raise BadInput("--by", f"no node carries the level {level!r}.", f"Levels of this cluster: {known}.")
         rows = found.domains(index)
     counted, fragmentation = found.counted(), found.fragmentation()
+    idle = reserved.idle if reserved is not None else ()
     emit(
         Frame(
-            room.free_record(rows, counted, fragmentation, snapshot.notes),
-            lambda screen, wide: room.show_free(rows, counted, fragmentation, screen, level, written(selector)),
+            room.free_record(rows, counted, fragmentation, snapshot.notes, idle),
+            lambda screen, wide: room.show_free(rows, counted, fragmentation, screen, level, written(selector), idle),
             snapshot.notes,
             csv=room.free_csv(rows),
         ),

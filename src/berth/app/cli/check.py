@@ -38,7 +38,9 @@ def check(filename: str, where: Where, namespace: str | None, output: str) -> No
     from berth.model.reasons import Answer
     from berth.scheduling.answer import what_if
     from berth.sources.claims_asked import ClaimsAsked
+    from berth.sources.governing import Governors
     from berth.sources.manifests import read_jobs, workloads_of
+    from berth.sources.queues_read import queues_in
     from berth.views import verdicts
 
     if filename == "-" and where.dump == "-":
@@ -58,7 +60,8 @@ def check(filename: str, where: Where, namespace: str | None, output: str) -> No
             here = namespace or shape.namespace
             claims = ClaimsAsked(inventory, here)
             made = workloads_of([shape], claims.pod_class, inventory.priority_values, inventory.never_preempt)
-            workloads.extend(replace(w, namespace=here) for w in made)
+            governors, payers = Governors(queues_in(inventory.queues)), inventory.payers()
+            workloads.extend(governors.workload(replace(w, namespace=here), payers) for w in made)
             if shape.priority is None and shape.priority_class and shape.priority_class not in inventory.priorities:
                 unseen.append(f"PriorityClass {shape.priority_class} was not seen: priority 0 was taken")
             if claims.unseen:

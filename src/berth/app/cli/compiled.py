@@ -18,6 +18,7 @@ from pathlib import Path
 import berth
 
 _SOURCES = Path(berth.__file__).parent / "scheduling"
+_LARGEST = ("place_run", "run_all")  # who starts where, and when the others will
 
 
 def plain_unless_kept() -> None:
@@ -59,8 +60,9 @@ def _can_be_kept() -> bool:
 
 
 def _is_kept() -> bool:
-    """The largest loop has been compiled before, by the name that Numba gives its file."""
-    return any(next(place.rglob("*.place_run-*.nbi"), None) is not None for place in _places() if place.is_dir())
+    """The largest loops have been compiled before, by the names that Numba gives their files."""
+    places = [place for place in _places() if place.is_dir()]
+    return all(any(next(place.rglob(f"*.{loop}-*.nbi"), None) for place in places) for loop in _LARGEST)
 
 
 def _is_writable(folder: Path) -> bool:

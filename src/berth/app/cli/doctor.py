@@ -72,7 +72,7 @@ def doctor(
     if record:
         write(record, work_record(found, where, evidence, target or ""))
     if report:
-        write(report, page(found, notes, steps, probe))
+        write(report, page(found, notes, steps, probe, where, target or ""))
     frame = Frame(
         record=view.record(found, notes, steps, probe),
         draw=lambda screen, wide: view.show(found, screen, wide, steps, probe),

@@ -38,6 +38,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "agent": ("berth.app.cli.agent:agent", "Watch this machine's GPUs and keep its NodeLedger."),
     "preflight": ("berth.app.cli.preflight:preflight", "Is this cluster ready for Berth, and what is missing?"),
     "scheduler": ("berth.app.cli.scheduler:scheduler", "Schedule a cluster, or report what would have been done."),
+    "up": ("berth.app.cli.up:up", "A built-in cluster, alive: what runs where, who waits and why, what happens."),
     "simulate": ("berth.app.cli.simulate:simulate", "Place a built-in day, or a public trace, and report."),
     "data": ("berth.app.cli.data:data", "The public traces: source, licence, hash."),
 }

@@ -15,8 +15,12 @@ from berth.app.cli.options import Where, all_namespaces, in_namespace, named, no
 from berth.base.errors import BadInput
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from berth.app.cli.frames import Frame
     from berth.app.cli.live import Connection
+    from berth.model.booking import Booking
+    from berth.model.queue import Queue
     from berth.model.snapshot import Snapshot
     from berth.model.told import Told
     from berth.scheduling.lines import QueueLine
@@ -30,13 +34,31 @@ if TYPE_CHECKING:
 @in_namespace
 @all_namespaces
 @watch
+@click.option(
+    "--preset",
+    type=click.Choice(("interactive", "serving", "batch")),
+    help="Print a GPUQueue to begin with, called NAME or as the preset is. Nothing is looked at.",
+)
 @output("table", "wide", "json", "yaml", "name", "csv")
-def queue(name: str | None, where: Where, namespace: str | None, everywhere: bool, watch: bool, output: str) -> None:
+def queue(
+    name: str | None,
+    where: Where,
+    namespace: str | None,
+    everywhere: bool,
+    watch: bool,
+    preset: str | None,
+    output: str,
+) -> None:
     """Queues with what they use, and the workloads that wait, in the order in which they are decided.
 
-    NAME is a queue: it, the queues below it, and all that waits in them, whatever the namespace. A verdict is the
-    scheduler's own where it has written one, else worked out here by the same rules.
+    NAME is a queue: its policy, the queues below it, and all that waits in them, whatever the namespace. A verdict is
+    the scheduler's own where it has written one, else worked out here by the same rules.
     """
+    if preset is not None:
+        from berth.app.cli import presets
+
+        click.echo(presets.preset(preset, name or preset), nl=False)
+        return
     plain_unless_kept()
     from berth.app.cli.frames import again, emit
 
@@ -48,7 +70,8 @@ def queue(name: str | None, where: Where, namespace: str | None, everywhere: boo
         from berth.app.cli.seeing import look_with_words
 
         snapshot, words = look_with_words(where)
-        frame = _frame(name, namespace, _seen(snapshot, words), snapshot.notes, where.dump)
+        stated = snapshot.queues, snapshot.bookings, snapshot.now_s
+        frame = _frame(name, namespace, _seen(snapshot, words), snapshot.notes, where.dump, stated)
         emit(frame, output)
         return
     from berth.app.cli.live import ask
@@ -90,7 +113,7 @@ async def _live(connection: Connection, where: Where, name: str | None, namespac
             notes += (f"only namespace {own}: {answers.missing.sentence}",)
         if seen[1] and (lack := who.lack()):
             notes += (lack,)
-        return _frame(name, namespace, seen, notes, server)
+        return _frame(name, namespace, seen[:2], notes, server, (seen[2], (), now_s()))
     made = snapshot(reading, where)
     notes = made.notes
     if namespace is not None and not any(w.namespace == namespace for w in made.workloads):
@@ -99,45 +122,51 @@ async def _live(connection: Connection, where: Where, name: str | None, namespac
         notes = (*notes, f"{answers.missing.sentence}; every verdict is worked out here")
     if lack := who.lack({w.scheduler for w in made.workloads}):
         notes = (*notes, lack)
-    return _frame(name, namespace, _seen(made, by_identity(answers.found)), notes, server)
+    stated = made.queues, made.bookings, made.now_s
+    return _frame(name, namespace, _seen(made, by_identity(answers.found)), notes, server, stated)
 
 
 def _seen(snapshot: Snapshot, told: dict[str, Told]) -> tuple[Sequence[QueueLine], list[Waiting]]:
     """Queues and those that wait, in order, of a cluster that was seen whole."""
+    from berth.scheduling.cycle import cycle
     from berth.scheduling.lines import lines_of
-    from berth.views.queues import computed, said
+    from berth.scheduling.policy import Policy
+    from berth.scheduling.starts_watch import Watch
+    from berth.views.queues import ahead_by_owner, computed, said
 
     queues, inline = lines_of(snapshot)
-    verdicts = {}
-    if any(line.workload.identity not in told for line in inline):
-        from berth.scheduling.cycle import cycle
-        from berth.scheduling.policy import Policy
-
-        verdicts = dict(cycle(snapshot, Policy(evicts=False)).verdicts)
+    words = [told.get(line.workload.identity) for line in inline]
+    plan = starts = None
+    if any(word is None or not word.starts_s[1] for word in words):
+        plan = cycle(snapshot, Policy(evicts=False))
+        starts = Watch(Policy(evicts=False)).look(snapshot, plan)
     waiting = []
-    for line in inline:
-        word = told.get(line.workload.identity)
+    for line, word, ahead_of in zip(inline, words, ahead_by_owner(inline), strict=True):
+        start = starts.get(line.index) if starts is not None else None
         is_it = word is not None and (not word.uid or not line.workload.uid or word.uid == line.workload.uid)
         if word is not None and is_it:
-            waiting.append(said(word, line))
+            waiting.append(said(word, line, start, ahead_of))
         else:
-            waiting.append(computed(line, verdicts.get(line.index), snapshot.now_s))
+            verdict = plan.verdicts.get(line.index) if plan is not None else None
+            waiting.append(computed(line, verdict, snapshot.now_s, start, ahead_of))
     # By the places that are shown: among equals the scheduler goes by the order in which it came to know them, which
     # nobody else can see.
     waiting.sort(key=lambda w: sys.maxsize if w.ahead is None else w.ahead)
     return queues, waiting
 
 
-async def _told(connection: Connection, answers: Answers) -> tuple[Sequence[QueueLine], list[Waiting]]:
+async def _told(
+    connection: Connection, answers: Answers
+) -> tuple[Sequence[QueueLine], list[Waiting], tuple[Queue, ...]]:
     """The same by what the scheduler has written alone."""
     from berth.sources.told import by_identity
     from berth.sources.told_queues import queues
     from berth.views.queues import said
 
-    known = await queues(connection.client, connection.served)
+    known, stated = await queues(connection.client, connection.served)
     waiting = [said(one) for one in by_identity(answers.found).values()]
     waiting.sort(key=lambda w: (w.queue, w.position or sys.maxsize, w.ahead or 0, w.key))
-    return known, waiting
+    return known, waiting, stated
 
 
 def _frame(
@@ -146,8 +175,11 @@ def _frame(
     seen: tuple[Sequence[QueueLine], list[Waiting]],
     notes: tuple[str, ...],
     where: str,
+    stated: tuple[Sequence[Queue], Sequence[Booking], float],
 ) -> Frame:
+    """`stated` are the queues and reservations that are objects, and the moment of which they are told."""
     from berth.app.cli.frames import Frame
+    from berth.views import queue_policy
     from berth.views import queues as view
 
     queues, waiting = seen
@@ -165,15 +197,25 @@ def _frame(
         notes = (*notes, "nothing waits")
     moment = now_s()
     record = view.record(queues, waiting, notes)
+    policy = None
     if name is not None:
+        policy = queue_policy.policy_of(name, stated[0], queues, waiting, stated[1], stated[2])
+        record["policy"] = queue_policy.record(policy, stated[2])
         csv = view.waiting_csv(waiting)
         names = "".join(f"{w.key}\n" for w in waiting)
     else:
         csv = view.queues_csv(queues)
         names = "".join(f"gpuqueue.berth.dev/{q.name}\n" for q in queues if q.is_object)
     still = [{**view.waiting_record(w), "at": None} for w in waiting]
+
+    def draw(screen: Console, wide: bool) -> None:
+        if policy is not None:
+            queue_policy.show(policy, screen, stated[2])
+            screen.print()
+        view.show(queues, waiting, screen, moment, wide)
+
     return Frame(
-        record, lambda screen, wide: view.show(queues, waiting, screen, moment, wide), notes,
+        record, draw, notes,
         csv=csv, names=names, key=(record["queues"], still),
     )  # fmt: skip
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from functools import partial
 from importlib.util import find_spec
 from math import isnan
@@ -15,6 +13,8 @@ from typing import TYPE_CHECKING
 import click
 
 from berth.app.cli.compiled import kept_for_now
+from berth.app.cli.progress import progress
+from berth.app.cli.simulate_jobs import jobs as simulated_jobs
 from berth.base.errors import BadInput
 
 if TYPE_CHECKING:
@@ -33,6 +33,8 @@ ALL_VARIANTS = "openb:published"  # the 17 traces of the published experiment
 def simulate() -> None:
     """What a policy would have done, without a cluster."""
 
+
+simulate.add_command(simulated_jobs)
 
 def _seeds(_: click.Context, __: click.Parameter, text: str | None) -> tuple[int, ...] | None:
     """`42`, `1,2,5`, `42..51`, or a mixture; each seed once, in the order given."""
@@ -171,8 +173,8 @@ def _day(seed: int, output: str, learned: bool) -> None:
     from berth.views import records, report, tables
 
     day, policy, cache = builtin_day(seed), Policy(learn_arrivals=learned, evicts=False), Tables()
-    with _progress("simulating a day") as progress:
-        outcome = replay(day, lambda snapshot: cycle(snapshot, policy, cache), progress)
+    with progress("simulating a day") as told:
+        outcome = replay(day, lambda snapshot: cycle(snapshot, policy, cache), told)
     if output == "json":
         click.echo(records.to_json(records.day(outcome)))
     elif output == "csv":
@@ -207,17 +209,17 @@ def _experiment(
     ]
     traces = [read_trace(name) for name in dict.fromkeys(expanded)]
     began = perf_counter()
-    with _progress("placing") as progress:
-        runs = experiment(traces, _chosen(policies, demand, moves), seeds, jobs or os.cpu_count() or 1, progress)
-    told = summaries(runs)
+    with progress("placing") as told:
+        runs = experiment(traces, _chosen(policies, demand, moves), seeds, jobs or os.cpu_count() or 1, told)
+    summary = summaries(runs)
     if plot:
-        curves.draw(told, plot)
+        curves.draw(summary, plot)
     if output == "json":
-        click.echo(records.to_json(records.packing(runs, told, demand)))
+        click.echo(records.to_json(records.packing(runs, summary, demand)))
     elif output == "csv":
         click.echo(records.packing_csv(runs), nl=False)
     else:
-        packing_view.show(runs, told, tables.console())
+        packing_view.show(runs, summary, tables.console())
     where = f", curves in {plot}" if plot else ""
     click.echo(f"{len(runs)} run{'s' if len(runs) > 1 else ''} in {perf_counter() - began:.1f} s{where}.", err=True)
 
@@ -238,20 +240,3 @@ def _chosen(names: tuple[str, ...], demand: str, moves: float) -> dict[str, Poli
     for name in names:
         chosen.update(mine if name == OWN else {name: PUBLISHED[name]})
     return chosen
-
-
-@contextmanager
-def _progress(words: str) -> Iterator[Callable[[float, float], None] | None]:
-    """A bar on stderr that vanishes when all is done; nothing where stderr is no terminal."""
-    from rich.console import Console
-
-    screen = Console(stderr=True)
-    if not screen.is_terminal:
-        yield None
-        return
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn(words), BarColumn(40), TaskProgressColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=screen, transient=True) as bar:
-        task = bar.add_task(words, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import uuid
 from collections.abc import Sequence
@@ -17,8 +16,6 @@ from berth.diagnosis.diagnose import Diagnosis
 from berth.diagnosis.focus import Step
 from berth.diagnosis.probe import Probe
 from berth.diagnosis.work_record import record_of
-
-PAGE_WIDTH = 100
 
 
 def work_record(found: Diagnosis, where: Where, evidence: tuple[str, ...], target: str) -> bytes:
@@ -37,37 +34,16 @@ def work_record(found: Diagnosis, where: Where, evidence: tuple[str, ...], targe
     return msgspec.json.format(msgspec.json.encode(kept), indent=2) + b"\n"
 
 
-def page(found: Diagnosis, notes: Sequence[str], steps: Sequence[Step], probe: Probe | None) -> bytes:
-    """The report as a page of its own: what the terminal shows, in colour, without anything to be loaded."""
-    from rich.console import Console
-    from rich.terminal_theme import DEFAULT_TERMINAL_THEME
+def page(
+    found: Diagnosis, notes: Sequence[str], steps: Sequence[Step], probe: Probe | None, where: Where, target: str
+) -> bytes:
+    """The report as a page of its own, without anything to be loaded."""
+    from berth.views import diagnosis_page
 
-    from berth.views import diagnosis
-
-    screen = Console(
-        record=True, width=PAGE_WIDTH, file=io.StringIO(), highlight=False, emoji=False, force_terminal=True
-    )
-    diagnosis.show(found, screen, True, steps, probe)
-    for note in notes:
-        screen.print(f"note: {note}", style="dim", soft_wrap=True)
-    return screen.export_html(theme=DEFAULT_TERMINAL_THEME, code_format=_PAGE, inline_styles=True).encode()
-
-
-_PAGE = """<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>berth doctor</title>
-<style>
-body {{ margin: 2rem auto; max-width: 62rem; padding: 0 1rem; background: #fff; color: #1c1c1c;
-  font: 0.9rem/1.45 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; }}
-pre {{ white-space: pre-wrap; word-break: break-word; margin: 0; }}
-</style>
-</head>
-<body><pre><code>{code}</code></pre></body>
-</html>
-"""
+    at = datetime.fromtimestamp(now_s(), UTC).strftime("%Y-%m-%d %H:%M UTC")
+    source = where.dump or ("" if not where.context else f"context {where.context}")
+    about = " · ".join(part for part in (target, source, at) if part)
+    return diagnosis_page.page(found, notes, steps, probe, about).encode()
 
 
 def write(path: str, content: bytes) -> None:

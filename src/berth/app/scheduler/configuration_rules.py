@@ -6,8 +6,10 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 
+from berth.app.scheduler.move_budget import DAYS, minute_of
 from berth.app.scheduler.settings import Configuration
 from berth.base.errors import BadInput
+from berth.model.booking import has_zone
 
 LEVELS = ("debug", "info", "warning", "error")
 FORMATS = ("json", "text")
@@ -17,6 +19,9 @@ _NAME = re.compile(r"(?=.{1,253}\Z)[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-
 _NAMESPACE = re.compile(r"(?=.{1,63}\Z)[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _WORD = re.compile(r"(?=.{1,63}\Z)[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
 _MOST_MS = 60_000.0
+_MOST_WEIGHT, _MOST_HOURS = 10.0, 1e6
+_MOST_HALF_LIFE, _MOST_WAIT_S, _MOST_AGING = 87_600.0, 86_400.0, 100.0
+ORDERS = ("age", "least-left")
 _LEAST_SILENT_S = 30.0  # agents write their heartbeat at most so often
 
 Broken = tuple[str, str, str]  # (path, problem, remedy)
@@ -45,10 +50,55 @@ def _broken(value: Configuration) -> Iterator[Broken]:
     if not value.node_agents.silent_seconds >= _LEAST_SILENT_S:
         told = value.node_agents.silent_seconds
         yield "nodeAgents.silentSeconds", f"is {told:g}.", f"Write {_LEAST_SILENT_S:g} or more, such as 300."
+    yield from _shares(value)
+    yield from _order(value)
+    yield from _defragmentation(value)
     if value.log_level not in LEVELS:
         yield "logLevel", f"is {value.log_level!r}.", "Write debug, info, warning or error."
     if value.log_format not in FORMATS:
         yield "logFormat", f"is {value.log_format!r}.", "Write json or text."
+
+
+def _shares(value: Configuration) -> Iterator[Broken]:
+    weight = value.shares.usage_weight
+    if not 0 <= weight <= _MOST_WEIGHT:
+        yield "shares.usageWeight", f"is {weight:g}.", f"Write 0 (the past does not count) to {_MOST_WEIGHT:g}."
+
+
+    half_life = value.shares.usage_half_life_hours
+    if not 0 <= half_life <= _MOST_HALF_LIFE:
+        remedy = f"Write hours, 168 for a week, up to {_MOST_HALF_LIFE:g}, or 0 (nothing is forgotten)."
+        yield "shares.usageHalfLifeHours", f"is {half_life:g}.", remedy
+
+
+def _order(value: Configuration) -> Iterator[Broken]:
+    order = value.order
+    if order.by not in ORDERS:
+        yield "order.by", f"is {order.by!r}.", "Write age or least-left."
+    if order.sets_aside and order.by == "age":
+        remedy = "Write order.by: least-left, or leave setsAside out: by age nobody is set aside."
+        yield "order.setsAside", "is true, and order.by age.", remedy
+    if order.sets_aside and not value.preemption.enabled:
+        remedy = "Who is set aside is asked to leave: write preemption.enabled: true, or leave setsAside out."
+        yield "order.setsAside", "is true, and preemption.enabled false.", remedy
+    if not 0 <= order.stop_wait_seconds <= _MOST_WAIT_S:
+        yield "order.stopWaitSeconds", f"is {order.stop_wait_seconds:g}.", f"Write 0 to {_MOST_WAIT_S:g}, such as 1000."
+    if not 0 <= order.aging <= _MOST_AGING:
+        yield "order.aging", f"is {order.aging:g}.", f"Write 0 (age does not count) to {_MOST_AGING:g}, such as 0.02."
+
+
+def _defragmentation(value: Configuration) -> Iterator[Broken]:
+    moves = value.defragmentation
+    if not 0 <= moves.gpu_hours_per_day <= _MOST_HOURS:
+        yield "defragmentation.gpuHoursPerDay", f"is {moves.gpu_hours_per_day:g}.", "Write 0 (nothing moves) or more."
+    for day in moves.days:
+        if day not in DAYS:
+            yield "defragmentation.days", f"has {day!r}.", f"Write some of {', '.join(DAYS)}, or none for all."
+    for path, text in (("start", moves.start), ("end", moves.end)):
+        if text and minute_of(text) is None:
+            yield f"defragmentation.{path}", f"is {text!r}.", "Write a time of day, such as 02:00."
+    if not has_zone(moves.time_zone):
+        yield "defragmentation.timeZone", f"is {moves.time_zone!r}.", "Write a zone such as Europe/Berlin or UTC."
 
 
 def _names(value: Configuration) -> Iterator[Broken]:

@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import time
 from collections.abc import Callable
+
+import msgspec
 
 from berth.actions.binding import Binder, Order, Outcome, Result
 from berth.actions.evicting import Evictor, Leave, Left, Promise
 from berth.actions.pods import kept_nodes
 from berth.actions.volumes import Volumes
 from berth.app.scheduler.journal import Journal
+from berth.app.scheduler.move_budget import MoveBudget
+from berth.app.scheduler.settings import Defragmentation
 from berth.kube.errors import TOO_MANY
 from berth.model.snapshot import Snapshot
 from berth.model.workload import Workload
 from berth.scheduling.cycle import cycle
 from berth.scheduling.plan import Plan, Rule
 from berth.scheduling.policy import Policy
+from berth.scheduling.run_times import RunTimes
 from berth.scheduling.tables import Tables
 from berth.sources.live.decisions import written
 from berth.sources.live.ground import standing_of
@@ -27,6 +33,8 @@ from berth.sources.live.world import World
 log = logging.getLogger("berth.scheduler")
 
 _FOREVER_S = 86_400.0
+_AGAIN_S = 0.5  # at the least, before a cycle that nothing but time asks for
+RESERVATION = "GPUReservation"
 _REST = 3.0  # times the length of the last cycle that pass before the next at the least
 
 
@@ -35,8 +43,9 @@ class Driver:
 
     `window_s`: how long a change is waited upon for others to join it; `most_s`: the longest that a burst is let
     grow before it is decided upon. `told` gets each plan with its snapshot, after its binds and evictions were handed
-    over, and the seconds that it took. Without an `evictor` nobody is asked to leave, and without `volumes` pods are
-    bound before their claims have any.
+    over, and the seconds that it took. With `run_times` the order knows how
+    long workloads still take, as far as anybody does. Without an `evictor` nobody is asked to leave, and without
+    `volumes` pods are bound before their claims have any.
     """
 
     def __init__(
@@ -47,6 +56,8 @@ class Driver:
         volumes: Volumes | None = None,
         *,
         policy: Policy | None = None,
+        moves: MoveBudget | None = None,
+        run_times: RunTimes | None = None,
         leads: Callable[[], bool] = lambda: True,
         told: Callable[[Plan, Snapshot, float], None] = lambda plan, snapshot, seconds: None,
         window_s: float = 0.005,
@@ -58,6 +69,8 @@ class Driver:
         self._evictor = evictor
         self._volumes = volumes
         self._policy = policy or Policy()
+        self._moves = moves or MoveBudget(Defragmentation())
+        self._run_times = run_times
         self._tables = Tables()
         self._leads = leads
         self._told = told
@@ -65,8 +78,10 @@ class Driver:
         self._most_s = most_s
         self._now = now
         self._journal = Journal()
+        self._vacating: dict[tuple[str, str], str] = {}  # pods that have been asked to leave for reservations
         self._wake = asyncio.Event()
         self._changes = 0
+        self._look_s = math.inf  # when another cycle may decide otherwise though nothing has happened by then
         self._had_waiting = True  # of the last plan: when nobody waits any more, that is told once
         world.on_change = self.wake
 
@@ -87,7 +102,8 @@ class Driver:
 
     async def _something(self) -> None:
         """Until something changed, or is about to by itself: a pause that ends. Who does not lead has no pauses."""
-        pause_s = self._world.changes_by_itself_s - self._now() if self._leads() else _FOREVER_S
+        wanted_s = min(self._world.changes_by_itself_s, self._look_s)
+        pause_s = wanted_s - self._now() if self._leads() else _FOREVER_S
         try:
             async with asyncio.timeout(max(0.0, pause_s) if pause_s < _FOREVER_S else None):
                 await self._wake.wait()
@@ -105,20 +121,36 @@ class Driver:
 
     async def _decide(self) -> float:
         """One cycle; its seconds of decision."""
+        self._look_s = math.inf
         await self._world.catch_up(self._now())
         snapshot = self._world.snapshot(self._now())
-        if not snapshot.workloads and not self._had_waiting:
+        if (hours := self._moves.left(snapshot.now_s)) > 0:
+            snapshot = msgspec.structs.replace(snapshot, moves_hours=hours)
+        if not snapshot.workloads and not self._had_waiting and not snapshot.bookings:
             return 0.0
         self._had_waiting = bool(snapshot.workloads)
         began = time.perf_counter()
-        plan = await asyncio.to_thread(cycle, snapshot, self._policy, self._tables)
+        snapshot, plan = await asyncio.to_thread(self._cycle, snapshot)
         took = time.perf_counter() - began
+        self._look_s = max(min(plan.look_s, self._moves.next_s(snapshot.now_s)), snapshot.now_s + _AGAIN_S)
+        self._moves.spend(snapshot.now_s, sum(e.gpu_hours for e in plan.evictions if e.rule is Rule.Moved))
         sent = self._send(plan)
         self._make_room(plan)
+        self._world.reservations.stand(plan.bookings)
+        self._vacate(plan)
         self._give_back(plan, snapshot.now_s)
         log.debug("decided", extra={"seconds": round(took, 4), "binds": sent, "waiting": len(plan.verdicts)})
         self._told(plan, snapshot, took)
         return took
+
+    def _cycle(self, snapshot: Snapshot) -> tuple[Snapshot, Plan]:
+        """Decide, with what is known of run times where the order goes by them. In a thread."""
+        if self._run_times is None:
+            return snapshot, cycle(snapshot, self._policy, self._tables)
+        snapshot = self._run_times.of(snapshot)
+        plan = cycle(snapshot, self._policy, self._tables)
+        self._run_times.told(plan)
+        return snapshot, plan
 
     def _make_room(self, plan: Plan) -> None:
         """Hold the places that were won, and ask those who stand there to leave, once that is written down."""
@@ -141,6 +173,21 @@ class Driver:
             )
             for e in plan.evictions
         ], promises)  # fmt: skip
+
+    def _vacate(self, plan: Plan) -> None:
+        """Ask those to leave on whose place a reservation's window has opened; nobody twice who is on the way."""
+        if self._evictor is None:
+            return
+        asked = {(v.allocation.namespace, v.allocation.name): v for v in plan.vacating}
+        self._vacating = {key: uid for key, uid in self._vacating.items() if key in asked}
+        leaves = [
+            Leave(key, one.allocation.uid, f"{RESERVATION} {one.booking}")
+            for key, one in asked.items()
+            if self._vacating.get(key) != one.allocation.uid
+        ]
+        self._vacating.update((leave.key, leave.uid) for leave in leaves)
+        if leaves:
+            self._evictor.submit(leaves)
 
     def _give_back(self, plan: Plan, now_s: float) -> None:
         """Gangs that were decided and could not be made whole in time leave the places that they hold for nothing."""
@@ -166,6 +213,8 @@ class Driver:
     def asked_to_leave(self, left: Left) -> None:
         """What became of an eviction. Who was not let go is left alone for a while, and another way is looked for."""
         key, beneficiary = left.leave.key, left.leave.beneficiary
+        if not left.is_leaving:
+            self._vacating.pop(key, None)
         if left.is_leaving:
             record = self._world.record(key)
             self._journal.asked_to_leave("/".join(key), record.node if record is not None else "", beneficiary)

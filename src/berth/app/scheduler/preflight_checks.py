@@ -19,7 +19,7 @@ from berth.sources.live.kinds import NEEDED, PLAIN, Kind
 from berth.sources.nodes import read_node
 
 SUPPORTED = ((1, 35), (1, 37))  # oldest and newest version of Kubernetes that the tests run on
-OURS = ("gpuqueues", "gputopologies", "gpuclasses", "nodeledgers", "verdicts")
+OURS = ("gpuqueues", "gpureservations", "gputopologies", "gpuclasses", "nodeledgers", "verdicts")
 VERSION = "v1alpha1"
 # By Helm first: kinds that kubectl has made are not Helm's, and its next `helm install` would be refused.
 INSTALLED_BY = (

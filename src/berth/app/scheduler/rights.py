@@ -68,7 +68,7 @@ _READING: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("storage.k8s.io", ("storageclasses", "csinodes", "csidrivers", "csistoragecapacities")),
     ("scheduling.k8s.io", ("priorityclasses", "podgroups", "workloads")),
     ("resource.k8s.io", ("deviceclasses", "resourceslices", "resourceclaims")),
-    ("berth.dev", ("gpuqueues", "gputopologies", "gpuclasses", "verdicts", "nodeledgers")),
+    ("berth.dev", ("gpuqueues", "gpureservations", "gputopologies", "gpuclasses", "verdicts", "nodeledgers")),
     ("scheduling.x-k8s.io", ("podgroups",)),
     ("scheduling.volcano.sh", ("podgroups",)),
     ("batch.volcano.sh", ("jobs",)),
@@ -101,6 +101,7 @@ _WRITING = (
     Right("patch", "scheduling.volcano.sh", "podgroups", purpose=For.Telling),
     *(Right(verb, "berth.dev", "verdicts", purpose=For.Telling) for verb in ("create", "patch", "delete")),
     Right("patch", "berth.dev", "gpuqueues", "status", For.Telling),
+    Right("patch", "berth.dev", "gpureservations", "status", For.Telling),
 )
 
 _EVICTING = (

@@ -24,8 +24,11 @@ from berth.actions.volumes import Volumes
 from berth.app.scheduler.configuration import Configured
 from berth.app.scheduler.driver import Driver
 from berth.app.scheduler.foreign import Foreign
+from berth.app.scheduler.foretelling import Foretelling
 from berth.app.scheduler.leader import Leadership, Terms
 from berth.app.scheduler.listening import listen
+from berth.app.scheduler.memory import give_back, keep_small
+from berth.app.scheduler.move_budget import MoveBudget
 from berth.app.scheduler.others import Others
 from berth.app.scheduler.server import Server
 from berth.app.scheduler.settings import Election
@@ -38,6 +41,7 @@ from berth.model.snapshot import Snapshot
 from berth.model.topology import Level
 from berth.scheduling.plan import Plan
 from berth.scheduling.policy import Policy
+from berth.scheduling.run_times import RunTimes
 from berth.sources.live.follow import Follower
 from berth.sources.live.kinds import NEEDED
 from berth.sources.live.world import World
@@ -66,6 +70,7 @@ def main(configured: Configured, access: Access, shadow: bool = False) -> int:
 
 async def _run(configured: Configured, access: Access, shadow: bool) -> int:
     asyncio.get_running_loop().set_exception_handler(_unexpected)
+    keep_small()
     sockets = listen(configured)
     ended = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -75,8 +80,10 @@ async def _run(configured: Configured, access: Access, shadow: bool) -> int:
         scheduler = (Beside if shadow else Scheduler)(configured, access, client, kinds, sockets)
         work = asyncio.create_task(scheduler.run())
         stop = asyncio.create_task(ended.wait())
+        memory = asyncio.create_task(give_back())
         await asyncio.wait((work, stop), return_when=asyncio.FIRST_COMPLETED)
         await scheduler.close()
+        memory.cancel()
         work.cancel()
         with suppress(asyncio.CancelledError):
             await work
@@ -99,11 +106,13 @@ class Scheduler:
     ) -> None:  # fmt: skip
         value = configured.value
         election = value.leader_election
+        half_life_s = value.shares.usage_half_life_hours * 3600
         levels = tuple(Level(level.name, level.label) for level in value.topology.levels)
         self.foreign = Foreign(client, value.scheduler_names, self._serve)
         self.world = World(
-            self.foreign.served, mapping=configured.mapping, levels=levels, silent_s=value.node_agents.silent_seconds
-        )
+            self.foreign.served, mapping=configured.mapping, levels=levels, silent_s=value.node_agents.silent_seconds,
+            half_life_s=half_life_s,
+        )  # fmt: skip
         self.follower = Follower(client, self.world, kinds, changed=self._installed)
         terms = _terms(configured, access)
         self.others = Others(client, value.scheduler_names, (terms.namespace, terms.name) if election.enabled else None)
@@ -118,7 +127,8 @@ class Scheduler:
         self.measures = Measures()
         self.teller = Teller(
             client, kinds, may_write=self.tenure.may_write, busy=lambda: self.binder.pending > 0,
-            schedulers=value.scheduler_names,
+            schedulers=value.scheduler_names, used=self.world.usage.count,
+            half_life_s=half_life_s,
         )  # fmt: skip
         self.evictor = Evictor(
             client, self._left, promising=self.teller.promising, promised=self.teller.promised,
@@ -127,12 +137,22 @@ class Scheduler:
         self.follower.on_served = self.teller.serve
         self.letting_in = LettingIn(client, kinds, self.foreign.served, may_write=self.tenure.may_write)
         self.server = Server(value, self, client, sockets)
+        policy = Policy(
+            evicts=value.preemption.enabled, beyond_budgets=value.preemption.beyond_budgets,
+            reclaims=value.shares.reclaim, usage_weight=value.shares.usage_weight,
+            least_left=value.order.by == "least-left", savers_leave=value.order.sets_aside,
+            stop_wait_s=value.order.stop_wait_seconds, aging=value.order.aging,
+        )  # fmt: skip
+        self.run_times = RunTimes() if policy.least_left else None
+        self.foretelling = Foretelling(self.teller.expect, policy)
         self.driver: Driver = Driver(
             self.world,
             self.binder,
             self.evictor if value.preemption.enabled else None,
             self.volumes,
-            policy=Policy(evicts=value.preemption.enabled, beyond_budgets=value.preemption.beyond_budgets),
+            policy=policy,
+            moves=MoveBudget(value.defragmentation),
+            run_times=self.run_times,
             told=self._told,
             leads=self.tenure.may_write,
             window_s=value.batch.window_ms / 1000,
@@ -156,6 +176,7 @@ class Scheduler:
             tasks.create_task(self.tenure.run())
             tasks.create_task(self.driver.run())
             tasks.create_task(self.teller.run())
+            tasks.create_task(self.foretelling.run())
 
     async def close(self) -> None:
         """Send what was decided, give the Lease back."""
@@ -172,9 +193,17 @@ class Scheduler:
         await self.world.catch_up(time.time())
         self.world.adopt(time.time())
         await self.teller.adopt()
+        self._remember()
         gc.collect()
         gc.freeze()  # what was listed stays; collecting it again and again would stop the loop
         self.driver.wake()
+
+    def _remember(self) -> None:
+        """How long it takes, of what ended before we looked."""
+        ended, queues = self.world.ended()
+        self.foretelling.remember(ended, queues)
+        if self.run_times is not None:
+            self.run_times.remember(ended, queues)
 
     def _serve(self, names: frozenset[str]) -> None:
         self.world.serve(names)
@@ -196,6 +225,7 @@ class Scheduler:
     def _told(self, plan: Plan, snapshot: Snapshot, seconds: float) -> None:
         self.measures.planned(plan, seconds)
         self.teller.tell(plan, snapshot, self.world)
+        self.foretelling.offer(plan, snapshot)
 
 
 class Beside(Scheduler):

@@ -34,6 +34,35 @@ class Preemption(Part, frozen=True, forbid_unknown_fields=True):
     beyond_budgets: bool = False
 
 
+class Shares(Part, frozen=True, forbid_unknown_fields=True):
+    """Whether queues take back what they are due, how much the past counts, and in what time half of it is forgotten
+    (0: never)."""
+
+    reclaim: bool = True
+    usage_weight: float = 1.0
+    usage_half_life_hours: float = 168.0
+
+
+class Order(Part, frozen=True, forbid_unknown_fields=True):
+    """Who goes first within a queue, at equal priority: who came first (`age`), or who has least left to do
+    (`least-left`); then who runs and saves its work may be set aside for who has less left."""
+
+    by: str = "age"
+    sets_aside: bool = False
+    stop_wait_seconds: float = 1000.0  # for which those who should run wait, in all, for each that is set aside
+    aging: float = 0.02  # of what is left to do, for each 10^6 s of age
+
+
+class Defragmentation(Part, frozen=True, forbid_unknown_fields=True):
+    """Moves of work that saves what it does, where what is free is scattered; 0 GPU hours: none."""
+
+    gpu_hours_per_day: float = 0.0
+    days: tuple[str, ...] = ()  # Mon to Sun; () for all
+    start: str = ""  # 02:00, by the clock on the wall of time_zone; "" for midnight
+    end: str = ""
+    time_zone: str = "UTC"
+
+
 class LevelOf(Part, frozen=True, forbid_unknown_fields=True):
     name: str
     label: str
@@ -64,6 +93,9 @@ class Configuration(Part, frozen=True, forbid_unknown_fields=True):
     clients: Clients = Clients()
     server: Server = Server()
     preemption: Preemption = Preemption()
+    shares: Shares = Shares()
+    order: Order = Order()
+    defragmentation: Defragmentation = Defragmentation()
     topology: TopologyOf = TopologyOf()
     gpu_classes: str = ""
     batch: Batch = Batch()

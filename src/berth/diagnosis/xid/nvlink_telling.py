@@ -35,6 +35,7 @@ class NvlinkJudgement(Struct, frozen=True, gc=False):
     needs_reset: bool = False
     link: int = -1
     is_peers_fault: bool = False  # the other end of the link is the source
+    is_mild: bool = False  # not fatal, and what the table leaves to Xid 154 needs no look
     is_unread: bool = False  # the line was cut: what would tell its weight is not there
 
 
@@ -65,10 +66,13 @@ def judged(one: Event, driver: int) -> NvlinkJudgement:
         is_harmless=actions == {"IGNORE"} and not line.is_fatal,
         needs_reset="RESET_GPU" in actions,
         link=line.link,
+        is_mild=not line.is_fatal
+        and all(found.action in _BY_VERDICT and found.rule.investigate == "IGNORE" for found in decoded),
         is_peers_fault=any(found.rule.investigate == "INVESTIGATE_PEER_DEVICE" for found in decoded),
     )
 
 
+_BY_VERDICT = ("IGNORE", "XID_154_EVAL")  # what is to be done then stands in a line of Xid 154, or nothing is
 _VERSIONS = {1: "before driver R575", 2: "from driver R575 on"}
 
 

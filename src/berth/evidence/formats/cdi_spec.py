@@ -23,6 +23,7 @@ _LINE = re.compile(
     r"""["']?(?P<key>cdiVersion|kind|name|path|hostPath|containerPath)["']?\s*:\s*["']?(?P<value>[^"',\s]+)"""
 )
 _DRIVER = re.compile(r"(?:--host-driver-version=|lib(?:cuda|nvidia-ml)\.so\.)(\d+\.\d+(?:\.\d+)?)")
+_FILES = (".json", ".yaml")  # what a registry reads
 LONGEST = 8 * 2**20
 
 
@@ -33,7 +34,8 @@ def looks_like(head: bytes) -> bool:
 def read(piece: Piece) -> Iterator[Fact]:
     text = _PLACEHOLDER.sub("", piece.text[:LONGEST])
     path, driver = path_of(piece.source, text), _DRIVER.search(text)
-    spec = _whole(text) or _by_line(text)
+    whole = _whole(text)
+    spec = whole or _by_line(text)
     kind = word(spec.get("kind"))
     devices = spec.get("devices")
     common = table(spec, "containerEdits")
@@ -53,6 +55,7 @@ def read(piece: Piece) -> Iterator[Fact]:
         hooks=tuple(dict.fromkeys(_paths(common, "hooks", "path"))),
         environment=tuple(one for one in _list(common, "env") if isinstance(one, str)),
         driver=driver[1] if driver else "",
+        is_broken=not whole and len(text) < LONGEST and piece.source.endswith(_FILES),
         origin=Origin(
             source=piece.source or path,
             kind=piece.kind,

@@ -45,6 +45,7 @@ class NodeSeen(Fact, frozen=True, kw_only=True):
     runtime: str = ""  # "containerd://2.1.0"
     kernel: str = ""
     os_image: str = ""
+    is_counted: bool = False  # what it offers was printed whole: a resource that is not among it is not there
 
 
 class Limit(Struct, frozen=True, gc=False):

@@ -90,6 +90,7 @@ class CdiSpec(Fact, frozen=True, kw_only=True):
     hooks: tuple[str, ...] = ()  # programs that run
     environment: tuple[str, ...] = ()
     driver: str = ""  # version, as the names of libraries or the hooks' arguments say
+    is_broken: bool = False  # a file of a specification that no parser takes: what is said here is of its lines
 
     @property
     def names(self) -> tuple[str, ...]:

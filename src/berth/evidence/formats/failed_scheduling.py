@@ -34,7 +34,7 @@ KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("neighbours", r"pod (?:\(anti-\))?affinity|anti-affinity"),
         ("ports", r"free ports"),
         ("claims", r"claim|device class|resourceclaim|allocate devices|cannot fit resource"),
-        ("gang", r"gang|pod group|minmember"),
+        ("gang", r"gang|pod group|minmember|rejection in (?:unreserve|postfilter)"),
         ("quota", r"quota"),
     )
 )
@@ -97,8 +97,11 @@ def unplaced(total: str, reasons: str) -> Unplaced:
 def _reason(nodes: int, text: str) -> Reason:
     kind = next((kind for kind, pattern in KINDS if pattern.search(text)), "")
     resource = taint = ""
-    if kind == "resource" and text.lower().startswith("insufficient "):
-        resource = text.split(None, 1)[1].split()[0].rstrip(".,;")
+    if text.lower() == "insufficient gpu devices":  # of a scheduler that shares cards
+        kind = ""
+    elif kind == "resource" and text.lower().startswith("insufficient "):
+        # In a ticket a resource may have become a link: [nvidia.com/gpu](http://nvidia.com/gpu)
+        resource = text.split(None, 1)[1].split()[0].partition("](")[0].strip("[.,;")
     elif kind == "taint" and (named := _TAINT.search(text)):
         taint = named["key"] + (f"={named['value']}" if named["value"] else "")
     return Reason(nodes, text, kind, resource, taint)

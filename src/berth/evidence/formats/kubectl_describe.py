@@ -39,6 +39,7 @@ _EVENT = re.compile(
 _TAINT = re.compile(r"(?P<key>[\w./-]+)(?:=(?P<value>[\w./-]*))?:(?P<effect>NoSchedule|PreferNoSchedule|NoExecute)")
 _PAIR = re.compile(r"^(?P<key>[\w./-]+)(?P<by>=|: ?)(?P<value>.*)$")
 _KEY = re.compile(r"^(?P<indent>\s*)(?P<key>[A-Za-z][\w ./-]*?):(?:\s+(?P<value>.*\S))?\s*$")
+_OF_NODES = {"Roles", "Taints", "System Info", "Capacity", "Allocatable"}
 _SYSTEM = {"Kernel Version": "kernel", "OS Image": "os_image", "Container Runtime Version": "runtime",
            "Kubelet Version": "kubelet"}  # fmt: skip
 
@@ -89,7 +90,7 @@ def _described(lines: list[str], piece: Piece, first: int) -> Iterator[Fact]:
     origin = Origin(piece.source, piece.kind or "describe", line=first, node=node or piece.node)
     if is_pod and name:
         yield _pod(name, sections, origin)
-    elif name and ("Roles" in sections.of or "Taints" in sections.of or "System Info" in sections.of):
+    elif name and sections.of.keys() & _OF_NODES:
         yield _node(name, sections, origin)
     yield from _offers(lines, name if not is_pod else piece.node, origin, first)
     about = ("Pod", sections.one("Namespace"), name) if is_pod else ("Node" if name else "", "", name)
@@ -115,6 +116,7 @@ def _node(name: str, sections: _Sections, origin: Origin) -> NodeSeen:
         taints=tuple(_taints(sections.stripped("Taints"))),
         is_cordoned=sections.one("Unschedulable") == "true",
         conditions=tuple(_conditions(sections.of.get("Conditions", []))),
+        is_counted=any("pods:" in line for line in sections.of.get("Allocatable", [])),
         **{field: system.get(key, "") for key, field in _SYSTEM.items()},
     )
 

@@ -65,6 +65,7 @@ def node(
         runtime=system.container_runtime_version or "",
         kernel=system.kernel_version or "",
         os_image=system.os_image or "",
+        is_counted=bool(status.capacity and status.allocatable),
     )
     capacity, allocatable = status.capacity or {}, status.allocatable or {}
     for resource in sorted({*capacity, *allocatable}):

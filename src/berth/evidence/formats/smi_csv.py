@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from berth.evidence.fact import LONGEST_TEXT, Fact, Origin
 from berth.evidence.formats import Format
 from berth.evidence.formats.line_prefix import bare_lines, without_prefix
+from berth.evidence.formats.smi_cells import Cell, Cells, one_spelling, size_bytes, whole
 from berth.evidence.formats.smi_facts import DeviceSeen, DriverSeen, Process
-from berth.evidence.formats.smi_fields import Cell, Cells, device, one_spelling, size_bytes, whole
+from berth.evidence.formats.smi_fields import device
 from berth.evidence.piece import Piece
 
 # Columns that no other CSV has; two columns make a header.

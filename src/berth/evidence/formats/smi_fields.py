@@ -1,7 +1,7 @@
 """Which field of DeviceSeen each word of nvidia-smi fills: `-q`, its XML, and the columns of `--query-gpu`.
 
-Names are brought to one spelling first: lower case, words joined by `_`, sections by `/`. Several spellings stand for
-one field because drivers from 418 to 595 name it differently; the first that was printed counts.
+Names are in one spelling (smi_cells.py), sections joined by `/`. Several spellings stand for one field because drivers
+from 418 to 595 name it differently; the first that was printed counts.
 """
 
 from __future__ import annotations
@@ -11,90 +11,20 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from berth.evidence.fact import LONGEST_TEXT, NO_PCI, Origin, Pci, pci_of
-from berth.evidence.formats.smi_facts import REASONS, DeviceSeen, MigDevice, Process
-
-_DEPRECATED = re.compile(r"(?<=\S)\s*\[Deprecated\b[^\]]*\]\s*$", re.IGNORECASE)
-_ODD = re.compile(
-    r"ERR!|unknown error|gpu is lost|gpu lost|gpu access blocked|requires reset|reset required|"
-    r"insufficient permissions|^\[?unknown\]?$",
-    re.IGNORECASE,
+from berth.evidence.formats.smi_cells import (
+    HEX,
+    Cell,
+    Cells,
+    is_absent,
+    is_odd,
+    number,
+    size_bytes,
+    whole,
+    words,
+    words_if_any,
+    yes_or_no,
 )
-_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
-_HEX = re.compile(r"0x[0-9a-fA-F]+")
-_UNITS = {"b": 1, "bytes": 1, "kib": 2**10, "mib": 2**20, "gib": 2**30, "kb": 10**3, "mb": 2**20, "gb": 2**30}
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMG]i?B|bytes|B)\b", re.IGNORECASE)
-_YES = {"yes": True, "no": False, "true": True, "false": False, "1": True, "0": False}
-
-
-class Cell:
-    """A value as printed, the line it stands in, and the words to quote."""
-
-    __slots__ = ("line", "text", "value")
-
-    def __init__(self, value: str, line: int, text: str) -> None:
-        self.value, self.line, self.text = value, line, text
-
-
-Cells = dict[str, Cell]  # by name in one spelling: "fb_memory_usage/total"
-
-
-def one_spelling(name: str) -> str:
-    return "_".join(re.findall(r"[a-z0-9]+", name.lower()))
-
-
-def undated(value: str) -> str:
-    """Without the note that a name is going out of use, as 610 appends it: `13.3 [Deprecated; will be removed …]`."""
-    return _DEPRECATED.sub("", value)
-
-
-def versions(header: Mapping[str, str]) -> tuple[str, str]:
-    """Driver and CUDA as the head of a printout has them. From 610 on the driver's halves are named: that of the kernel
-    (KMD), and that of the programs (UMD), whose CUDA it is."""
-    driver = header.get("kmd_version") or header.get("driver_version", "")
-    cuda = header.get("cuda_umd_version") or header.get("cuda_version", "")
-    return undated(driver), undated(cuda)
-
-
-def is_absent(value: str) -> bool:
-    """The device does not have it."""
-    bare = undated(value).strip().strip("[]").lower()
-    return bare in ("", "n/a", "not supported", "none") or "deprecated" in bare
-
-
-def is_odd(value: str) -> bool:
-    """The tool could not get it."""
-    return bool(_ODD.search(value))
-
-
-def number(value: str) -> float | None:
-    found = None if is_odd(value) else _NUMBER.search(value)
-    return float(found[0]) if found else None
-
-
-def whole(value: str) -> int | None:
-    read = number(value)
-    return None if read is None else int(read)
-
-
-def size_bytes(value: str) -> int | None:
-    """`80 MiB`, `59MiB`, `1 GiB`; a bare number is MiB, which is the unit of a column without one."""
-    if found := _SIZE.search(value):
-        return int(float(found[1]) * _UNITS[found[2].lower()])
-    read = number(value)
-    return None if read is None else int(read * 2**20)
-
-
-def yes_or_no(value: str) -> bool | None:
-    return _YES.get(value.strip().lower())
-
-
-def words(value: str) -> str:
-    return undated(value).strip().strip("[]")
-
-
-def words_if_any(value: str) -> str:
-    return "" if is_absent(value) else words(value)
-
+from berth.evidence.formats.smi_facts import REASONS, DeviceSeen, MigDevice, Process
 
 _PCIE = "pci/gpu_link_info"
 _PCIE_XML = "pci/pci_gpu_link_info"
@@ -217,10 +147,12 @@ FIELDS: dict[str, tuple[Reader, tuple[str, ...]]] = {
     "mig_mode_pending": (words, ("mig_mode/pending", "mig_mode/pending_mig", "mig/mode/pending")),
     "pcie_gen": (
         whole, (f"{_PCIE}/pcie_generation/current", f"{_PCIE_XML}/pcie_gen/current_link_gen", "pcie/link/gen/current",
-                f"{_PCIE}/pcie_generation/device_current", "pcie/link/gen/gpucurrent"),
+                f"{_PCIE}/pcie_generation/device_current", "pcie/link/gen/gpucurrent",
+                "gpu_link_info/pcie_generation/current", "pcie_generation/current"),
     ),
     "pcie_gen_max": (
-        whole, (f"{_PCIE}/pcie_generation/max", f"{_PCIE_XML}/pcie_gen/max_link_gen", "pcie/link/gen/max"),
+        whole, (f"{_PCIE}/pcie_generation/max", f"{_PCIE_XML}/pcie_gen/max_link_gen", "pcie/link/gen/max",
+                "gpu_link_info/pcie_generation/max", "pcie_generation/max"),
     ),
     "pcie_gen_device_max": (
         whole,
@@ -232,10 +164,12 @@ FIELDS: dict[str, tuple[Reader, tuple[str, ...]]] = {
     ),
     "pcie_width": (
         whole,
-        (f"{_PCIE}/link_width/current", f"{_PCIE_XML}/link_widths/current_link_width", "pcie/link/width/current"),
+        (f"{_PCIE}/link_width/current", f"{_PCIE_XML}/link_widths/current_link_width", "pcie/link/width/current",
+         "gpu_link_info/link_width/current", "link_width/current"),
     ),
     "pcie_width_max": (
-        whole, (f"{_PCIE}/link_width/max", f"{_PCIE_XML}/link_widths/max_link_width", "pcie/link/width/max"),
+        whole, (f"{_PCIE}/link_width/max", f"{_PCIE_XML}/link_widths/max_link_width", "pcie/link/width/max",
+                "gpu_link_info/link_width/max", "link_width/max"),
     ),
     "pcie_replays": (whole, ("pci/replays_since_reset", "pci/replay_counter", "pci/replay_number_since_reset")),
     "fabric_state": (words, ("fabric/state",)),
@@ -366,7 +300,7 @@ def _slowed(cells: Cells, known: dict[str, Any], quotes: dict[str, tuple[int, st
             times[_REASON_NAMES.get(match[1], match[1])] = count
         elif match := _REASON.match(name):
             reason = _REASON_NAMES.get(match[1], match[1])
-            if reason == "active" and (bits := _HEX.search(cell.value)):
+            if reason == "active" and (bits := HEX.search(cell.value)):
                 is_said = True
                 active += [word for bit, word in REASONS.items() if int(bits[0], 16) & bit]
             elif reason not in ("active", "supported") and cell.value.strip() in ("Active", "Not Active"):

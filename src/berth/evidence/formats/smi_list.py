@@ -13,8 +13,8 @@ from msgspec.structs import replace
 from berth.evidence.fact import Fact, Origin
 from berth.evidence.formats import Format
 from berth.evidence.formats.line_prefix import bare_lines
+from berth.evidence.formats.smi_cells import number, one_spelling
 from berth.evidence.formats.smi_facts import DeviceSeen, DriverSeen, Link, MigDevice, NvlinkSeen
-from berth.evidence.formats.smi_fields import number, one_spelling
 from berth.evidence.piece import Piece
 
 _GPU = re.compile(r"^\s*GPU (?P<index>\d+): (?P<name>.*?) \(UUID: (?P<uuid>GPU-[0-9A-Fa-f-]+)\)")

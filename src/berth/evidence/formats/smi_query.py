@@ -8,8 +8,9 @@ from collections.abc import Iterable, Iterator
 from berth.evidence.fact import NO_PCI, Fact, Origin, Pci, pci_of
 from berth.evidence.formats import Format
 from berth.evidence.formats.line_prefix import bare_lines, without_prefix
+from berth.evidence.formats.smi_cells import Cell, Cells, one_spelling, versions, whole
 from berth.evidence.formats.smi_facts import DeviceSeen, DriverSeen, Process
-from berth.evidence.formats.smi_fields import Cell, Cells, device, mig_device, one_spelling, process, versions, whole
+from berth.evidence.formats.smi_fields import device, mig_device, process
 from berth.evidence.piece import Piece
 
 _GPU = re.compile(r"^\s*GPU\s+(?P<pci>[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-9A-Fa-f])\s*$")
@@ -18,8 +19,8 @@ _HEADER = {"driver_version", "kmd_version", "cuda_version", "cuda_umd_version", 
 # Sections by which a fragment without a header is known; a line of its own each.
 _SECTIONS = re.compile(
     rb"^[ \t]*(?:Remapped Rows|Retired Pages|ECC Errors|ECC Mode|FB Memory Usage|Clocks (?:Event|Throttle) Reasons|"
-    rb"GPU Link Info|MIG Mode|Fabric|(?:vGPU Software|GRID) Licensed Product|Temperature|(?:GPU )?Power Readings|"
-    rb"MIG Device)[ \t]*\r?\n[ \t]+\S[^\n:]*:",
+    rb"GPU Link Info|PCIe Generation|MIG Mode|Fabric|(?:vGPU Software|GRID) Licensed Product|Temperature|"
+    rb"(?:GPU )?Power Readings|MIG Device)[ \t]*\r?\n[ \t]+\S[^\n:]*:",
     re.MULTILINE,
 )
 _PAIR = re.compile(

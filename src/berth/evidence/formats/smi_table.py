@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 from berth.evidence.fact import Fact, Origin, pci_of
 from berth.evidence.formats import Format
+from berth.evidence.formats.smi_cells import Cell, Cells, size_bytes, whole
 from berth.evidence.formats.smi_facts import DeviceSeen, DriverSeen, MigDevice, Process
-from berth.evidence.formats.smi_fields import Cell, Cells, device, size_bytes, whole
+from berth.evidence.formats.smi_fields import device
 from berth.evidence.piece import Piece
 
 _HEAD = re.compile(

@@ -9,8 +9,9 @@ from xml.parsers import expat
 
 from berth.evidence.fact import Fact, Origin, pci_of
 from berth.evidence.formats import Format
+from berth.evidence.formats.smi_cells import Cell, Cells, one_spelling, versions, whole
 from berth.evidence.formats.smi_facts import DriverSeen
-from berth.evidence.formats.smi_fields import Cell, Cells, device, mig_device, one_spelling, process, versions, whole
+from berth.evidence.formats.smi_fields import device, mig_device, process
 from berth.evidence.piece import Piece
 
 _BEGIN = re.compile(rb"<nvidia_smi_log\b")

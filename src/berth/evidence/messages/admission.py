@@ -16,6 +16,7 @@ MESSAGES: tuple[Message, ...] = (
         "failed quota",
         r"failed quota:\s*(?P<quota>[\w.-]+):\s*must specify\s*(?P<what>[^\"\n]+)",
     ),
+    Message("admission.quota_unknown", "status unknown for quota", r"status unknown for quota:? ?(?P<quota>[\w.-]+)"),
     Message(
         "admission.priority_needs_quota",
         "insufficient quota to match these scopes",
@@ -58,6 +59,7 @@ MESSAGES: tuple[Message, ...] = (
             "podsecuritypolicy: unable",
             "autogke-",
             "gke warden",
+            "must specify a gpu type",
             "privileged mode is disallowed",
             "hostpath volumes are forbidden",
             "hostpath volumes are not allowed",
@@ -67,7 +69,10 @@ MESSAGES: tuple[Message, ...] = (
         r"|violates PodSecurity \W*(?P<level>[\w:.-]+)?|unable to validate against any security context constraint"
         r"|privileged containers? (?:are|is) not allowed|privileged mode is disallowed"
         r"|allow-privileged\S*\s+(?:is )?(?:off|false)"
-        r"|unable to validate against any pod security policy|GKE Warden|autogke-(?:disallow|no)[\w-]+"
+        r"|unable to validate against any pod security policy|PodSecurityPolicy: unable to (?:admit|validate)"
+        r"|(?P<selects>autogke-(?:gpu-limitation|node-affinity-selector-limitation)|[Mm]ust specify a GPU type)"
+        r"|GKE Warden(?:.{0,400}?(?P<selects2>autogke-(?:gpu-limitation|node-affinity-selector)))?"
+        r"|autogke-(?:disallow|no)[\w-]+"
         r"|hostPath volumes are (?:forbidden|not allowed)",
     ),
     Message(

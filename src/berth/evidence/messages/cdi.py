@@ -78,19 +78,27 @@ MESSAGES: tuple[Message, ...] = (
             "failed to get cdi",
             "edits common for entities",
             "discoverer for",
+            "nvidia-cdi-refresh",
         ),
         r"(?:failed to generate|error generating|unable to generate"
         r"|could not generate) CDI spec\w*(?:[^:\n]*: (?P<why>[^\n]{0,240}))?"
         r"|failed to create device CDI specs(?:: (?P<why2>[^\n]{0,240}))?|CDI spec generation failed"
-        r"|failed to create (?:edits common for entities|discoverer for (?:common|driver) \w+): (?P<why3>[^\n]{0,240})",
+        r"|failed to create (?:edits common for entities|discoverer for (?:common|driver) \w+): (?P<why3>[^\n]{0,240})"
+        r"|nvidia-cdi-refresh\.(?:service|path): (?:Failed with result|Main process exited|Start request repeated"
+        r"|Control process exited)|failed[^\n]{0,80}nvidia-cdi-refresh\.(?:service|path)"
+        r"|nvidia-cdi-refresh\.(?:service|path)\b[^\n]{0,60}\bfailed\b"
+        r"|nvidia-cdi-refresh\.(?:service|path)\b[^\n]*\n(?:[^\n]*\n)?[ \t]*Active: failed",
+        lines=3,
     ),
     Message(
         "cdi.said_off",
-        (" cdi", "cdi not supported", "cdi is not supported", "enable_cdi"),
+        (" cdi", "cdi not supported", "cdi is not supported", "enable_cdi", "cdi is ", "cdi was "),
         r"\bcontainerd\b[^\n]{0,60}\b(?:has no|no|lacks?|without|does not (?:know|support|have))\b[^\n]{0,16} CDI\b"
         r"|\bcontainerd\b[^\n]{0,60}(?:older than|before|below|<)\s*v?1\.7\b[^\n]{0,60} CDI\b"
         r"|\bCDI (?:is )?not supported\b[^\n]{0,40}\bcontainerd 1\.[0-6]\b"
-        r"|\benable_cdi\b (?:is |was )?(?:missing|false|not set|off|unset|absent)\b",
+        r"|\bCDI (?:is|was) (?:disabled|off|not enabled|switched off)\b[^\n]{0,20}\b(?:in|by|on|for) (?:containerd"
+        r"|docker|cri-?o)"
+        r"|\benable_cdi\b (?:is |was )?(?:missing|false|not (?:set|in|there)|off|unset|absent)\b",
     ),
     Message("cdi.none_found", "no cdi devices found", r"no CDI devices found"),
     # A sentence about where a specification lies.
@@ -105,7 +113,8 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "cdi.without_nodes",
         ("device node", "devicenode", "/dev/nvidia", "nvidia-uvm"),
-        r"\bspec\w*\b[^\n.]{0,40}\b(?:without|lacks?|has no|have no|missing|does not (?:have|list|contain))\b"
+        r"Could not locate /dev/nvidia-caps/nvidia-cap\d{2,}\b|\bspec\w*\b[^\n.]{0,40}\b(?:without|lacks?|has no"
+        r"|have no|missing|does not (?:have|list|contain))\b"
         r" (?:the |any )?\W*(?:device ?nodes?|/dev/nvidia\S*|nvidia-uvm)",
     ),
     Message(
@@ -135,5 +144,37 @@ MESSAGES: tuple[Message, ...] = (
         ("cdi spec", "/etc/cdi", "/run/cdi", "spec files", "specs"),
         r"\b(?:two|both|duplicate|several|multiple)\b[^\n]{0,60}\b(?:CDI )?spec\w*[^\n]{0,80}"
         r"\b(?:same|conflict\w*|define|both)\b",
+    ),
+    # Numbers of device files, as a specification has them and as a listing of /dev shows them.
+    Message(
+        "cdi.spec_major",
+        ("path: /dev/nvidia", 'path: "/dev/nvidia', '"path": "/dev/nvidia'),
+        r"path\W{1,4}(?P<path>/dev/nvidia[\w-]*)\W{1,40}(?:(?:type|hostPath)\W{1,4}[\w/-]+\W{1,40}){0,2}major\W{1,3}"
+        r"(?P<major>\d+)",
+        lines=4,
+    ),
+    Message(
+        "cdi.live_major",
+        "/dev/nvidia",
+        r"\bc[rwx-]{9}\S? +\d+ +\S+ +\S+ +(?P<major>\d+), +\d+ [^\n]{0,40}(?P<path>/dev/nvidia[\w-]*)\s*$",
+    ),
+    # An injection that fails, whatever the reason.
+    Message(
+        "cdi.injection_failed",
+        (
+            "device injection failed",
+            "setting cdi devices",
+            "setting up cdi devices",
+            "failed to inject ",
+            "requesting a cdi device",
+            "invalid device name ",
+            "parse container annotations: ",
+            "parse cdi annotations: ",
+        ),
+        r"requesting (?P<why2>a CDI device with vendor \S+ is not supported[^\n]{0,80})"
+        r"|failed to parse (?:container|CDI) annotations: (?P<why3>[^\n]{3,200})"
+        r"|(?P<why4>invalid device name \S+ in annotation[^\n]{0,80})"
+        r"|(?:CDI device injection failed|setting (?:up )?CDI devices"
+        r"|failed to inject (?:CDI )?devices): (?P<why>[^\n]{3,240})",
     ),
 )

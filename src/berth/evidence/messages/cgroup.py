@@ -2,6 +2,19 @@
 
 from berth.evidence.message import Message
 
+_LATER = (
+    r"(?:after (?:some|a|a little) ?(?:time|while|period)|after (?:being |an? )?idle|after (?:a |an )?(?:period"
+    r"|extended|long\w*)|after (?:run\w* )?(?:for )?(?:extended|long|several|some|many|a few|(?:about )?a couple of"
+    r"|\d+) (?:periods?|hours|days)|after not using|after [^\n.]{0,30}\b(?:period of time|idle time))"
+)
+_WITHOUT = (
+    r"(?:(?:revert|switch|fall|go)\w* (?:back )?to (?:using )?(?:only )?(?:the )?CPU"
+    r"|only (?:uses|utili[sz]es) (?:the )?CPU"
+    r"|(?:doesn'?t|does not|do not|not|no longer|fails to) (?:initiate|us(?:e|ing)|find|see|access) "
+    r"(?:it )?(?:the )?GPU"
+    r"|stops (?:using|accessing|running models (?:in|on)) (?:the )?GPU|using GPU, but not using it|CPU only)"
+)
+
 MESSAGES: tuple[Message, ...] = (
     # The program of cgroup v2 that lets devices through, when libnvidia-container extends it.
     Message(
@@ -58,7 +71,18 @@ MESSAGES: tuple[Message, ...] = (
         r"runtimeClass(?:Name)?\W+nvidia[^\n]*\b(?:killed|terminated|restarted|die)\b"
         r"|\bplugin\b[^\n]*\b(?:killed|terminated)\b[^\n]*Registered device plugin",
     ),
-    Message("cgroup.nvml_unknown", "nvml: unknown error", r"\bNVML: Unknown Error"),
+    Message(
+        "cgroup.nvml_unknown",
+        ("nvml: unknow", "nvml: error_unknown", "nvml initialize failed: unknow", "initialize failed: error_unknown"),
+        r"^(?!.*\bCDI spec).*?\bNVML(?: initialize failed)?: (?:Unknow|ERROR_UNKNOWN\b)",
+    ),
+    # What a program sees of it: the file is there, and may not be opened by anybody.
+    Message(
+        "cgroup.open_refused",
+        "/dev/nvidia",
+        r"/dev/nvidia[\w-]*\W{1,2}, ?O_[A-Z|_]+[^\n]{0,20}= -1 EPERM|/dev/nvidia(?:ctl|\d+"
+        r"|-uvm)\W{1,3}Operation not permitted",
+    ),
     Message(
         "cgroup.rules_dropped",
         ("devices.list", "daemon-reload", "daemon-reexec", "systemd[1]: re"),
@@ -66,10 +90,53 @@ MESSAGES: tuple[Message, ...] = (
         r"|systemd\[1\]: Re(?:loading|executing)",
     ),
     Message(
+        "cgroup.list_after_reload",
+        "daemon-reload",
+        r"[#$] (?:sudo )?systemctl daemon-reload[^\n]*\n(?:[^\n]*\n){0,2}?[^\n]*/devices\.list\b",
+        lines=4,
+    ),
+    Message(
         "cgroup.said_revoked",
-        ("daemon-reload", "daemon-reexec", "/dev/char"),
+        ("daemon-reload", "daemon-reexec", "/dev/char", "time after", "while after", "hours after", "days after"),
         r"\b(?:lose|loses|lost|losing)\b[^\n]{0,40}\bGPUs?\b[^\n]{0,80}\bdaemon-re(?:load|exec)"
         r"|daemon-re(?:load|exec)\b[^\n]{0,80}\b(?:lose|loses|lost|losing)\b[^\n]{0,40}\bGPUs?\b"
+        r"|\b(?:pods?|containers?)\b[^\n]{0,30}\b(?:lose|loses|lost|fails? to find)\b[^\n]{0,20}\bGPUs?\b[^\n]{0,30}"
+        r"\b(?:some ?time|a while|hours|days) after\b[^\n]{0,20}\b(?:creat|start)"
         r"|\b(?:no|missing|without|lacks?)\b[^\n]{0,40}\b(?:symlinks?|links?)\b[^\n]{0,20}/dev/char\b",
+    ),
+    # As people tell it of containers that run for long.
+    Message(
+        "cgroup.said_lost_later",
+        (
+            "idle",
+            "a while",
+            "awhile",
+            "period",
+            "hours",
+            "days",
+            "some time",
+            "sometime",
+            "some while",
+            "somewhile",
+            "little time",
+            "little while",
+            "after a time",
+            "after atime",
+            "after a long",
+            "after an long",
+            "after a extended",
+            "after an extended",
+            "after long",
+            "after extended",
+            "after not using",
+        ),
+        r"^(?=.*(?i:container|docker|ollama|\bpods?\b|restart))"
+        rf".*?(?:\b{_LATER}\b[^\n]{{0,120}}\b{_WITHOUT}\b|\b{_WITHOUT}\b[^\n]{{0,80}}\b{_LATER}\b)",
+    ),
+    # The pod's own process, which holds its namespaces, has been ended before its containers were made.
+    Message(
+        "cgroup.sandbox_ended",
+        ("lstat on namespace path", "sandbox container task"),
+        r"running lstat on namespace path \W*/proc/\d+/ns/|failed to get sandbox container task: no running task found",
     ),
 )

@@ -5,9 +5,17 @@ from berth.evidence.message import Message
 MESSAGES: tuple[Message, ...] = (
     Message(
         "clouds.resource_not_registered",
-        ("requested but not registered", "resourcenotregistered", "not registered"),
+        ("requested but not registered", "resourcenotregistered", "not registered", "register on the node"),
         r"[Rr]esource \\?\"(?P<resource>[\w./-]+)\\?\" was requested but not registered|ResourceNotRegistered|"
-        r"[Rr]esource (?P<other>(?:[\w-]+\.)+\w+/[\w.-]+) (?:was )?(?:requested but )?(?:is )?not registered",
+        r"[Rr]esource (?P<other>(?:[\w-]+\.)+\w+/[\w.-]+) (?:was )?(?:requested but )?(?:is )?not registered|"
+        r"[Ee]xpected resource \\?\"(?P<expected>[\w./-]+)\\?\" (?:did not|didn't) register on the node",
+    ),
+    # Karpenter takes a node for initialised once it is Ready, without startup taints, and offers what was asked for.
+    Message(
+        "clouds.not_initialized",
+        ("node isn't initialized", "karpenter.sh/initialized", "node is not initialized", "nodenotinitialized"),
+        r"[Nn]ode (?:isn't|is not) initialized|karpenter\.sh/initialized\b.{0,60}\b(?:not|missing|never|absent)\b"
+        r"|(?:missing|without|no) (?:the )?(?:label )?karpenter\.sh/initialized",
     ),
     Message(
         "clouds.startup_taint_stays",
@@ -30,14 +38,42 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "clouds.cordoned_by_monitor",
-        ("cordon-by", "cordoned by nvsentinel", "remained cordoned", "stays cordoned", "still cordoned"),
-        r"cordon-by\W+NVSentinel|cordoned by NVSentinel|\bnode\b.{0,40}?\b(?:remained|stays|still) cordoned\b",
+        (
+            "cordon-by",
+            "cordoned by nvsentinel",
+            "remained cordoned",
+            "remains cordoned",
+            "stays cordoned",
+            "still cordoned",
+            "manually uncordon",
+            "uncordoned manually",
+            "uncordoned by hand",
+            "quarantinehealthevent",
+        ),
+        # Nothing is wrong any more, and the agent's mark is still there.
+        r"quarantineHealthEvent\W{1,4}\[\](?:[^\n]*\n){1,3}?[^\n]*quarantineHealthEventIsCordoned\W{1,4}True"
+        r"|\bnode\b.{0,80}?\b(?:manually uncordon|uncordoned (?:manually|by hand))|cordon-by\W+NVSentinel"
+        r"|cordoned by NVSentinel|\bnode\b.{0,40}?\b(?:remained|remains|stays|still) cordoned\b",
+        lines=5,
     ),
+    Message("clouds.no_action", "action=none", r"Recommended ?Action=NONE"),
     Message(
         "clouds.scales_too_far",
-        ("scale-up", "scale up", "scaleup"),
+        (
+            "scale-up",
+            "scale up",
+            "scaleup",
+            "second gpu node",
+            "third gpu node",
+            "another gpu node",
+            "several gpu node",
+            "duplicate nodeclaim",
+            "multiple nodeclaim",
+        ),
         r"GPU\b.{0,60}?\b(?:multiple|too many|unnecessary|additional|two|three|four|\d+) (?:node )?scale[- ]?ups?\b|"
-        r"(?:multiple|too many|unnecessary|additional) (?:node )?scale[- ]?ups?\b.{0,60}?\bGPU",
+        r"(?:multiple|too many|unnecessary|additional) (?:node )?scale[- ]?ups?\b.{0,60}?\bGPU|"
+        r"(?:duplicate|multiple) nodeclaims?\b.{0,60}?\bsingle (?:pod|GPU)|"
+        r"(?:autoscaler|karpenter) (?:adds?|starts?|launch(?:es)?) (?:a )?(?:second|third|another|several) GPU node",
     ),
     Message(
         "clouds.autoscaler_waits_for_gpu",

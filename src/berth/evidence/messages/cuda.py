@@ -1,4 +1,5 @@
-"""CUDA and what runs on it: errors of the runtime and the driver interface, and of the frameworks above them."""
+"""CUDA and what runs on it: errors of the runtime and the driver interface, and of the frameworks above them. Those of
+memory are in cuda_memory.py."""
 
 from berth.evidence.message import Message
 
@@ -15,9 +16,17 @@ MESSAGES: tuple[Message, ...] = (
             "system_not_ready",
             "systemnotready",
             "(802)",
+            "with 802",
+            "returned 802",
+            "returns 802",
+            "code 802",
+            "code: 802",
+            "code=802",
+            "802 system",
         ),
         r"system not yet initialized|CUDA_ERROR_SYSTEM_NOT_READY|cudaErrorSystemNotReady|CUDA\S* (?:error"
-        r"|failure):? 802\b|\berror 802\b|\(802\)",
+        r"|failure):? 802\b|\berror 802\b|\(802\)|\b(?:cu\w+|CUDA)\b[^\n]{0,60}\b(?:with|returned|returns"
+        r"|code[:=]?) ?802\b|\b802 system (?:error|not)",
     ),
     # 35 and its paraphrases. PyTorch prints the version that it found; then there is a driver.
     Message(
@@ -74,13 +83,20 @@ MESSAGES: tuple[Message, ...] = (
         r"|container was built for NVIDIA Driver Release|named symbol not found",
     ),
     Message(
+        "cuda.ptx_refused",
+        ("invalid_ptx", "invalidptx", "ptx jit compilation failed", "jit_compiler_not_found"),
+        r"CUDA_ERROR_INVALID_PTX|cudaErrorInvalidPtx|PTX JIT compilation failed|JIT_COMPILER_NOT_FOUND",
+    ),
+    Message(
         "cuda.no_kernel_image",
         (
             "invalid value for --gpu-architecture",
             "arch list",
             "architecture list",
             "cuda capability sm_",
-            "no kernel image is available",
+            "no kernel image ",
+            "no suitable kernel image",
+            "no compatible kernel image",
             "no_binary_for_gpu",
             "nokernelimagefordevice",
             "is not compatible with the current pytorch installation",
@@ -91,13 +107,18 @@ MESSAGES: tuple[Message, ...] = (
             "value 'sm_",
             "unsupported gpu architecture",
             "cublas_status_arch_mismatch",
+            "cuda capability supported by this version of pytorch",
+            "pytorch no longer supports this gpu",
         ),
-        r"no kernel image is available|CUBLAS_STATUS_ARCH_MISMATCH|NO_BINARY_FOR_GPU|cudaErrorNoKernelImage\w*"
+        r"no (?:suitable |compatible )?kernel image (?:is |was |has been )?(?:available|found|to run"
+        r"|for (?:execution|this|the|your|device|sm_))"
+        r"|CUBLAS_STATUS_ARCH_MISMATCH|NO_BINARY_FOR_GPU|cudaErrorNoKernelImage\w*"
         r"|CUDA capability (?P<capability>sm_\w+) is not compatible"
         r"|device kernel image is invalid|invalid device function|Unsupported gpu architecture \W*(?P<arch>\w+)"
         r"|Value '(?P<value>sm_\w+)' is not defined for option|is not compatible with the current PyTorch installation"
         r"|not in (?:the )?arch(?:itecture)? list"
-        r"|invalid value for --gpu-architecture",
+        r"|invalid value for --gpu-architecture|Maximum cuda capability supported by this version of PyTorch"
+        r"|PyTorch no longer supports this GPU because it is too old",
     ),
     Message(
         "cuda.no_device",
@@ -105,6 +126,11 @@ MESSAGES: tuple[Message, ...] = (
             "cuda driver initialization failed",
             "cudasupporterror",
             "nvcuda init failure",
+            "driver library init failure",
+            "no nvidia devices detected",
+            "cuda driver library",
+            "no system cuda driver",
+            "load library",
             "unable to load cudart",
             "unable to load cuda driver library",
             "no gpu ",
@@ -133,6 +159,8 @@ MESSAGES: tuple[Message, ...] = (
             "gpu device plugin",
             "ggml_cuda_init",
             "deserialize object on a cuda device",
+            "find cuda library libcuda",
+            "failed to open libnvidia-ml",
         ),
         r"no CUDA-capable device|CUDA_ERROR_NO_DEVICE|cudaErrorNoDevice|no CUDA GPUs are available"
         r"|could not find cuda drivers"
@@ -140,6 +168,7 @@ MESSAGES: tuple[Message, ...] = (
         r"|no GPUs? (?:were )?(?:found|detected)\b"
         r"|libcuda\.so(?:\.1)?\W*:? cannot open shared object|could not load dynamic library \W*libcuda\.so"
         r"|libcuda\.so(?:\.1)? (?:is )?not found"
+        r"|cannot load libcuda\.so"
         r"|torch\.cuda\.is_available\(\)\W*(?:is|returns|returned|->|=|:)*\s*False|NVIDIA Driver was not detected"
         r"|Unknown backend: 'gpu' requested|Unable to initialize backend 'cuda'"
         r"|failed call to cuInit: (?:CUDA_ERROR_NO_DEVICE|UNKNOWN ERROR \(100\)|UNKNOWN ERROR \(303\))"
@@ -147,7 +176,10 @@ MESSAGES: tuple[Message, ...] = (
         r"|Attempting to deserialize object on a CUDA device but torch\.cuda\.is_available"
         r"|cudaGetDeviceCount\W+returned 100\b"
         r"|CUDA driver initialization failed, you might not have a CUDA gpu|CudaSupportError"
-        r"|nvcuda init failure: (?:100|999)|unable to load (?:cudart|cuda driver) library",
+        r"|Failed to find CUDA library libcuda|NCCL WARN Failed to open libnvidia-ml"
+        r"|(?:nvcuda|cuda driver library) init failure: (?:100|35|3)\b|unable to load (?:cudart|cuda driver) library"
+        r"|no nvidia devices detected\b|Could not find (?:the )?CUDA driver library|No system CUDA driver found"
+        r"|could not load library \W?libcuda\b",
     ),
     Message(
         "cuda.tool_missing",
@@ -166,8 +198,16 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "cuda.invalid_ordinal",
-        ("invalid device ordinal", "cudaerrorinvaliddevice", "cuda_error_invalid_device"),
-        r"invalid device ordinal|cudaErrorInvalidDevice\b|CUDA_ERROR_INVALID_DEVICE\b",
+        (
+            "invalid device ordinal",
+            "cudaerrorinvaliddevice",
+            "cuda_error_invalid_device",
+            "provided device ordinal",
+            "unsupported gpu id",
+            "device < num_gpus",
+        ),
+        r"provided device ordinal \d+ is invalid|invalid or unsupported gpu id (?!0\b)|invalid device ordinal"
+        r"|device < num_gpus|cudaErrorInvalidDevice\b|CUDA_ERROR_INVALID_DEVICE\b",
     ),
     Message(
         "cuda.visible_devices_unreadable",
@@ -175,10 +215,19 @@ MESSAGES: tuple[Message, ...] = (
         r"invalid literal for int\(\) with base 10: '(?P<value>(?:GPU|MIG)-[\w/-]*)"
         r"|CUDA_VISIBLE_DEVICES\S*.*(?:is not (?:set correctly|an? integer)|cannot be parsed|unexpected)",
     ),
+    # The program's own line, before it asks CUDA.
+    Message(
+        "cuda.hidden_by_program",
+        ("cuda_visible_devices",),
+        r"(?:environ(?:\.setdefault)?[\[(]\W?CUDA_VISIBLE_DEVICES\W{1,4}[=,]|setenv\(\WCUDA_VISIBLE_DEVICES\W,"
+        r"|export CUDA_VISIBLE_DEVICES=|^CUDA_VISIBLE_DEVICES=|putenv\(\WCUDA_VISIBLE_DEVICES=)"
+        r"\s*(?:['\"]?-1\b|['\"]['\"]|['\"]?NoDevFiles\b)",
+    ),
     Message(
         "cuda.unknown",
         (
             "error code unknown error",
+            "cuda runtime error in ",
             "initialization error",
             "cuda_error_not_initialized",
             "cudaerrorinitializationerror",
@@ -194,12 +243,16 @@ MESSAGES: tuple[Message, ...] = (
             "error: 999",
             "error 304",
             "failure 304",
+            "init failure: 999",
+            "init failure: 304",
+            "cuinit err: 999",
             "incorrectly set up environment",
         ),
         r"CUDA_ERROR_UNKNOWN|cudaErrorUnknown|CUDA unknown error|incorrectly set up environment"
         r"|OS call failed or operation not supported on this OS|CUDA_ERROR_OPERATING_SYSTEM|cudaErrorOperatingSystem"
-        r"|\berror:? 999\b|\bfailure 999\b|\b(?:error|failure) 304\b"
-        r"|error code unknown error|(?:cuda|cu\w+|error code|error:?) \W?initialization error"
+        r"|\berror:? 999\b|\bfailure 999\b|\b(?:error|failure) 304\b|\binit failure: (?:999|304)\b|cuInit err: 999\b"
+        r"|CUDA runtime error in \S.{0,60}: unknown error|error code unknown error|(?:cuda|cu\w+|error code"
+        r"|error:?) \W?initialization error"
         r"|CUDA_ERROR_NOT_INITIALIZED|cudaErrorInitializationError|CUDA failed to initialize\.\s+GPU functionality",
     ),
     # Errors that end the context: the program itself, or the device under it.
@@ -257,98 +310,6 @@ MESSAGES: tuple[Message, ...] = (
         "cuda.contained",
         ("cuda_error_contained", "cudaerrorcontained", "invalid access of peer gpu memory over nvlink"),
         r"CUDA_ERROR_CONTAINED|cudaErrorContained|invalid access of peer GPU memory over NVLink",
-    ),
-    # Memory of the device
-    Message(
-        "cuda.out_of_memory",
-        (
-            "hami-core error",
-            "vgpu error",
-            "gpu memory",
-            "cuda memory",
-            "device memory",
-            "memory_allocated",
-            "memory_reserved",
-            "cudaerroroutofmemory",
-            "cublas_status_not_initialized",
-            "out of memory",
-            "cuda_error_out_of_memory",
-            "cudaerrormemoryallocation",
-            "outofmemoryerror",
-            "resource_exhausted",
-            "resourceexhaustederror",
-            "cublas_status_alloc_failed",
-        ),
-        r"CUDA out of memory(?:.*?Tried to allocate (?P<tried>[\d.]+ [KMGT]iB))?(?:.*?total capacity of "
-        r"(?P<total>[\d.]+ [KMGT]iB))?(?:.*?of which (?P<free>[\d.]+ [KMGT]iB) is free)?"
-        r"|CUDA_ERROR_OUT_OF_MEMORY|cudaErrorMemoryAllocation|CUDA error: out of memory"
-        r"|torch(?:\.cuda)?\.OutOfMemoryError|RESOURCE_EXHAUSTED"
-        r"|ResourceExhaustedError|cudaMalloc failed: out of memory|CUBLAS_STATUS_ALLOC_FAILED"
-        r"|ran out of memory trying to allocate"
-        r"|error code out of memory|Cuda failure (?:2 )?'out of memory'|cudaErrorOutOfMemory"
-        r"|CUBLAS_STATUS_NOT_INITIALIZED|(?:cuda|hip)\w* .{0,40}\bout of memory\b"
-        r"|(?:GPU|CUDA|device) memory (?:keeps? |is |usage )*(?:grow|increas|leak)\w*|memory_(?:allocated"
-        r"|reserved)\S* (?:keeps? )?(?:grow|increas)\w*"
-        r"|(?:HAMI-core|vGPU) ERROR.{0,120}Device \d+ OOM (?P<tried2>\d+) / (?P<total2>\d+)",
-    ),
-    Message(
-        "cuda.other_process",
-        ("ib memory in use", "memory in use. process", "of memory in use"),
-        r"Process (?P<pid>\d+) has (?P<used>[\d.]+ [KMGT]iB) memory in use",
-    ),
-    Message(
-        "cuda.startup_memory_short",
-        (
-            "less than desired",
-            "no available memory for the cache blocks",
-            "less than the desired",
-            "free memory on device",
-        ),
-        r"Free memory on device\s*(?:\S+ )?\(?(?P<free>[\d.]+)/(?P<total>[\d.]+) GiB\)? on startup is less than "
-        r"desired GPU memory utilization(?: \((?P<share>[\d.]+), (?P<wanted>[\d.]+) GiB\))?"
-        r"|No available memory for the cache blocks|free memory .* less than (?:the )?desired",
-    ),
-    Message(
-        "cuda.cache_too_small",
-        ("kv cache", "max_model_len"),
-        r"max seq len \(?(?P<length>\d+)\)? is larger than the maximum number of tokens that can be stored in KV cache"
-        r"|(?P<wanted>[\d.]+) GiB KV cache is needed, which is larger than the available KV cache memory"
-        r"(?: \((?P<free>[\d.]+) GiB\))?",
-    ),
-    Message(
-        "cuda.memory_without_process",
-        (
-            "no process",
-            "no running process",
-            "memory is held",
-            "memory held",
-            "memory is still",
-            "memory still",
-            "memory not released",
-            "memory is not",
-            "memory not freed",
-            "memory occupied",
-            "memory is occupied",
-        ),
-        r"memory used\W*(?P<used>\d{3,}) ?Mi?B.*no running process|(?P<used2>\d{3,}) ?MiB.*no running processes found"
-        r"|(?:GPU )?memory (?:is )?(?:still )?(?:held|occupied|not (?:released|freed)).*"
-        r"(?:no (?:running )?process|after .*(?:exit|kill))"
-        r"|\d{2,} ?(?:MiB|GiB|GB|MB)\b.{0,60}\bno (?:running )?process",
-    ),
-    Message(
-        "smi.processes_unseen",
-        ("nvidia-smi",),
-        r"nvidia-smi\b.{0,60}\b(?:no|any|not (?:show|list|see)\w*|doesn.t (?:show|list)|empty)\b.{0,30}\bprocess\w*"
-        r".{0,40}\b(?:in|inside|within|from) (?:the |a |my )?(?:docker )?(?:container|pod)\b",
-    ),
-    Message(
-        "cuda.host_memory_leak",
-        (
-            "zombie",
-            "defunct",
-        ),
-        r"\[(?:python\w*|pt_main_thread|ray|torchrun|vllm)\S*\] <defunct>|<defunct>.*/dev/nvidia"
-        r"|zombie\b.{0,60}\b(?:GPU|memory|nvidia)",
     ),
     Message(
         "cuda.not_supported",

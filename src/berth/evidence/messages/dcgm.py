@@ -16,9 +16,13 @@ MESSAGES: tuple[Message, ...] = (
             "metric not enabled",
             "metrics not enabled",
             "dcgm_fi_prof",
+            "profiling module",
+            "profile module",
         ),
         r"Failed to load module 8|module of DCGM that is not currently loaded|Profiling is not supported|"
         r"DCGM_PROFILING_SR_\w+ failed|Not collecting DCP metrics|[Pp]rofiling module (?:returned|failed)|"
+        r"(?:fail\w* to|unable to|cannot|can't|could not) (?:load|get) (?:the )?(?:DCGM )?profil(?:ing|e) module\b|"
+        r"\b[Pp]rofil(?:ing|e) module\b.{0,40}?(?:\bnot|n't|\bnever|\bfails? to|\bstopped|\bcannot) (?:be )?load\w*|"
         r"DCGM_FI_PROF_\w+.*?(?:DCP metrics|metrics?) not enabled|"
         r"DCGM_FI_PROF_\w+ (?:is |are )?(?:missing|absent|not (?:available|supported|exported))",
     ),
@@ -47,6 +51,8 @@ MESSAGES: tuple[Message, ...] = (
             "dcgm initialization error",
             "error starting nv-hostengine",
             "dcgm library",
+            "failed to start host engine server",
+            "while waiting for sigusr1",
             "cachemanager init",
             "failed to start dcgm server",
             "error while loading shared libraries",
@@ -55,7 +61,8 @@ MESSAGES: tuple[Message, ...] = (
             "not found (required by ",
         ),
         r"libdcgm\.so[.\d]*(?::|.*?(?:cannot open|not [Ff]ound))|DCGM initialization error|"
-        r"[Ee]rror starting nv-hostengine|CacheManager Init Failed|Failed to start DCGM Server|"
+        r"[Ee]rror starting nv-hostengine|CacheManager Init Failed|Failed to start host engine server"
+        r"|Got error \d+ while waiting for SIGUSR1|Failed to start DCGM Server|"
         # What the loader says of DCGM's programs: a library that is missing, or of another release.
         r"(?:dcgm-exporter|nv-hostengine|dcgmi|nvvs|dcgmproftester\w*): (?:error while loading shared libraries|"
         r"symbol lookup error|relocation error: |/\S+: version \S+ not found \(required by )",
@@ -117,7 +124,12 @@ MESSAGES: tuple[Message, ...] = (
         r"\b(?:pod|namespace|container) labels?\b.{0,40}\b(?:missing|absent|empty|not (?:set|there|shown))\b"
         r".{0,40}\b(?:MIG|GPU|exporter|metrics)\b|"
         r"\b(?:MIG|GPU|exporter|metrics)\b.{0,60}\b(?:without|lacks?|ha(?:s|ve) no)\b.{0,20}"
-        r"\b(?:pod|namespace|container) labels?\b",
+        r"\b(?:pod|namespace|container) labels?\b|"
+        r"\b(?:exporter|metrics?|series)\b.{0,80}?\b(?:pod|namespace|container) labels?\b.{0,20}?"
+        r"(?:\bnot|n't) (?:coming|come|showing|show|shown|set|there|present|populated|attached|added|filled)\b|"
+        r"\b(?:[Pp]od|[Nn]amespace|[Cc]ontainer) labels?\b.{0,40}?\b(?:missing|absent|empty|lost|"
+        r"(?:not|n't) (?:coming|come|showing|show|shown|set|there|present|populated))\b.{0,40}?"
+        r"\b(?:e\.g|dcgm|DCGM|exporter|GPU|metrics?)",
     ),
     Message(
         "dcgm.scrape_fails",
@@ -129,7 +141,10 @@ MESSAGES: tuple[Message, ...] = (
         "dcgm.not_selected",
         ("servicemonitor", "podmonitor"),
         r"(?:Service|Pod)Monitor\b.{0,80}?\b(?:not (?:picked up|selected|matched|discovered|scraped)|"
-        r"(?:does not|doesn't|do not|don't) match|is ignored)",
+        r"(?:does not|doesn't|do not|don't) match|is ignored)|"
+        r"(?:\bnot|n't) (?:see|find|have|create|get|deploy)\w* (?:any|a|the) (?:\w+ )?(?:Service|Pod)Monitor\b|"
+        r"\b(?:there is|there's|with) no (?:Service|Pod)Monitor\b|"
+        r"(?:Service|Pod)Monitor\b.{0,20}?\b(?:is|was|are) (?:not (?:created|deployed|there|present)|missing)\b",
     ),
     Message(
         "dcgm.cannot_listen",
@@ -141,7 +156,8 @@ MESSAGES: tuple[Message, ...] = (
         "dcgm.xid_stays",
         "xid_error",
         r"DCGM_FI_DEV_XID_ERRORS?\b(?:\{[^}]*\})?(?:.{0,60}?\b"
-        r"(?:still|stays|remains|keeps|latched|never (?:resets|clears)|not (?:reset|cleared))\b|\s*(?:!=|>=?)\s*\d)",
+        r"(?:still|stays|remains|keeps|latched|never (?:resets|clears)|not (?:reset|cleared)|for (?:days|hours|weeks)"
+        r"|no Xid in)\b|\s*(?:!=|>=?)\s*\d)",
     ),
     Message(
         "dcgm.exporter_oom",
@@ -157,6 +173,13 @@ MESSAGES: tuple[Message, ...] = (
         r"dcgm-?exporter.*?(?:\bhangs?\b|\bhung\b|stuck|no (?:new )?metrics|stale metrics|"
         r"stops? (?:reporting|collecting))",
     ),
+    # Other programs that show figures: scripts of DCGM's own bindings, exporters that call nvidia-smi.
+    Message(
+        "dcgm.program_fails",
+        ("dcgmprometheus", "pydcgm", "dcgm_structs", "exporter.go:", "dcgm-exporter: line "),
+        r"\b(?:DcgmPrometheus|pydcgm|dcgm_structs)\b.{0,80}(?:Error|object has no attribute)|"
+        r"\bexporter\.go:\d+\W.{0,20}\b(?:error|err)=|dcgm-exporter: line \d+: \S+: command not found",
+    ),
     Message(
         "dcgm.mig_unseen",
         ("metrics", "dcgm", "gpu_util", "utilisation", "utilization", "figures"),
@@ -167,11 +190,12 @@ MESSAGES: tuple[Message, ...] = (
     # NVML has no utilisation of a GPU that is in MIG mode.
     Message(
         "dcgm.mig_no_utilisation",
-        ("gpu_util", "copy_util", "utilisation", "utilization"),
-        r"^(?=.*\bMIG\b).*?(?:\b(?:no|missing|without)\b.{0,30}?(?:GPU_UTIL|COPY_UTIL|utili[sz]ation)|"
-        r"(?:GPU_UTIL|COPY_UTIL|utili[sz]ation)\b.{0,60}?\b(?:missing|absent|empty|doesn'?t|does not|isn'?t|"
+        ("gpu_util", "gpu-util", "copy_util", "utilisation", "utilization", "0% gpu", "0% usage"),
+        r"^(?=.*\bMIG\b).*?(?:\b(?:only|always|just)\b.{0,20}?\b0% (?:GPU )?(?:usage|util\w*)|"
+        r"\b(?:no|missing|without)\b.{0,30}?(?:GPU[_-]UTIL|COPY_UTIL|utili[sz]ation)|"
+        r"(?:GPU[_-]UTIL|COPY_UTIL|utili[sz]ation)\b.{0,60}?\b(?:missing|absent|empty|doesn'?t|does not|isn'?t|cannot|"
         r"not (?:reported|exported|shown|available|supported|there|collected)|"
-        r"(?:is|are|stays?|reads?|shows?) (?:always )?(?:0|N/A|nothing)\b))",
+        r"(?:(?:is|are|stays?|reads?|shows?) (?:always )?)?(?:0|N/A|nothing)\b))",
     ),
     # The libraries that read NVSwitches; DCGM looks for them whether there are any or not.
     Message(

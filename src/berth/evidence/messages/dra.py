@@ -3,6 +3,12 @@
 from berth.evidence.message import Message
 
 MESSAGES: tuple[Message, ...] = (
+    # A line of `kubectl get resourceclaim` before Kubernetes 1.31: a controller of the driver had to allocate it.
+    Message(
+        "dra.classic_pending",
+        "waitforfirstconsumer",
+        r"^[\w.-]+[ \t]+(?P<name>[\w.-]+)[ \t]+(?:[\w.-]+[ \t]+)?WaitForFirstConsumer[ \t]+pending\b",
+    ),
     Message(
         "dra.not_allocatable",
         (
@@ -26,15 +32,33 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "dra.class_missing",
         ("resource class", "device class", "deviceclass", "resourceclass"),
-        r"(?:device ?class|resource ?class)\W+(?P<name>[\w.-]+)\W* (?:does not exist|not found)"
+        r"resourceclass(?:es)?\.resource\.k8s\.io \W*(?P<name3>[\w.-]+)\W* not found"
+        r"|(?:device ?class|resource ?class)\W+(?P<name>[\w.-]+)\W* (?:does not exist|not found)"
         r"|deviceclasses\.resource\.k8s\.io \W*(?P<name2>[\w.-]+)\W* not found|could not find (?:device ?class"
         r"|resource ?class)",
+    ),
+    # The driver's chart serves GPUs, ComputeDomains, or both.
+    Message(
+        "dra.gpus_off",
+        ("  gpus:", "gpus.enabled"),
+        r"  gpus:\s*\n(?:\s*#[^\n]*\n)?\s*enabled: ?false|resources\.gpus\.enabled=false",
+        lines=3,
+    ),
+    Message(
+        "dra.domain_classes",
+        ("compute-domain-daemon.nvidia.com", "compute-domain-default-channel.nvidia.com"),
+        r"^(?:deviceclass\S*/)?compute-domain-(?:daemon|default-channel)\.nvidia\.com(?:\s+\d+[smhdy]\w*)?\s*$",
+    ),
+    Message(
+        "dra.gpus_served",
+        ("gpu.nvidia.com", "mig.nvidia.com"),
+        r"(?:^|[\s/])(?:gpu|mig)\.nvidia\.com\s+(?:\S+\s+)?\d+[smhdy]|driver: gpu\.nvidia\.com",
     ),
     Message(
         "dra.claim_missing",
         ("resourceclaim", "resource claim"),
         r"resource ?claim(?:template)?s?(?:\.resource\.k8s\.io)? \W*(?P<name>[\w.-]+)\W* not found"
-        r"|waiting for (?:dynamic )?resource ?claim"
+        r"|waiting for (?:dynamic )?resource ?claim|waiting for resource controller to create the resource ?claim"
         r"|resourceclaim (?:has not been|not) created yet|pod has ResourceClaims that have not been created",
     ),
     Message(
@@ -46,14 +70,42 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "dra.selector_fails",
-        ("cel compilation", "cel runtime error", "selector #", "cel expression", "no such key"),
-        r"selector #\d+: (?:CEL )?(?:runtime error|.*no such key).*|CEL (?:runtime|compilation|expression) error"
+        (
+            "cel compilation",
+            "cel runtime error",
+            "selector #",
+            "cel expression",
+            "no such key",
+            ".cel.expression: invalid value",
+        ),
+        r"\.cel\.expression: Invalid value: [^\n]*compilation failed|selector #\d+: (?:CEL )?(?:runtime error"
+        r"|.*no such key).*|CEL (?:runtime|compilation|expression) error"
         r"|no such key:? \W*(?P<key>\w+)",
+    ),
+    # The scheduler's plugin for claims ends with an error of its own, at whichever of its steps. A claim that somebody
+    # else wrote meanwhile is tried again.
+    Message(
+        "dra.scheduling_fails",
+        ("dynamicresources",),
+        r"(?:running (?:\w+ )?plugins?\W{1,3}(?:plugin )?\W?DynamicResources\W|running \W?DynamicResources\W{1,2}\w+ "
+        r"plugin|plugin \W?DynamicResources\W{1,2}failed|(?:Plugin failed|Failed running \w+ plugin)\b[^\n]*"
+        r"plugin=\W?DynamicResources\W)(?![^\n]*object has been modified)"
+        r"(?:\s*(?:failed)?(?: with)?:?\s*(?P<why>[^\n]+))?",
     ),
     Message(
         "dra.api_absent",
-        ("could not find the requested resource", "no matches for kind", "resource.k8s.io"),
-        r"the server could not find the requested resource(?:\W+\(?(?:get|list|watch)?\s*(?P<what>[\w.]+))?"
+        (
+            "could not find the requested resource",
+            "no matches for kind",
+            "resource.k8s.io",
+            "spec.resourceclaims[",
+            'unknown field "spec.devices',
+            "feature gate dra",
+        ),
+        # source.resourceClaimName is of 1.30 and before; later servers drop it.
+        r"unknown field \"spec\.devices\.requests\S*\"|feature gate DRA\w+ is disabled"
+        r"|spec\.resourceClaims\[\d+\]: Invalid value: [^\n]*must specify one of"
+        r"|the server could not find the requested resource(?:\W+\(?(?:get|list|watch)?\s*(?P<what>[\w.]+))?"
         r"|(?:failed to (?:list|watch)|unable to (?:list|recognize)"
         r"|no matches for kind \W*(?P<kind>\w+)\W* in version).*resource\.k8s\.io"
         r"|resource\.k8s\.io/(?P<version>v1\w*) (?:is )?not (?:found|served|enabled)",
@@ -61,6 +113,8 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "dra.domain_not_ready",
         (
+            "nodes seen:",
+            "all nodes to join",
             "no matching network interface found for any ip",
             "allocate imex session",
             "nv_err_in_use",
@@ -69,11 +123,44 @@ MESSAGES: tuple[Message, ...] = (
             "computedomain",
             "imex daemon",
             "nvidia-imex",
+            "attempting connection for target node",
         ),
-        r"current node not ready in ComputeDomain|ComputeDomain \S*\s*(?:is )?(?:not ready|not found|NotReady)"
+        r"current node not ready in ComputeDomain|numNodes: (?P<wanted>\d+), nodes seen: (?P<seen>\d+)"
+        r"|ComputeDomain \S*\s*(?:is )?(?:not ready|not found|NotReady)"
         r"|(?:IMEX daemon|nvidia-imex)\S*.*(?:not ready|failed to start|exited|crash|timed out|is already running)"
         r"|compute-domain-daemon\S*\s+0/\d+"
+        r"|Attempting connection for target node \d+ - \S*compute-domain\S*?,? attempt #\d{3,}"
         r"|No matching network interface found for any IP|Failed to allocate Imex session|IMEX\b.{0,80}NV_ERR_IN_USE",
+    ),
+    # A claim of a channel that goes with another domain than the node or the namespace.
+    Message(
+        "dra.domain_mixed",
+        (
+            "exists for a different computedomain",
+            "different than the computedomain",
+            "imex channel",
+            " channels but ",
+            " channels, but ",
+        ),
+        r"(?P<other>label already exists for a different ComputeDomain)"
+        r"|(?P<namespace>ResourceClaim\W*s namespace is different than the ComputeDomain)"
+        r"|requested (?P<wanted>\d+) (?:IMEX )?(?:channels but|channels, but) (?:the )?node has (?P<has>\d+)"
+        r"|(?:allocation failed|failed to allocate)\b[^\n]{0,60}\bIMEX channels?",
+    ),
+    Message("dcgm.imex_unhealthy", "imex_unhealthy", r"DCGM_FR_IMEX_UNHEALTHY"),
+    Message(
+        "dra.in_use",
+        (
+            "computedomain",
+            "compute domain",
+            "compute-domain",
+            "resourceclaim",
+            "dra enabled",
+            "dra-enabled",
+            "dra driver",
+            "dra-driver",
+        ),
+        r"compute[ -]?domains?\b|resourceclaims?\b|\bDRA[ -](?:enabled|driver)\b",
     ),
     # The IMEX daemon's container and the kubelet plugins write their files themselves.
     Message(
@@ -110,9 +197,34 @@ MESSAGES: tuple[Message, ...] = (
             "creating gpu instance",
             "create gpu instance",
             "create compute instance",
+            "prepared to any claim",
         ),
-        r"error creating (?:MIG device|GPU instance|compute instance).*(?:Insufficient Resources|In use)"
+        r"MIG devices found that aren't prepared to any claim|error creating (?:MIG device|GPU instance"
+        r"|compute instance).*(?:Insufficient Resources|In use)"
         r"|(?:unable|failed) to create (?:MIG device|GPU instance|compute instance).*(?:Insufficient Resources|In use)",
+    ),
+    # Sharing that a claim's configuration asks for.
+    Message(
+        "dra.sharing_fails",
+        (
+            "mps control daemon to come online",
+            "mps control daemon is not",
+            "error setting time slice",
+            "error setting timeslice",
+            "error setting time-slice",
+            "multiuser mode was requested",
+            "error starting mps control daemon",
+        ),
+        r"MPS control daemon to come online|MPS control daemon is not"
+        r"|error setting (?P<what>time slice|timeslice|time-slice)"
+        r"|(?P<users>multiuser mode was requested but is not supported)"
+        r"|error starting MPS control daemon",
+    ),
+    Message(
+        "dra.checkpoint",
+        ("failed checksum verification", "checkpoint from", "sync prepared claims", "unsupported checkpoint version"),
+        r"checkpoint failed checksum verification|unable to sync prepared claims from checkpoint"
+        r"|(?:unmarshal|read|get)\w* checkpoint from (?:v\d+|disk)|unsupported checkpoint version",
     ),
     Message(
         "dra.prepare_failed",
@@ -128,7 +240,8 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "dra.no_slices",
         ("resourceslice",),
-        r"resourceslices?\b.{0,60}(?:\bempty\b|no resources found|\bnone\b|missing|not published|0 items)"
+        r"resourceslices?\b.{0,40}\b(?:with|has|have|lists?) (?:no|zero|0) devices\b"
+        r"|resourceslices?\b.{0,60}(?:\bempty\b|no resources found|\bnone\b|missing|not published|0 items)"
         r"|no resourceslices?\b",
     ),
     Message(

@@ -19,7 +19,8 @@ _TOOL = (
 _HEADERS_OF = r"(?:(?:linux|kernel)[- ](?:kernel )?headers|kernel[- ]devel)\b"
 _NO_BUILD = (
     r"(?:(?:fails|failed|failing|unable|refuses) (?:to build|to compile)|(?:does not|won't|doesn't|does n't) "
-    r"(?:build|compile)|cannot build|cannot compile|build fail|build error|compilation fail|compilation error)"
+    r"(?:build|compile)|cannot build|cannot compile|build fail|build error|compilation fail|compilation error|"
+    r"(?:build|compilation) (?:is )?broken)"
 )
 
 _HEADERS = (
@@ -28,11 +29,14 @@ _HEADERS = (
         (
             "could not resolve linux kernel version", "linux-headers", "kernel-headers", "kernel-devel", "kernel devel",
             "kernel headers", "linux headers", "linux kernel version string", "resolve rhel version", "kernel source",
-            "kernel-core", "unable to find a match",
+            "kernel-core", "unable to find a match", "/build: no such file", "/build': no such file",
+            "/build’: no such file", "/build/.config", "/build/include", "could not extract /lib/modules",
+            "usr/src/linux-headers", "usr/src/kernels", "headers for this kernel",
+            "locate the linux-headers",
         ),
         r"Could not resolve Linux kernel version|Could not locate Linux kernel version string|"
         r"Unable to resolve RHEL version from kernel version|"
-        r"Unable to locate package (?P<package>linux-headers-\S+)|"
+        r"(?:Unable to|cannot|can't|could not) locate (?:the )?(?:package )?(?P<package>linux-headers-\S+)|"
         r"(?:Couldn't find any package|No match for argument|Unable to find a match|No package)[^\n]*?"
         r"(?P<package2>(?:linux-headers|kernel-headers|kernel-devel(?:-matched)?|kernel-core)-\S+)|"
         r"Unable to find a match: [^\n]*?\bkernel-\d\S+|"
@@ -41,7 +45,12 @@ _HEADERS = (
         r"no longer|do not (?:exist|match)|does not (?:exist|match)|unavailable|don't exist)|"
         rf"(?:missing|no|without|find|matching) (?:the )?(?:matching |suitable )?{_HEADERS_OF}|"
         r"(?:cannot|could not|can't|unable to) find (?:the )?kernel source|"
-        r"kernel source path[^\n]{0,60}(?:is incorrect|is not|does not)",
+        r"kernel source path[^\n]{0,60}(?:is incorrect|is not|does not)|"
+        r"/lib/modules/\S+?/build(?:/\.config|/include/\S+)?['’]?: No such file or directory|"
+        r"/usr/src/(?:linux-headers-\S+|kernels/\S+?)['’]?: No such file or directory|"
+        r"headers for this kernel do not seem to be installed|Could not extract /lib/modules/\S*vmlinuz|"
+        # A tool of Python that ran the package manager: the names of the packages stand in its list.
+        r"(?P<package3>linux-headers-[\w.+-]+|kernel-devel-[\w.+-]+)['\"][^\n]*returned non-zero exit status",
     ),
     # What a build needs beside the headers.
     Message(
@@ -62,7 +71,8 @@ _HEADERS = (
         (
             "failed to update package cache", "package repositories", "dnf metadata cache", "entitlement",
             "failed to download metadata for repo", "there are no enabled repositories", "access the proper networks",
-            "no_pubkey", "download.nvidia.com",
+            "no_pubkey", "download.nvidia.com", "could not retrieve mirrorlist", "cannot find a valid baseurl",
+            "errors during downloading metadata for repository",
         ),
         r"Failed to update package cache|failed to reach RHEL package repositories|"
         r"failed to update the dnf metadata cache|"
@@ -70,6 +80,9 @@ _HEADERS = (
         r"expired)|"
         r"Failed to download metadata for repo|There are no enabled repositories in|access the proper networks|"
         r"(?:Could not resolve|Failed to connect to|Connection timed out)[^\n]{0,40}download\.nvidia\.com|"
+        r"Could not retrieve mirrorlist|Cannot find a valid baseurl for repo|"
+        r"Curl error \(\d+\)[^\n]{0,80}download\.nvidia\.com|"
+        r"Errors during downloading metadata for repository '(?:cuda|nvidia-driver)|"
         # The keys of NVIDIA's CUDA repositories: the old one was withdrawn in 2022.
         r"NO_PUBKEY (?:A4B469963BF863CC|F60F4B3D7FA2AF80)|developer\.download\.nvidia\.com\S*[^\n]*(?:is not signed|"
         r"Could not resolve|Connection timed out|Temporary failure)",
@@ -77,12 +90,13 @@ _HEADERS = (
     # OpenShift: an image of the release brings the headers, and it is of another kernel than the node.
     Message(
         "driver.toolkit_stale",
-        ("driver toolkit", "driver-toolkit", "driver_toolkit_image"),
+        ("driver toolkit", "driver-toolkit", "driver_toolkit_image", "imagetag missing"),
         r"(?:could not|couldn't|cannot|not|unable to) find [^\n]{0,40}(?:driver-toolkit|DRIVER_TOOLKIT_IMAGE)|"
         r"driver-toolkit[^\n]{0,60}(?:not found|missing|does not exist)|broken Driver[- ]Toolkit (?:image )?detected|"
         r"driver[- ]toolkit[^\n]{0,60}(?:mismatch|older kernel|"
         r"another kernel|"
-        r"do(?:es)?n't match|not match|wrong kernel)",
+        r"do(?:es)?n't match|not match|wrong kernel)|RHCOS '\S*' imagetag missing|"
+        r"\b(?:old|older|outdated|stale|wrong|previous) (?:\w+ )?driver[- ]toolkit",
     ),
     Message(
         "driver.custom_kernel",
@@ -98,6 +112,11 @@ _BUILD = (
             "does not support real-time", "preempt_rt kernel", "a xen kernel", "akmods", "to make target",
             "performing the step", "kernel module was not created", "bad return status for module build",
             "error! build of nvidia", "modpost: ", "*** [", ": error: ", "fatal error: ", "failed to run `dkms",
+            "failed to run `/", "/cuda-installer.log", "driver component failed",
+            # Compilers speak the language of whoever runs them.
+            ": 错误", ": 致命错误", "fehler: ", ": erreur", ": ошибка: ", ": エラー: ", ": 오류: ", ": erro",
+            "saving rejects to file", "no nvidia driver generated", "nvidia driver source, exiting", "link nvidia",
+            "compilation broken", "compilation is broken", "build broken", "build is broken",
             "'kernel/dkms.conf'", "nv-linux.o", "to build", "to compile", "not build", "not compile", "n't build",
             "n't compile", "cannot build", "cannot compile", "build fail", "build error",
             "compilation fail", "compilation error",
@@ -108,8 +127,15 @@ _BUILD = (
         r"Unable to open 'kernel/dkms\.conf'|kernel module was not created|"
         r"Bad return status for module build on kernel: (?P<kernel>\S+)|"
         r"Error! Build of nvidia\S* failed|modpost: [^\n]*nvidia\S*|"
-        r"nvidia(?:-\w+)?/\S+\.[ch]:\d+:\d+: (?:error: |fatal error: )(?P<what>.*)|"
-        r"make\S*: \*\*\* \[[^\]]*nvidia[^\]]*\] Error|Failed to run `dkms (?:build|install)|"
+        r"(?:nvidia(?:-\w+)?/\S+|(?:common/inc|kernel-open)/\S+|(?<![\w.-])nv-[\w-]+)\.[ch]:\d+:\d+: "
+        r"(?:(?:fatal )?error: |(?:致命)?错误[：:] ?|(?:schwerwiegender )?Fehler: |"
+        r"erreur(?: fatale)? ?: |ошибка: |エラー: |오류: |erro(?: fatal)?: )(?P<what>.*)|"
+        r"(?:gdrdrv|nvidia-fs|nvfs)[\w.-]*/\S+\.[ch]:\d+:\d+: (?:fatal )?error: |"
+        r"saving rejects to file \S*nvidia\S*|FATAL: no NVIDIA driver generated|failed to link nvidia\S*\.ko|"
+        r"Failed to find NVIDIA driver source, exiting|"
+        r"make\S*: \*\*\* \[[^\]]*nvidia[^\]]*\] Error|Failed to run `(?:/\S*/)?dkms (?:build|install)|"
+        # The runfile of CUDA, whose own log has no more than this of the driver's installer.
+        r"Installation failed\. See log at /var/log/cuda-installer\.log|Install of driver component failed|"
         rf"(?:nvidia|kernel module|kernel-open|dkms|GPU driver|\bdriver(?= \w+n[o']t)|"
         rf"\bdriver(?= fail))[^\n]{{0,60}}\b{_NO_BUILD}|"
         rf"{_NO_BUILD}[^\n]{{0,60}}(?:nvidia|kernel module)",
@@ -117,9 +143,12 @@ _BUILD = (
     # make's last words do not name what it builds: the directory that it leaves does.
     Message(
         "driver.make_failed",
-        ("*** [", "make.log for nvidia"),
+        ("*** [", "make.log for nvidia", "cc [m] "),
         r"\*\*\* \[[^\n]*\] Error \d+\n(?:[^\n]*\n){0,4}?[^\n]*/(?:dkms/nvidia|NVIDIA-Linux|usr/src/nvidia)\S*|"
-        r"make\.log for nvidia\S* for kernel (?P<kernel>\S+)[\s\S]*?(?:\] Error|: error:)",
+        r"make\.log for nvidia\S* for kernel (?P<kernel>\S+)[\s\S]*?(?:\] Error|: error:)|"
+        # A header of the kernel itself may be where the compiler stops: the object that it made is the driver's.
+        r"\bCC \[M\] \s*\S*\b(?:nvidia|kernel-open)\S*\.o\b[^\n]*\n(?:[^\n]*\n){0,16}?[^\n]*?:\d+:\d+: "
+        r"(?:fatal )?error: (?P<what>[^\n]*)",
         lines=40,
     ),
     # The driver image's script falls over what it found on the node.
@@ -147,13 +176,13 @@ _BUILD = (
         "driver.compiler_unfit",
         (
             "find the development tool",
-            "unrecognized command", "unrecognised command", "compiler version", "does not exactly match the compiler",
+            "unrecognized command", "unrecognised command", "compiler version", "does not exactly match the c",
             "failed cc version check", "failed cc sanity check", "gcc-", "ftrivial-auto-var-init", "requires gcc",
             "wrong gcc", "gcc version", "compiler used to compile the kernel",
         ),
         r"(?:gcc|cc1?|clang)\S*: error: unrecogni[sz]ed command[- ]line option\W*(?P<option>-[\w=-]*)?|"
         r"Unable to find the development tool [`'\"](?:cc|gcc|make|ld)\b|Compiler version check|"
-        r"does not exactly match the compiler|failed CC (?:version|sanity) check|"
+        r"does not exactly match the (?:current )?compiler|gcc-version-check failed|failed CC (?:version|sanity) check|"
         r"unrecogni[sz]ed command[- ]line option\W*(?P<option2>-ftrivial-auto-var-init\S*)|"
         r"(?:gcc|x86_64-linux-gnu-gcc)-(?P<wanted>\d+)\W*:? (?:not found|No such file or directory|command not found)|"
         r"compiler used to compile the kernel[^\n]*(?:differ|not)|"
@@ -167,7 +196,9 @@ _BUILD = (
             " nvidia.service: ",
             "unit nvidia.service", "start nvidia.service", "install gpu driver", "find gpu driver",
             "download gpu driver", "run gpu driver", "/usr/bin/nvidia-smi' failed", "generate cdi specifications",
-            "ghostdog",
+            "ghostdog", "load gpu driver", "verify gpu driver", "load kernel module, err", "to link drivers",
+            "cached driver installation", "unified memory device file", "driver installer download",
+            "to sign kernel module", "find precompiled artifacts", "failed container",
         ),
         r"(?:load|link)-(?:tesla|open-gpu)-kernel-modules\.service: (?:Failed with result|Main process exited)|"
         r"Failed to start (?:Load (?:Tesla|open GPU) kernel modules|nvidia\.service)|"
@@ -176,7 +207,11 @@ _BUILD = (
         # Bottlerocket's chooser says of each driver but one that it is not preferred: that is no fault.
         r"ghostdog\S* Error: (?:Failed to (?:parse the GPU|list PCI)|[^\n]*is not a supported driver)|"
         r"Unit nvidia\.service (?:could not be found|not found)|"
-        r"failed to (?:install|find|download|run) GPU driver",
+        # Container-Optimized OS: what its installer says of each step.
+        r"failed to (?:install|find|download|run|load|verify) GPU driver|Failed to load kernel module, err|"
+        r"[Rr]estarting failed container[ =]nvidia-driver-installer\b|"
+        r"failed to (?:link drivers|configure cached driver installation|create unified memory device file|"
+        r"get driver installer download URL|find precompiled artifacts|sign kernel module nvidia)",
     ),
     # The package manager cannot put the driver's packages together.
     Message(
@@ -184,15 +219,29 @@ _BUILD = (
         (
             "depends: ", "conflicts: ", "breaks: ", "modular filtering", "nothing provides ", "conflicts with ",
             "conflicting requests", "files from pkg", "trying to overwrite ", "conflicts between attempted installs",
+            "none of the providers can be installed", "filtered out by exclude filtering",
+            "no package matching '",
+            "held broken packages", "running %p", "scriptlet failed", "dpkg: error processing package ",
         ),
         r"(?:libnvidia|nvidia|cuda-drivers|linux-(?:modules|objects)-nvidia|xserver-xorg-video-nvidia)[\w.:+-]* ?:? "
         r"(?:Pre-?)?(?:Depends|Conflicts|Breaks): \S|"
+        r"Depends: (?:libnvidia|nvidia-(?!container)|cuda-drivers)\S* [^\n]{0,40}but it is not "
+        r"(?:going to be installed|installable)|"
+        r"No package matching '(?:cuda-drivers|nvidia-driver|libnvidia|nvidia-dkms|kmod-nvidia)\S*' "
+        r"(?:is available|found)|"
         r"filtered out by modular filtering for argument: (?:nvidia|cuda|kmod-nvidia)|"
         r"nothing provides (?:kmod-|lib|akmod-|dkms-)?nvidia[^\n]* needed by|"
         r"package (?:nvidia|kmod-nvidia|akmod-nvidia|dkms-nvidia|cuda-drivers)\S* [^\n]{0,80}conflicts with |"
         r"\b(?:kmod-|lib|akmod-)?nvidia-\S+ conflicts with \S*nvidia|"
-        r"trying to overwrite [^\n]{0,120}nvidia[^\n]{0,120}also in package|"
-        r"file \S*nvidia\S* [^\n]{0,60}conflicts between attempted installs",
+        r"trying to overwrite (?!\S*nvidia-c(?:ontainer|tk|di))[^\n]{0,120}nvidia[^\n]{0,120}also in package|"
+        r"file \S*nvidia\S* [^\n]{0,60}conflicts between attempted installs|"
+        r"package (?:nvidia|kmod-nvidia|akmod-nvidia|dkms-nvidia|cuda-drivers|libnvidia)\S* [^\n]*requires [^\n]*"
+        r"none of the providers can be installed|"
+        r"package (?:nvidia|kmod-nvidia|libnvidia|cuda-drivers)\S* [^\n]{0,80}filtered out by exclude filtering|"
+        r"(?:nvidia|cuda-drivers)\S*[^\n]*you have held broken packages|"
+        r"Running %p\w+ for (?:nvidia|kmod-nvidia|akmod-nvidia|dkms-nvidia|cuda-drivers)[^\n]*(?:code [1-9]|fail)|"
+        r"%p\w+\((?:nvidia|kmod-nvidia|akmod-nvidia|dkms-nvidia|cuda-drivers)\S*\) scriptlet failed|"
+        r"dpkg: error processing package (?:nvidia-(?!container)|libnvidia-(?!container)|cuda-drivers)",
     ),
     Message(
         "driver.built",
@@ -206,16 +255,23 @@ _BUILD = (
         "driver.precompiled_missing",
         (
             "linux-objects-nvidia-", "linux-modules-nvidia-", "linux-signatures-nvidia-", "precompiled",
-            "pre-compiled", "manifest for nvcr.io/nvidia/driver", "nvidia/driver:",
+            "pre-compiled", "no kernel module package",
+            "manifest for nvcr.io/nvidia/driver", "nvidia/driver:", "image that doe",
         ),
         r"Unable to locate package (?P<package>linux-(?:objects|modules|signatures)-nvidia-\S+)|"
-        r"(?:Could not find|unable to find|no|not find)[^\n]{0,40}pre-?compiled[^\n]{0,40}(?:driver|package|module|"
+        r"no kernel module package kmod-nvidia\S* for kernel|"
+        r"(?:Could not find|unable to find|\bno\b|not find)[^\n]{0,40}pre-?compiled[^\n]{0,40}(?:driver|package|module|"
         r"interface|"
-        r"image)|pre-?compiled[^\n]{0,60}(?:not (?:found|available|supported|exist)|unavailable|missing|"
+        r"image)|pre-?compiled[^\n]{0,60}(?:not (?:found|available|supported(?! along)|exist)|unavailable|missing|"
         r"does ?n.t exist)|"
         r"(?:manifest (?:for )?|pull(?:ing)? (?:image )?\"?)[^\s\"]{0,80}nvidia/driver:\S+[^\n]*(?:not ?found|"
         r"manifest unknown|"
-        r"unknown manifest)|nvidia/driver:(?P<tag>[\w.-]+)\W*:? (?:not found|manifest unknown)",
+        r"unknown manifest)|nvidia/driver:(?P<tag>[\w.-]+)\W*:? (?:not found|manifest unknown)|"
+        r"driver[^\n]{0,60}(?:tries to pull|pulls?|pulling) an image that doe(?:s not|sn't) exist|"
+        r"nvidia/driver:(?P<tag2>[\w.-]+)\W{0,3}(?:image )?(?:doe(?:s not|sn't) exist|is missing|"
+        r"is not (?:there|available|published))|"
+        r"\((?P<tag3>\d{3}[\w.-]*-(?:ubuntu|rhel|rhcos|sles|debian|fedora|amzn)[\w.]*)\W{0,3}"
+        r"doe(?:s not exist[^\n]*?precompiled|sn't exist[^\n]*?precompiled)",
     ),
     Message(
         "driver.installer_failed",
@@ -247,10 +303,12 @@ _LOADING = (
     ),
     Message(
         "modprobe.not_found",
-        ("module nvidia", "module 'nvidia", 'module "nvidia'),
+        ("module nvidia", "module 'nvidia", 'module "nvidia', "nvidia kernel module"),
         r"Module ['\"]?(?P<module>nvidia(?:[-_](?:uvm|modeset|"
         r"drm))?)\W? not found(?: in directory (?:/usr)?/lib/modules/"
-        r"(?P<kernel>\S+))?|modinfo: ERROR: Module nvidia not found",
+        r"(?P<kernel>\S+))?|modinfo: ERROR: Module nvidia not found|"
+        # The unit of Fedora's packages that goes over to the other driver then.
+        r"NVIDIA kernel module (?:missing|not found)\b",
     ),
     # What the driver's own modules need, and a kernel of few modules lacks.
     Message(
@@ -258,6 +316,13 @@ _LOADING = (
         ("module ipmi", "module i2c_core", "module drm", "module video", "module ecc", "module backlight"),
         r"FATAL: Module (?P<module>ipmi_msghandler|ipmi_devintf|i2c_core|drm\w*|video|ecc|backlight) not found"
         r"(?: in directory (?:/usr)?/lib/modules/(?P<kernel>\S+))?",
+    ),
+    # They are there, and refused: in a container mostly those of another kernel than the one that runs.
+    Message(
+        "modprobe.dependency_refused",
+        ("insert 'ipmi_", "insert 'i2c_core", "insert 'drm", "insert 'video", "insert 'ecc"),
+        r"could not insert '(?P<module>ipmi_\w+|i2c_core|drm\w*|video|ecc)': (?P<reason>Invalid argument|"
+        r"Unknown symbol|Exec format error|Invalid module format|Key was rejected)",
     ),
     Message(
         "modprobe.no_such_device",
@@ -274,7 +339,7 @@ _LOADING = (
     Message(
         "driver.peermem_failed",
         ("peermem", "nv_peer_mem", "ib_register_peer_memory_client", "nvidia-peermem"),
-        r"failed to load nvidia-peermem module|nvidia-peermem module is not loaded|"
+        r"failed to load nvidia-peermem module|nvidia-peermem module is not loaded(?!.{0,40}(?:DMA-?BUF))|"
         r"(?:could not insert|load|loading|inserting) \W?(?:nvidia[_-]peermem|"
         r"nv_peer_mem)\W?[^\n]*(?P<reason>Invalid argument|"
         r"Unknown symbol|No such device|Operation not permitted|Key was rejected|Exec format error|"
@@ -284,9 +349,10 @@ _LOADING = (
     ),
     Message(
         "driver.mofed_waited_for",
-        ("mellanox ofed and nvidia drivers", "mofed driver"),
+        ("mellanox ofed and nvidia drivers", "mofed driver", "for mofed to be installed", "drivers/.driver-ready"),
         r"waiting for mellanox ofed and nvidia drivers to be installed|(?:failed to )?wait for MOFED driver|"
-        r"MOFED drivers? (?:is |are )?not (?:ready|installed)",
+        r"MOFED drivers? (?:is |are )?not (?:ready|installed)|Waiting for MOFED to be installed|"
+        r"/run/mellanox/drivers/\.driver-ready['’]?: No such file",
     ),
     Message(
         "driver.wrong_flavour",
@@ -312,9 +378,13 @@ _LOADING = (
     ),
     Message(
         "driver.gpu_unsupported",
-        ("not supported by the", "legacy", "guest driver is incompatible", "compatible vgpu driver", "vgpu"),
+        (
+            "not supported by the", "doesn't support ", "legacy", "guest driver is incompatible",
+            "compatible vgpu driver", "vgpu",
+        ),
         rf"(?:The NVIDIA GPU {_PCI}[\s\S]*?)?(?:not supported by the{_BREAK}NVIDIA{_BREAK}(?P<driver>{_V})|"
         rf"supported through the{_BREAK}NVIDIA{_BREAK}(?P<branch>\d{{2,3}})\.?\w*{_BREAK}Legacy)|"
+        rf"Driver version (?P<driver2>{_V}) doesn't support \w+ GPU|"
         r"[Gg]uest driver is incompatible with host driver|cannot find match for compatible vgpu driver|"
         r"vGPU[^\n]{0,40}(?:guest|host)[^\n]{0,30}version mismatch",
         lines=6,

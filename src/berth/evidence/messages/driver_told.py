@@ -11,14 +11,16 @@ _REFUSES = (
 MESSAGES: tuple[Message, ...] = (
     Message(
         "driver.unsigned_told",
-        ("secure boot", "secureboot", "lockdown", "unsigned", "not signed", "sign the"),
+        ("secure boot", "secureboot", "lockdown", "unsigned", "not signed", "sign the", "signed kernel module failed"),
         rf"(?:secure ?boot|lockdown)[^\n]{{0,80}}{_REFUSES}[^\n]{{0,40}}{_DRIVER}|"
         rf"{_DRIVER}[^\n]{{0,80}}{_REFUSES}[^\n]{{0,60}}(?:secure ?boot|lockdown)|"
         rf"{_REFUSES}[^\n]{{0,40}}{_DRIVER}[^\n]{{0,60}}(?:secure ?boot|lockdown)|"
         rf"{_DRIVER}[^\n]{{0,60}}(?:cannot|can't|does ?n[o']t|not|fails? to) (?:be )?(?:load\w*|insert\w*)[^\n]{{0,60}}"
         r"(?:secure ?boot|lockdown)|(?:secure ?boot|lockdown)[^\n]{0,60}"
         rf"{_DRIVER}[^\n]{{0,30}}(?:cannot|can't|does ?n[o']t|not|fails? to) (?:be )?load|"
-        rf"{_DRIVER}[^\n]{{0,30}}(?:is |are |was |were )?(?:unsigned|not signed)",
+        rf"{_DRIVER}[^\n]{{0,30}}(?:is |are |was |were )?(?:unsigned|not signed)|"
+        # The installer's own words.
+        r"signed kernel module failed to load|kernel module failed to load[^\n]{0,10} secure ?boot is enabled",
     ),
     Message(
         "driver.held_told",
@@ -68,13 +70,24 @@ MESSAGES: tuple[Message, ...] = (
         r"no problem)|"
         r"(?:switch\w*|chang\w*|going) (?:back )?to (?:the )?(?:proprietary|closed[- ]source)[^\n]{0,60}(?:fix|"
         r"resolv|help|"
-        r"solv|work)\w*|with the (?:proprietary|closed[- ]source)[^\n]{0,40}(?:it works|no (?:crash|hang|problem))",
+        r"solv|work)\w*|with the (?:proprietary|closed[- ]source)[^\n]{0,40}(?:it works|no (?:crash|hang|problem))|"
+        # A form asks for it; who answers it says that it is so.
+        r"^(?!.*\bconfirm this issue).*(?:does|did) ?n[o']t (?:happen|occur|reproduce|appear)[^\n]{0,20} with (?:the )?"
+        r"(?:proprietary|closed[- ]source)",
+    ),
+    # That a release works says something only beside one that does not.
+    Message(
+        "driver.release_works",
+        ("works ", "worked ", " works", " fine on ", " fine with "),
+        rf"\b(?:works|worked)(?: fine| well| perfectly| again| correctly)? (?:on|with|in|under) (?:the )?"
+        rf"(?:driver |version |release |nvidia |branch )*(?P<good>{_V})\b|"
+        rf"\|\s*\**(?P<good2>{_V})\**\s*\|\s*\** ?works",
     ),
     Message(
         "driver.space_told",
         "no space left on device",
         # Not of what container runtimes run out of: image stores, control groups, device filters.
-        r"^(?!.*(?:\bpull|load program|/sys/fs/cgroup|/var/lib/(?:containerd|docker|kubelet|rancher)))"
+        r"^(?!.*(?:\bpull|load program|/sys/fs/cgroup|nvidia-container|/var/lib/(?:containerd|docker|kubelet|rancher)))"
         r".*(?:nvidia|dkms|NVIDIA-Linux|/usr/src/nvidia|kernel module)[^\n]*No space left on device",
     ),
 )  # fmt: skip

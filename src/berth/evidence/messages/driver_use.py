@@ -11,7 +11,7 @@ _CONFLICT = (
         "driver.nouveau",
         "nouveau",
         r"^\s*nouveau\s+\d+\s+\d+|already bound to nouveau|Kernel driver in use: nouveau|"
-        r"Nouveau kernel driver is currently in "
+        r"driver on the denylist: nouveau|Nouveau kernel driver is currently in "
         r"use|nouveau (?P<pci>[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]): |failed to unload nouveau|"
         r"such as:? [\s\S]{0,20}nouveau[\s\S]*?obtained ownership|"
         r"nouveau\b[^\n]{0,50}\b(?:errors?|is (?:still )?loaded|loaded|was loaded|driver (?:is )?(?:active|loaded|"
@@ -77,7 +77,8 @@ _IN_USE = (
         (
             " in use", "(oe-)", "(poe-)", "unload", "rmmod", "cleanup driver modules",
             "uninstall nvidia driver components", "cleanup nvidia driver", "appears to already be loaded",
-            "with non-zero usage count",
+            "with non-zero usage count", "unmount /run/nvidia/driver", "nvidia/driver: target is busy",
+            "nvidia driver rootfs", "unmount stale rootfs", "unmount rootfs",
         ),
         r"[Kk]ernel (?:driver|modules?) (?:is|are) (?:still |already )?in use|"
         # In a trace of the kernel, a module with a minus is on its way out and does not get there.
@@ -87,7 +88,22 @@ _IN_USE = (
         r"NVIDIA kernel module '?nvidia\S*'? appears to already be loaded|"
         r"(?:could not|cannot|can't|unable to|fails? to|failed to) (?:unload|rmmod)[^\n]{0,30}\bnvidia|"
         rf"Attempting to remove device {_PCI} with non-zero usage count|"
-        r"nvidia\S* (?:kernel )?modules? (?:is|are|is still|are still) in use",
+        r"nvidia\S* (?:kernel )?modules? (?:is|are|is still|are still) in use|"
+        r"[Ff]ailed to unload kernel module (?:nvidia\w*|gdrdrv)|"
+        # The root of the old driver container, which a component that was started from it still holds.
+        r"failed to (?:recursively )?unmount (?:/run/nvidia/driver|(?:stale )?(?:NVIDIA driver )?rootfs)|"
+        r"umount: \S*nvidia/driver: target is busy",
+    ),
+    # Its init container fails again and again: all that it does there is to take the old driver away.
+    Message(
+        "driver.manager_fails",
+        ("k8s-driver-manager", "nvidia-driver-daemonset", "nvidia-vgpu-manager-daemonset"),
+        r"(?:restarting failed container|CrashLoopBackOff[^\n]{0,80}|container=)\W?k8s-driver-manager\b|"
+        r"k8s-driver-manager\b[^\n]{0,30}\b(?:stuck|hangs?|fails? (?:to|with))\b|"
+        r"^\s*(?:init container )?k8s-driver-manager:(?:(?!\n\s*(?:Containers|nvidia-\S+):)[\s\S])*?"
+        r"Reason:\s+(?:CrashLoopBackOff|Error)\b|"
+        r"nvidia-(?:driver|vgpu-manager)-daemonset[\w.-]*[^\n]*?\bInit:(?:CrashLoopBackOff|Error\b(?!:))",
+        lines=24,
     ),
     # The driver manager counts who uses the modules before it sends them away; that it had to try is no fault yet.
     Message(
@@ -117,17 +133,32 @@ _IN_USE = (
         (
             "failed to drain node of gpu pods", "until all gpu pods are drained", "still hold gpu resource claims",
             "failed to evict gpu operator components", "to shutdown:", "drain-failed", "failed to drain node",
-            "failed to delete gpu pods", "gpu pods to be evicted",
+            "failed to delete gpu pods", "gpu pods to be evicted", "evict dra kubelet-plugin",
+            "gpu client pods to terminate",
         ),
         r"Failed to drain node of GPU pods|until all GPU pods are drained|"
         r"pod\(s\) still hold GPU resource claims: (?P<pods>.*)|"
         r"[Ff]ailed to evict GPU operator components|Failed to wait for (?P<component>[\w-]+) to shutdown:|"
-        r"failed to drain node|failed to delete GPU pods|GPU pods to be evicted[^\n]{0,40}(?:timed out|timeout|fail)",
+        r"failed to drain node|failed to delete GPU pods|failed to evict DRA kubelet-plugin|"
+        r"Failed to wait for GPU client pods to terminate|GPU pods to be evicted[^\n]{0,40}(?:timed out|timeout|fail)",
     ),
     Message(
         "driver.upgrade_state",
         "driver-upgrade-state",
         r"gpu-driver-upgrade-state['\"]?\s*[:=]\s*['\"]?(?P<state>[a-z-]+)",
+    ),
+    # As the upgrade controller says it, and people after it.
+    Message(
+        "driver.upgrade_failed",
+        (
+            "driver upgrade ", "upgrade-failed", "upgrade-required", "cordon-required", "wait-for-jobs-required",
+            "pod-deletion-required", "drain-required", "pod-restart-required", "validation-required",
+            "maintenance-required",
+        ),
+        r"driver upgrade (?:has |was |is )?(?:failed|stuck|hangs?|not (?:progress|finish|complet)\w*)|"
+        r"(?:stuck|remains?|stays?) (?:in|at) [`'\"]?(?:upgrade-(?:required|failed)|"
+        r"(?:cordon|wait-for-jobs|pod-deletion|drain|pod-restart|validation|uncordon|node-maintenance|"
+        r"post-maintenance)-required)",
     ),
     Message(
         "driver.paused",
@@ -146,7 +177,8 @@ _NODES = (
     Message(
         "driver.device_nodes_missing",
         ("/dev/nvidia", "device nodes", "device files", "nvidia-modprobe", "nvidiactl"),
-        r"before (?:the )?/dev/nvidia\S* (?:exist|were|was|is|are)|(?<!/driver)/dev/nvidia(?P<node>\*|ctl|\d+|"
+        r"before (?:the )?/dev/nvidia\S* (?:exist|were|was|is|are)"
+        r"|(?<!/driver)(?<!locate )(?<!pattern )(?<!-modeset: )/dev/nvidia(?P<node>\*|ctl|\d+|"
         r"-modeset)\S*\W[^\n]{0,40}(?:no such file|not found|missing|"
         r"do(?:es)? not exist|don't exist|"
         r"absent|not (?:yet )?(?:created|there|present))|cannot access '?/dev/nvidia(?P<node2>\*|ctl|\d+)|"
@@ -157,14 +189,17 @@ _NODES = (
     ),
     Message(
         "driver.uvm_missing",
-        ("nvidia-uvm", "nvidia_uvm", "uvm kernel module"),
+        ("nvidia-uvm", "nvidia_uvm", "uvm kernel module", "_uvm'"),
         r"(?:modprobe|reload\w*|rmmod) nvidia[-_]uvm[^\n]{0,60}(?:fix|help|solve|work)|"
         r"/dev/nvidia-uvm\S*\W[^\n]{0,40}(?:no such file|not found|missing|does not exist|absent|not (?:created|"
         r"there|present))|"
-        r"(?:nvidia[-_]uvm)(?:-tools)?\b[^\n]{0,40}(?:not loaded|missing|absent|isn't loaded|is not (?:loaded|"
+        r"nvidia[-_]uvm(?:-tools)?\b[^\n]{0,40}(?:not (?:being |be |getting )?(?:auto\w* )?loaded|"
+        r"missing|absent|isn't loaded|is not (?:loaded|"
         r"present|there)|"
         r"does not exist|never created|not created)|(?:no|without|missing|lacks?) (?:the )?(?:/dev/)?nvidia[-_]uvm\b|"
-        r"Could not load UVM kernel module|Module \W?nvidia[-_]uvm\W? not found|cannot access '?/dev/nvidia-uvm",
+        r"could not (?:find module by name=|insert )'nvidia[-_]\w*_uvm'|"
+        r"Could not load UVM kernel module|Failed to find module 'nvidia[-_]uvm'|"
+        r"Module \W?nvidia[-_]uvm\W? not found|cannot access '?/dev/nvidia-uvm",
     ),
     Message(
         "driver.dev_char_failed",
@@ -172,29 +207,38 @@ _NODES = (
         r"Failed to create symlinks under /dev/char|error creating symlink creator|"
         r"failed to create NVIDIA device nodes",
     ),
+    # It runs as a user of its own, which may not do everything: on Grace it brings the GPU's memory online.
+    Message(
+        "driver.persistenced_denied",
+        ("nvidia-persistenced[", "nvidia-persistenced: "),
+        r"(?<![\w/])nvidia-persistenced(?:\[\d+\])?: [^\n]*(?:Permission denied|Operation not permitted)",
+    ),
     Message(
         "driver.persistenced_failed",
         ("nvidia-persistenced", "nvidia persistence daemon", "failed to query nvidia devices"),
         r"nvidia-persistenced failed to initialize|Failed to query NVIDIA devices|nvidia-persistenced(?:\.service)?: "
         r"(?:Main process exited|Failed with result|Control process exited)|"
-        r"Failed to start (?:\S+ - )?NVIDIA Persistence Daemon",
-        lines=1,
+        r"Failed to start (?:\S+ - )?NVIDIA Persistence Daemon|"
+        r"ext-nvidia-persistenced\b[^\n]*(?:failed: exit code|going to restart)",
     ),
     Message(
         "driver.pod_fails",
         (
             "nvidia-driver-daemonset", "nvidia-driver-ctr", "nvidia-driver-installer", "verify gpu driver installation",
             "driver-ctr-ready", "bin/nvidia: cannot overwrite", "downloading gpu installer",
-            "downloading nvidia driver",
+            "downloading nvidia driver", "driver daemonset pod",
         ),
         r"Startup probe failed[^\n]*driver-ctr-ready[^\n]*timed out|failed to verify GPU driver installation|"
         r"/bin/nvidia: cannot overwrite directory|"
         r"Downloading (?:GPU installer|NVIDIA driver)[^\n]*\n[^\n]*returned error: 40[34]|"
+        r"driver daemonset pods?\b[^\n]{0,40}CrashLoopBackOff|"
+        r"^\s*nvidia-driver-ctr:(?:(?!\n\s*nvidia-\S+:)[\s\S])*?State:\s+Waiting\s+"
+        r"Reason:\s+(?P<state2>CrashLoopBackOff|RunContainerError|ErrImagePull|ImagePullBackOff)|"
         r"nvidia-driver-(?:daemonset|ctr|"
         r"installer)[\w.-]*[^\n]*?(?P<state>(?:Init:)?CrashLoopBackOff|(?-i:\b(?:Init:)?Error\b(?!:))|"
         r"ImagePullBackOff|"
         r"ErrImagePull|OOMKilled)",
-        lines=2,
+        lines=24,
     ),
 )  # fmt: skip
 
@@ -202,7 +246,8 @@ _BUGS = (
     Message(
         "driver.oops",
         (
-            "null pointer dereference", "unable to handle", "general protection fault", "kernel bug at", "rip: 0010:",
+            "ubsan: ", "null pointer dereference", "unable to handle", "general protection fault", "kernel bug at",
+            "rip: 0010:",
             "pc : ", "kernel panic", "list_del corruption", "oops", "double fault", "kernel crash",
             "self-detected stall", "warning: cpu: ",
         ),
@@ -211,6 +256,8 @@ _BUGS = (
         r"self-detected stall on CPU)[\s\S]*?"
         r"\b(?P<where>[\w.]+)\+0x\w+/0x\w+ \[(?P<module>nvidia\w*)\]|"
         r"WARNING: CPU: \d+ PID: \d+ at (?!.*\bdrm)\S*\.c:\d+ (?P<where4>\w+)\S* \[(?P<module6>nvidia\w*)\]|"
+        # What the kernel checks of itself: an index or a shift that is out of range.
+        r"UBSAN: [\w-]+ in \S*/(?P<module7>nvidia[\w-]*)/\S+|"
         r"RIP: 0010:(?P<where2>\S+) \[(?P<module2>nvidia\w*)\]|"
         r"pc : (?P<where3>\S+) \[(?P<module3>nvidia\w*)\]|"
         r"(?:kernel panic|kernel oops|kernel crash)[^\n]{0,80}\b(?P<module4>nvidia(?:_uvm|_drm|_modeset|-uvm|-drm|"
@@ -218,6 +265,13 @@ _BUGS = (
         r"\b(?P<module5>nvidia(?:_uvm|_drm|_modeset|-uvm|-drm|-open)?)\b[^\n]{0,80}(?:kernel panic|kernel oops|"
         r"kernel crash|Oops)",
         lines=30,
+    ),
+    # A thread of the driver in the kernel that never rests.
+    Message(
+        "driver.thread_spins",
+        ("nv_open_q", "nv_queue", "nvidia-modeset/kthread", "irq/", "uvm gpu"),
+        r"\b(?P<thread>nv_open_q|nv_queue|nvidia-modeset/kthread\w*|irq/\d+-nvidia|UVM GPU\d+ \w+)\b[^\n]{0,60}"
+        r"(?:\bstuck|busy[ -]loop|\bspin\w*|100 ?%|never (?:returns|recovers)|consum\w+ \d)",
     ),
     Message(
         "driver.bar_resize_fatal",
@@ -235,6 +289,7 @@ _BUGS = (
             "branch 6", "release 3", "release 4", "release 5", "release 6", "regress", "downgrad", " works", " is fine",
             "driver we", "drivers we",
             "driver, we", "drivers, we", "made it work", "get it working", "work again", "driver bug",
+            "faulting:", "affected:", "broken:", "failing:", "bad:",
         ),
         r"driver (?:fail|crash|hang|broke|break|does|did|stop)[^\n]{0,80}\b(?:from|since|after|starting|on|with|in) "
         rf"(?:the )?(?:driver |NVIDIA )?(?:branch |version |release |R)?(?P<bad>{_BRANCH}(?:\.\d+)*)\b|"
@@ -255,8 +310,11 @@ _BUGS = (
         r"regression (?:in|of|with) (?:the )?(?:NVIDIA )?driver|"
         # A counter of 570 and 575 runs over after 66.5 days on machines with NVLink 5.
         r"\b66 days[^\n]{0,120}?(?:driver|nvidia)\W[^\n]*?(?P<bad6>\d{3}\.\d+(?:\.\d+)?)|"
-        r"not found when using (?:nvidia-driver-)?(?P<bad7>\d{3})(?:[^\n]{0,80} found when using (?:nvidia-driver-)?"
-        r"(?P<good4>\d{3}))?|"
+        r"not found when using (?:the )?(?:nvidia-driver-)?(?P<bad7>\d{3})(?:[^\n]{0,80}? found when using "
+        r"(?:the )?(?:nvidia-driver-)?(?P<good4>\d{3}))?|"
+        # Two lists of releases.
+        r"\b(?:Faulting|Affected|Broken|Failing|Bad): (?P<bad9>\d{3}\.\d+(?:\.\d+)?)\b[^\n]*?"
+        r"\b(?:Clean|Unaffected|Working|Good|OK|Fine): (?P<good6>\d{3}\.\d+(?:\.\d+)?)|"
         r"(?<!not a )(?<!no )driver (?:bug|regression)\b",
     ),
 )  # fmt: skip
@@ -272,10 +330,14 @@ _LICENSE = (
             "without licen",
             "without a licen",
             "gridd",
+            "grid-license-check",
+            "grid license check",
         ),
         r"nvidia-gridd\S*: [^\n]*(?:Failed|Unable|Invalid|Error|expired|not found)[^\n]*|"
         r"Failed to acquire (?:a )?license from|vGPU[^\n]{0,60}(?:\bunlicensed|not licensed|"
-        r"without (?:a )?licen[cs]e)|unlicensed[^\n]{0,30}vGPU",
+        r"without (?:a )?licen[cs]e)|unlicensed[^\n]{0,30}vGPU|License Status\s*:\s*Unlicensed\b|"
+        # Bottlerocket keeps the plugin back until the guest has its licence.
+        r"grid-license-check\.service: (?:Main process exited|Failed with result)|Failed to start GRID License Check",
     ),
     Message("driver.license_acquired", "license acquired successfully", r"License acquired successfully"),
 )

@@ -39,7 +39,8 @@ MESSAGES: tuple[Message, ...] = (
         r"fabric manager config file item: (?P<item>\w+) has an invalid value|"
         rf"{_FM}[^\n]{{0,60}}(?:fail(?:s|ed)?(?: to (?:start|come up|run|initiali[sz]e))|crash|exited|exits with|"
         r"dead\b|has stopped|restarting|CrashLoop)|"
-        rf"Could not (?:start|stop) NVIDIA {_FM} daemon",
+        rf"Could not (?:start|stop) NVIDIA {_FM} daemon"
+        r"|nvidia-fabricmanager(?:\.service)?:?(?: is| has| shows| in state| state| unit)? failed\b",
     ),
     Message(
         "fabric.service_status",
@@ -57,7 +58,8 @@ MESSAGES: tuple[Message, ...] = (
         rf"{_FM}[`'\"]?(?:\.service|\s+service|\s+daemon)?[`'\"]?\s+(?:is |was |were |has )?(?:not |never |"
         rf"n't )(?:been )?"
         r"(?:installed|running|started|active|present|found|up|loaded|enabled)|"
-        rf"{_FM}(?:\.service)?\s+(?:is )?(?:missing|absent|inactive|stopped|down|disabled)\b",
+        rf"{_FM}(?:\.service)?\s+(?:is )?(?:missing|absent|inactive|stopped|down|disabled)\b|"
+        r"fabric manager (?:found but|is) not active",
     ),
     Message(
         "fabric.socket_missing",
@@ -172,11 +174,12 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "imex.domain_not_up",
-        ("domain state", "imex"),
+        ("domain state", "imex", "attempting connection for target node"),
         r"Domain State:\s*(?P<state>DOWN|DEGRADED|NOT[_ ]READY|INITIALIZING)|"
         r"IMEX[^\n]{0,100}domain[^\n]{0,30}(?:never|does not|doesn't) (?:become|come|reach)|"
         r"IMEX (?:domain|channels?|node)[^\n]{0,40}\b(?:not (?:yet )?(?:ready|up|available|reachable|configured)|"
-        r"un(?:ready|available|reachable))",
+        r"un(?:ready|available|reachable))|"
+        r"Attempting connection for target node \d+ - (?!\S*compute-domain)[^\s,]+,? attempt #\d{3,}",
     ),
     Message(
         "imex.memory_refused",

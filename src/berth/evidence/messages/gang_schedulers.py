@@ -6,7 +6,8 @@ MESSAGES: tuple[Message, ...] = (
     # Volcano and what grew of it
     Message(
         "gang.not_ready",
-        ("podgroup", "pod group", "tasks in gang unschedulable"),
+        ("podgroup", "pod group", "tasks in gang unschedulable", "notenoughpods", "valid pods of each task"),
+        r"\bNotEnoughPods(?:OfTask)?\b|Not enough valid pods of each task|"
         r"(?:(?P<pending>\d+)/(?P<tasks>\d+) tasks in gang unschedulable:?\s*)?pod ?group is not ready"
         r"(?:.*?(?P<minimum>\d+) minAvailable)?|(?P<pending2>\d+)/(?P<tasks2>\d+) tasks in gang unschedulable"
         r"|pod ?groups?\b.{0,60}\b(?:is|phase|status|stays?|stuck|remains?)\W+(?:in )?(?:Pending|Inqueue)\b",
@@ -26,8 +27,13 @@ MESSAGES: tuple[Message, ...] = (
             "queue resource quota insufficient",
             "queue quota insufficient",
             "insufficient resource in queue",
+            "capacity plugin",
+            "proportion plugin",
         ),
-        r"queue (?:resource )?(?:quota|capacity) insufficient|insufficient (?:resource|quota) in queue"
+        r"\b(?:capacity|proportion) plugin\b[^\n]{0,40}?\b(?:prevents?|rejects?|refuses?|blocks?|denies|does not let"
+        r"|doesn't let)\b[^\n]{0,24}?\b(?:jobs?|pods?|podgroups?)\b[^\n]{0,30}?\b(?:schedul\w+|enqueu\w+|start\w*|run"
+        r"|admitted|although|even (?:if|though)|that (?:would )?fits?)\b"
+        r"|queue (?:resource )?(?:quota|capacity) insufficient|insufficient (?:resource|quota) in queue"
         r"|insufficient <[^>]*> quota in queue",
     ),
     Message(
@@ -49,7 +55,7 @@ MESSAGES: tuple[Message, ...] = (
         ),
         r"can only submit (?:job|podgroup) to (?:queue with state|leaf)|queue\S*\s*\S* (?:state )?is not open"
         r"|(?:unable to|failed to|cannot|can't) find (?:the )?queue:? ?\W*(?P<queue>[\w.-]+)?|queue not found"
-        r"|queue [\"'`](?P<queue2>[\w.-]+)[\"'`] (?:was )?not found|queue\S*\s*\S* is not a leaf"
+        r"|queue [\"'`](?P<queue2>[\w.-]+)[\"'`] (?:(?:was )?not found|does not exist)|queue\S*\s*\S* is not a leaf"
         r"|\bQueueDoesNotExist\b",
     ),
     # upstream workload API, coscheduling, KAI, YuniKorn
@@ -64,23 +70,37 @@ MESSAGES: tuple[Message, ...] = (
             "podgroup",
             "placeholder",
             "cannot find enough sibling pods",
+            "gang child pod not collect enough",
+            "the minimum required number of pods",
             "minmember",
             "placements are available",
+            "at plugin coscheduling",
+            "optimistic rejection in postfilter",
+            "rejection in unreserve",
             "should not be greater than total replicas",
         ),
         r"waiting for minCount pods from a gang|waiting for pods.s pod group \W*(?P<group>[\w./-]+)\W* to appear"
         r"|Resources were found for (?P<found>\d+) pods? while (?P<minimum>\d+) are required for gang scheduling"
         r"|(?:pod ?group|gang)\W+(?P<group2>[\w./-]+)?\W*(?:gets )?rejected due to Pod|rejected in Pod Group"
-        r"|cannot find enough sibling pods|minAvailable\W* should not be greater than total replicas"
+        r"|cannot find enough sibling pods|gang child pod not collect enough|have the minimum required number of pods"
+        r"|minAvailable\W* should not be greater than total replicas"
         r"|minResources cannot be satisfied|minMember.*(?:not|cannot be) (?:met|satisfied|reached)"
         r"|gang.*placeholders? (?:time[d-]* ?out|cannot)|placeholder.*(?:timed out|timeout)"
-        r"|\d+/\d+ placements are available",
+        r"|\d+/\d+ placements are available|rejected due to timeout after waiting [^\n]{0,20} at plugin Coscheduling"
+        r"|optimistic rejection in PostFilter|rejection in Unreserve",
     ),
     # Queues take back what they lent, or what a higher priority wants.
     Message(
         "gang.displaced",
-        ("preempted to accommodate", "was preempted by higher priority workload", "was reclaimed by"),
-        r"Preempted to accommodate a (?:higher priority )?workload(?:.*? due to (?P<why>[^;\n\"]+))?"
+        (
+            "preempted to accommodate",
+            "was preempted by higher priority workload",
+            "was preempted by workload",
+            "was preempted and rescheduled due",
+            "was reclaimed by",
+        ),
+        r"was preempted by workload \S+|was preempted and rescheduled due to (?P<why2>[^\n\"]+)"
+        r"|Preempted to accommodate a (?:higher priority )?workload(?:.*? due to (?P<why>[^;\n\"]+))?"
         r"|(?:workload|pod|podgroup)\b.{0,80}\bwas (?:preempted by higher priority workload|reclaimed by)\b",
     ),
     Message(
@@ -92,9 +112,10 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "kai.no_room",
-        ("have enough resource", "no nodes with enough resources were found"),
-        r"no nodes with enough resources were found"
-        r"|Node(?:\(s\))? didn.t have enough resources?:\s*(?P<what>GPUs?(?: memory)?|CPU cores|memory)",
+        ("have enough resource", "no nodes with enough resources were found", "have enough of mig profile"),
+        r"(?:[Nn]ode(?:-group)?\(s\)|\S+) didn.t have enough (?:resources?|of mig profile):\s*"
+        r"(?P<what>GPUs?(?: memory)?|CPU cores|memory|nvidia\.com/[\w.-]+)\b(?!, requested: \d+, used)"
+        r"|no nodes with enough resources were found",
     ),
     Message(
         "kai.over_quota",
@@ -120,12 +141,14 @@ MESSAGES: tuple[Message, ...] = (
             "application ",
             "yunikorn",
             "does not fit in queue",
+            "does not fit into queue",
             "applicationrejected",
             "unscheduled",
         ),
         r"failed to (?:place|find placement for) application|application \S+ (?:has been |was )?rejected"
         r"|ApplicationRejected"
-        r"|Request \S+ does not fit in queue \W*(?P<queue>[\w.-]+)",
+        r"|Request \S+ does not fit in queue \W*(?P<queue>[\w.-]+)"
+        r"|\S+ does not fit into queue \W*(?P<queue2>[\w.-]+)",
     ),
     # Kueue
     Message(
@@ -166,8 +189,13 @@ MESSAGES: tuple[Message, ...] = (
             "clusterqueue",
             "topologynotfound",
             "stopped",
+            "missing clusters: [",
+            "inactive clusters: [",
+            "multikueue cluster ",
+            "multikueuecluster ",
         ),
-        r"FlavorNotFound|can.t admit new workloads(?::?\s*(?P<why>.+))?|ClusterQueueIsInactive|(?:Cluster"
+        r"(?P<what2>(?:Missing|Inactive) clusters: \[[\w ,.-]+|MultiKueue ?cluster \S+\s+Active[ =]False)"
+        r"|FlavorNotFound|can.t admit new workloads(?::?\s*(?P<why>.+))?|ClusterQueueIsInactive|(?:Cluster"
         r"|Local)Queue \S+ is (?:inactive|stopped)"
         r"|AdmissionCheck(?:NotFound|Inactive)|references missing (?P<what>\w+)|ClusterQueue\S*\s+Active=False"
         r"|TopologyNotFound"
@@ -222,8 +250,13 @@ MESSAGES: tuple[Message, ...] = (
             "exclusivedeviceallocateconflict",
             "resourcequotanotfit",
             "filteringfailed",
+            "insufficient gpu devices",
+            "not enough gpu fitted",
+            'err="insufficient devices',
         ),
-        r"no available node, all node scores do not meet|calcScore:node not fit pod|FilteringFailed"
+        r"[Ii]nsufficient gpu devices|not enough gpu fitted on this node|err=\"Insufficient Devices"
+        r"|no available node, all node scores do not meet"
+        r"|calcScore:node not fit pod|FilteringFailed"
         r"|(?P<why>CardInsufficientMemory|CardInsufficientCore|CardTimeSlicingExhausted|CardComputeUnitsExhausted"
         r"|NodeInsufficientDevice|AllocatedCardsInsufficientRequest|ExclusiveDeviceAllocateConflict"
         r"|ResourceQuotaNotFit|NodeUnfitPod)"
@@ -255,8 +288,8 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "hami.unregistered",
-        ("node unregister", "no registered"),
-        r"node unregister\w*d|no registered (?:device|node)",
+        ("node unregister", "no registered", "not initialized with device"),
+        r"node not initialized with device|node unregister\w*d|no registered (?:device|node)",
     ),
     # what any of them believes and what is there
     Message(

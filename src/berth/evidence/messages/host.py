@@ -28,9 +28,11 @@ _MEMORY = (
     ),
     Message(
         "host.retirement_pending",
-        ("pending page", "page retirement", "retired_pending", "<pending_blacklist>", "<pending_retirement>"),
+        ("pending page", "page retirement", "retired_pending", "<pending_blacklist>", "<pending_retirement>",
+         "pending retirement"),
         r"Pending Page (?:Blacklist|Retirement)\s*:\s*Yes|<pending_(?:blacklist|retirement)>\s*Yes|"
-        r"RETIRED_PENDING(?:_\w+)?\{[^}]*\}\s+[1-9]|page retirement(?: is)? pending|pending page retirement",
+        r"RETIRED_PENDING(?:_\w+)?\{[^}]*\}\s+[1-9]|page retirement(?: is)? pending|pending page retirement|"
+        r"\bpages?\b[^\n]{0,40} (?:is|are|be) pending retirement",
     ),
     # A section without its heading: what was counted since the driver was loaded.
     Message(
@@ -61,11 +63,13 @@ _MEMORY = (
         (
             "double bit", "double-bit", "ecc_dbe", "ecc_uncorrectable", "nvidiadoublebiterror",
             *(f"uncorrectable {what}" for what in ("ecc", "memory", "dram", "sram", "hbm")),
+            "sram uncorrectable error", "dram uncorrectable error", "volatile uncorr",
         ),
         r"(?<!no )(?:double[ -]bit (?:ECC )?errors?|uncorrectable (?:ECC|memory|DRAM|SRAM|HBM) errors?)(?: \([^)]*\))?"
         r"(?: has| have| was| were)?(?: been)? (?:detected|encountered|occurred|found|reported)|"
         r"\b[1-9]\d* (?:volatile )?(?:double[ -]bit (?:ECC )?|uncorrectable (?:ECC|memory) )errors?|"
-        r"CUDA_ERROR_ECC_UNCORRECTABLE|"
+        r"CUDA_ERROR_ECC_UNCORRECTABLE|Detected an? (?:GPU )?[SD]RAM uncorrectable error|"
+        r"\b[1-9]\d* volatile uncorr(?:ectable|\.)? ECC|"
         r"ECC_DBE_VOL(?:_TOTAL)?\{[^}]*\}\s+[1-9]|NvidiaDoubleBitError",
     ),
 )
@@ -76,10 +80,20 @@ _HEAT_AND_POWER = (
         "host.hw_slowdown",
         (
             "hw slowdown", "hw thermal", "hw power brake", "hw_slowdown", "hw_thermal", "hw_power_brake", "_reason_hw_",
+            "power brake", "hwpowerbrake", "hwslowdown", "hwthermalslowdown", "pwr_brk", "pwrbrk",
         ),
         r"(?P<reason>HW[ _](?:Thermal[ _]Slowdown|Power[ _]Brake(?:[ _]Slowdown)?|Slowdown))\W+Active\b|"
         r"<clocks_(?:throttle|event)_reason_(?P<xml>hw_\w+)>\s*Active|"
-        r"(?P<said>HW (?:thermal |power brake )?slowdown) (?:is |was )?(?:active|engaged|asserted)",
+        r"(?P<said>HW (?:thermal |power brake )?slowdown) (?:is |was )?(?:active|engaged|asserted)|"
+        # NVML's names in logs, and people.
+        r"(?:Clocks?(?:Event|Throttle)Reasons?_?)?(?P<name>Hw(?:PowerBrake|ThermalSlowdown)(?:Slowdown)?)\b"
+        r"(?!\W{1,3}(?:0\b|false|not|inactive))|"
+        r"(?<!not )(?<!never )(?<!no )\b(?:asserted|active|engaged|stuck|triggered|throttl\w+ by|capped by"
+        r"|limited by)\b"
+        r"[^\n;,.:]{0,20}"
+        r"\b(?P<told>power[ -]brake)\b|"
+        r"\b(?P<told2>power[ -]brake|PWR_?BRK#?)\b[^\n]{0,30}\b(?<!not )(?:asserted|engaged|stuck|triggered|is active"
+        r"|was active)\b",
     ),
     Message(
         "host.sw_power_cap",
@@ -104,9 +118,26 @@ _HEAT_AND_POWER = (
     ),
 )
 
+_EVENT_LOG = (
+    # The event log of the machine's management (`ipmitool sel list`).
+    Message(
+        "host.sel_pcie",
+        "critical interrupt",
+        r"Critical Interrupt\b[^|]*\|\s*(?P<what>Bus (?P<kind>Correctable|Uncorrectable|Fatal|Degraded)[^|]*|"
+        r"PCI (?P<kind2>[SP]ERR)[^|]*)\|\s*Asserted",
+    ),
+)
+
 _HANGS = (
     Message(
         "host.stuck_in_driver",
+        ("state d", "d state", "d-state", "uninterruptible"),
+        rf"(?P<process>{_GPU_TOOL})[^\n]*?(?:state D\b|\bD[ -]state|uninterruptible)|"
+        rf"(?:state D\b|\bD[ -]state|uninterruptible)[^\n]*?(?P<process2>{_GPU_TOOL})",
+    ),
+    # A row of ps. The column of the state comes after the number, so that most lines end this at their second word.
+    Message(
+        "host.stuck_process",
         (
             "nvidia-smi",
             "nvidia-container-cli",
@@ -116,15 +147,16 @@ _HANGS = (
             "nvc:",
             "dcgm",
         ),
-        rf"(?P<process>{_GPU_TOOL})[^\n]*?(?:state D\b|D[ -]state|uninterruptible)|"
-        rf"(?:state D\b|D[ -]state|uninterruptible)[^\n]*?(?P<process2>{_GPU_TOOL})|"
-        rf"^\S+ +\d+ .*\s(?:D[sl+<NL]*)\s.*(?P<process3>{_GPU_TOOL})",
+        rf"^\S+ +\d+ [^\n]*?\s(?:D[sl+<NL]*)\s.*(?P<process3>{_GPU_TOOL})",
     ),
     Message(
         "host.smi_hangs",
-        "nvidia-smi",
+        ("nvidia-smi", "_probe_hang", "driverunresponsive", "dcgmunresponsive", "dcgm probe as unresponsive"),
         r"nvidia-smi\S*[^\n.;]{0,40}?\b(?:hangs?\b|hung|is hanging|gets? stuck|is stuck|stuck\b|freez\w+|"
-        r"never returns|does(?: not|n't) return|blocks? (?:indefinitely|forever)|unkillable)",
+        r"never returns|does(?: not|n't) return|blocks? (?:indefinitely|forever)|unkillable)|"
+        # NVSentinel, where it asks the driver of its own node.
+        r"(?P<process>DRIVER)_PROBE_HANG|Gpu(?:Driver|Dcgm)Unresponsive(?!\W+(?:status\W+)?False)|"
+        r"treating the DCGM probe as unresponsive",
     ),
 )
 
@@ -132,26 +164,49 @@ _COUNTS = (
     # `nvidia-smi shows 7 of 8 GPUs`, `nvidia-smi only lists 3/4`.
     Message(
         "host.gpus_missing",
+        "nvidia-smi",
+        # The name is always written so: a fixed beginning is looked for fast.
+        r"(?-i:nvidia-smi)(?:[^\n\d]{0,40}?only (?:shows?|reports?|reporting|lists?|sees?|finds?) (?P<seen3>\d+) ?"
+        r"(?:GPU|card|device)(?!s? of)"
+        r"|[^\n]{0,30}(?:misses|is missing|missing) (?:a|one|two|some|\d+)?(?: of the)? ?GPUs?"
+        r"|[^\n\d]{0,40}?(?:only )?(?:shows?|reports?|reporting|lists?|sees?|finds?|found)\s"
+        r"(?:only )?(?P<seen>\d+)\s?(?:/|of|out of)\s?(?P<there>\d+))",
+    ),
+    Message(
+        "host.gpus_missing_told",
         (
-            "nvidia-smi",
-            "nvml",
+            *(f"nvml {word}" for word in ("only", "show", "report", "list", "see", "find", "found")),
             "nvidiadevicecountmismatch",
-            "gpu missing",
-            "gpus missing",
-            "gpu is missing",
-            "gpus are missing",
-            "gpu disappear",
-            "gpus disappear",
-            "missing gpu",
+            "lspci",
+            "nvidia-smi shows ",
+            "nvidia-smi -l shows ",
+            *(
+                f"{noun}{verb}{gone} {word}"
+                for noun in ("gpu", "gpus", "card", "cards")
+                for verb in ("", " is", " are", " has", " have")
+                for gone in ("", " gone")
+                for word in ("missing", "disappeared", "vanished", "dropped")
+            ),
         ),
-        r"nvidia-smi[^\n\d]{0,40}?only (?:shows?|reports?|reporting|lists?|sees?|finds?) (?P<seen3>\d+) ?"
-        r"(?:GPU|card|device)"
-        r"(?!s? of)|(?:one|two|some|\d+)(?: of the)? (?:GPUs?|cards?) (?:is |are |has |have )?(?:gone )?"
+        r"nvidia-smi (?:-L )?shows (?:only )?\d+ (?:of (?:the )?\d+|GPUs?[^\n]{0,20} (?:vs\.?|instead of|rather than) "
+        r"\d+)|"
+        r"(?:one|two|some|\d+)(?: of the)? (?:GPUs?|cards?) (?:is |are |has |have )?(?:gone )?"
         r"(?:missing|disappeared|vanished|dropped)[^\n]{0,30}nvidia-smi|"
-        r"nvidia-smi[^\n]{0,30}(?:misses|is missing|missing) (?:a|one|two|some|\d+)?(?: of the)? ?GPUs?|"
-        r"(?:nvidia-smi|NVML)[^\n\d]{0,40}?(?:only )?(?:shows?|reports?|reporting|lists?|sees?|finds?|found)\s"
+        r"NVML (?:only )?(?:shows?|reports?|lists?|sees?|finds?|found)\s"
         r"(?:only )?(?P<seen>\d+)\s?(?:/|of|out of)\s?(?P<there>\d+)|NvidiaDeviceCountMismatch|"
         r"lspci[^\n\d]{0,30}(?P<there2>\d+)[^\n]{0,40}nvidia-smi[^\n\d]{0,30}(?P<seen2>\d+)",
+    ),
+    # `gpu-2-5 has lost a GPU`, `came up short a GPU after the reboot`.
+    Message(
+        "host.gpu_gone_told",
+        (
+            "lost a gpu", "lost one gpu", "lost two gpus", "dropped a gpu", "dropped one gpu", "short a gpu",
+            "short one gpu", "short of a gpu", "short of one gpu", "missing a gpu", "missing one gpu",
+        ),
+        r"\b(?:has|have|had|node|machine|server|host) (?:lost a GPU|lost one GPU|lost two GPUs|dropped a GPU|"
+        r"dropped one GPU)\b|"
+        r"\b(?:came|comes|come|is|was) (?:up |back )?(?:short a GPU|short one GPU|short of a GPU|short of one GPU)\b|"
+        r"\b(?:node|machine|server|host)\b[^\n]{0,20} (?:is )?(?:missing a GPU|missing one GPU)\b",
     ),
 )
 
@@ -164,6 +219,16 @@ _LINK = (
         r"\b(?:idle|P8|power[ -]sav\w*|no load|without load)|"
         rf"\b(?:idle|P8)\b[^\n]{{0,80}}{_PCIE}[^\n]{{0,60}}(?:Gen ?1\b|2\.5 ?GT/s)|"
         r"PCIe GEN ?1 ?@ ?(?:16x|x16)",
+    ),
+    # What helps tells what is marginal: a slot, riser, cable or dock that does not carry its speed.
+    Message(
+        "host.slower_link_helps",
+        ("pcie", "pci-e", "pci express", "link speed"),
+        r"\b(?:limit|forc|sett?|lower|cap|restrict|reduc|lock|drop|switch|chang|downgrad)(?:s|ed|e|ing|ping|ting|es)?\b"
+        r"[^\n]{0,40}\b(?:PCIe|PCI-E|PCI Express|link speed)\b[^\n]{0,40}?\b(?:Gen(?:eration)? ?)?[1-4](?:\.0)?\b"
+        r"[^\n]{0,120}\b(?:stable|works? (?:now|again|since|without)|(?:now|then|it) (?:it )?works|fix\w*|help\w*"
+        r"|solv\w*"
+        r"|resolv\w*|went away|no (?:more |longer )?(?:Xid|crash|error|drop|hang)\w*)\b",
     ),
     Message(
         "host.link_reduced",
@@ -178,6 +243,20 @@ _LINK = (
 )  # fmt: skip
 
 _FABRIC = (
+    # Who says that there is none takes every word of a link that is down from it.
+    Message(
+        "host.without_nvlink",
+        ("without nvlink", "no nvlink", "non-nvlink", "not have nvlink", "n't have nvlink"),
+        r"\b(?:systems?|machines?|GPUs?|cards?|nodes?|boards?|servers?)\b[^\n]{0,40}"
+        r"(?:\bwithout|\b(?:has|have|with) no|\bdo(?:es)? not have|n't have) NVLink|"
+        r"\bnon-NVLink (?:systems?|machines?|GPUs?|cards?|nodes?|boards?)",
+    ),
+    # NCCL: GPUs that NVLink joins, between which the driver allows no peer access.
+    Message(
+        "host.nvlink_peers_parted",
+        "between nvlink connected gpus",
+        r"P2P is disabled between NVLINK connected GPUs (?P<one>\d+) and (?P<other>\d+)",
+    ),
     Message(
         "host.nvlink_inactive",
         ("inactive", "in-active"),
@@ -186,4 +265,32 @@ _FABRIC = (
     ),
 )
 
-MESSAGES: tuple[Message, ...] = (*_MEMORY, *_HEAT_AND_POWER, *_HANGS, *_COUNTS, *_LINK, *_FABRIC)
+_COMPARED = (
+    # The same load on the same hardware elsewhere: then it is this machine.
+    Message(
+        "host.sister_works",
+        tuple(
+            f"{which} {what}"
+            for which in ("another", "other", "different", "second", "identical", "this one", "one")
+            for what in ("node", "machine", "server", "host")
+        ),
+        r"\b(?:another|other|different|second|identical) (?:node|machine|server|host)s?\b[^\n]{0,60}"
+        r"\b(?:same|identical|similar) (?:hardware|specs?|model|type|GPUs?|config\w*|setup)\b[^\n]{0,60}"
+        r"\b(?:works?|worked|working|fine|no (?:issue|problem|error)s?)\b"
+        r"|\b(?:same|identical) (?:job|load|workload|model|image|code|test)\b[^\n]{0,60}\b(?:works?|worked|runs?|ran"
+        r"|fine)"
+        r"\b[^\n]{0,30}\b(?:another|other|different|second|identical) (?:node|machine|server|host)s?\b"
+        r"|\bonly (?:on|happens on|affects) (?:this|one|a single) (?:node|machine|server|host)\b",
+    ),
+)
+
+MESSAGES: tuple[Message, ...] = (
+    *_MEMORY,
+    *_HEAT_AND_POWER,
+    *_EVENT_LOG,
+    *_HANGS,
+    *_COUNTS,
+    *_LINK,
+    *_FABRIC,
+    *_COMPARED,
+)

@@ -45,7 +45,11 @@ _XIDS = (
         r"(?:nvswitch(?P<switch>\d+).{0,3} )?SXid \((?:PCI:)?(?P<pci>[^)]*)\): (?P<code>\d{4,5})\b[, ]*"
         r"(?:(?P<fatality>Non-?fatal|Fatal)\b[, ]*)?(?:Link (?P<link>-?\d+)\b[, ]*)?(?P<detail>.*)",
     ),
-    Message("kernel.sxid_named", "sxid", r"\bSXid(?:[ _-]?(?:error|code)s?)?[ :=#]+(?P<code>\d{5})\b"),
+    Message(
+        "kernel.sxid_named",
+        "sxid",
+        r"\bSXid(?:[ _-]?(?:error|code)s?)?[ :=#]+(?P<code>\d{5})\b(?:\W{1,3}(?P<fatality>Non-?fatal|Fatal)\b)?",
+    ),
     Message(
         "kernel.nvswitch_error",
         "detected nvswitch",
@@ -77,14 +81,24 @@ _LOST = (
     ),
     Message(
         "nvidia_smi.gpu_lost",
-        ("gpu is lost", "gpu_is_lost", "gpuislost", "gpu has been lost", "to recover this gpu"),
+        (
+            "gpu is lost", "gpu_is_lost", "gpuislost", "gpu has been lost", "to recover this gpu",
+            "dcgm_fr_fallen_off_bus", "gpu_fallen_off",
+        ),
         r"(?:(?P<pci>[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]).*)?"
-        r"(?:GPU(?: is|_IS| has been)[ _]lost|GpuIsLost| is lost\.\s+Reboot the system to recover this GPU)",
+        r"(?:GPU(?: is|_IS| has been)[ _]lost|GpuIsLost|DCGM_FR_FALLEN_OFF_BUS|\bGPU_FALLEN_OFF\b|"
+        r" is lost\.\s+Reboot the system to recover this GPU)",
     ),
     Message(
         "nvidia_smi.no_handle",
-        "determine the device handle",
-        r"determine the device handle for GPU ?\d*:? ?(?P<pci>[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f])?\W*"
+        (
+            "determine the device handle", "detect the device handle", "getting device handle for ",
+            "get device handle for ",
+        ),
+        # The last in the words of Go programs that list the devices.
+        r"(?:getting|get) device handle for (?:index|GPU|minor)[^\n:]*: (?P<reason2>Unknown Error|GPU is lost)|"
+        r"(?:determine|detect) the device handle for GPU ?\d*:? ?"
+        r"(?P<pci>[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f])?\W*"
         r"(?P<reason>[A-Za-z][\w ]*)?",
     ),
     # The kernel says so and loads the module all the same: only a kernel that enforces signatures refuses it.
@@ -111,8 +125,15 @@ _PROBE = (
     ),
     Message(
         "kernel.probe_routine_failed",
-        "probe routine failed for",
-        r"NVIDIA probe routine failed for (?P<count>\d+) device",
+        ("probe routine failed for", "nvidia devices were initialized", "nvrm: pci_enable_device failed"),
+        r"NVIDIA probe routine failed for (?P<count>\d+) device|None of the NVIDIA devices were initialized|"
+        r"NVRM: pci_enable_device failed",
+    ),
+    # The module looked over the whole bus and met no GPU of NVIDIA that it could have.
+    Message(
+        "kernel.no_gpu",
+        ("no nvidia gpu found", "no nvidia graphics adapter found", "no nvidia devices probed"),
+        r"No NVIDIA (?:GPU|graphics adapter) found|No NVIDIA devices probed",
     ),
     Message(
         "kernel.adapter_init",
@@ -129,15 +150,19 @@ _PROBE = (
     Message(
         "kernel.gsp_boot",
         ("initialize gsp", "kgspbootstrap", "kgspinitrm", "cannot attach gpu", "failed to enable msi",
-         "find an irq for your nvidia"),
-        r"(?:Cannot|Failed to) initialize GSP|Cannot attach gpu|find an IRQ for your NVIDIA|"
-        r"NVRM: [^\n]*Failed to enable MSI|"
+         "find an irq for your nvidia", "failed to allocate nvkmskapidevice", "kfsp"),
+        r"(?:Cannot|Failed to) initialize GSP|Cannot attach gpu|"
+        r"kfsp\w+: FSP (?:command timed out|response reported error|boot cmds failed)|find an IRQ for your NVIDIA|"
+        # With an interrupt of the older kind it works, too.
+        r"NVRM: [^\n]*Failed to enable MSI(?![^\n]*falling back)|Failed to allocate NvKmsKapiDevice|"
         r"kgsp(?:Bootstrap|InitRm)\w*:?.*(?:fail|cannot|timeout|halted|error)",
     ),
+    # The copy that the machine's firmware keeps, as the proprietary driver asks for it.
+    Message("kernel.vbios_not_copied", "copy vbios", r"failed to copy VBIOS to system memory"),
     Message(
         "kernel.vbios",
         "vbios",
-        r"(?:failed|unable|cannot|could not)[^\n]{0,20}\b(?:read|copy|get|find|load)[^\n]{0,20}VBIOS|"
+        r"(?:failed|unable|cannot|could not)[^\n]{0,20}\b(?:read|get|find|load)[^\n]{0,20}VBIOS|"
         r"VBIOS[^\n]{0,30}(?:not found|corrupt|invalid|fail)",
     ),
     Message(
@@ -155,18 +180,21 @@ _PROBE = (
     ),
 )
 
+# The bus itself speaks of a device as pci, its driver by its own name.
+_BY = r"[\w-]+"
+
 _WINDOWS = (
     # Since 6.9 the BAR and its range come before the sentence: `BAR 1 [mem 0x… 64bit pref]: can't assign; no space`.
     Message(
         "kernel.bar_unassigned",
         ("no space", "can't assign", "failed to assign", "can't claim"),
-        rf"pci {_PCI}: BAR (?P<bar>[0-5])(?:: (?:no space for|failed to assign|can't assign|can't claim)| \[)"
+        rf"\b{_BY} {_PCI}: BAR (?P<bar>[0-5])(?:: (?:no space for|failed to assign|can't assign|can't claim)| \[)"
         r".*?(?P<range>mem [^\]]*)(?:\].*(?:no space|can't|failed))?",
     ),
     Message(
         "kernel.bar_assigned",
         "assigned",
-        rf"pci {_PCI}: BAR (?P<bar>[0-5])(?:: assigned | )\[mem [^\]]*\](?:: assigned)?(?<!can't assign)",
+        rf"\b{_BY} {_PCI}: BAR (?P<bar>[0-5])(?:: assigned | )\[mem [^\]]*\](?:: assigned)?(?<!can't assign)",
     ),
     # Windows of bridges: BAR 13 to 15 (I/O, memory, prefetchable memory) up to 6.9, then by name.
     Message(
@@ -181,16 +209,32 @@ _WINDOWS = (
         rf"(?:pci|pcieport) {_PCI}: (?:BAR 1[45]: assigned \[mem [^\]]*pref\]"
         r"|bridge window \[mem [^\]]*pref\][^:]*: assigned)",
     ),
+    # What was to become as large as the memory stays small.
+    Message(
+        "kernel.bar_not_resized",
+        ("resize bar", "resizing bar", "large bar", "can't resize", "resizable bar", "rebar"),
+        rf"(?:{_BY} {_PCI}: )?.*(?:Failed to resize BAR ?(?P<bar>\d)?|resizing BAR ?\d failed"
+        rf"|Problem resizing BAR ?\d \(-"
+        rf"|BAR ?\d[^\n]{{0,60}}can't resize"
+        r"|Not enough PCI address space for a large BAR|resizing BAR\d? (?:to \S+ )?failed)"
+        r"|(?:clamp\w*|stuck|limited|stays?)[^\n]{0,30}\bBAR ?1\b[^\n]{0,30}256 ?Mi?B"
+        r"|\bBAR ?1\b[^\n]{0,30}(?:clamp\w*|stuck|limited|stays?)[^\n]{0,30}256 ?Mi?B",
+    ),
     Message(
         "kernel.bar_invalid",
-        ("assigned to your nvidia device is invalid", "is 0m @ 0x0", "bar0 is 0m", "bar1 is 0m"),
-        r"PCI I/O region assigned to your NVIDIA device is invalid|"
+        (
+            "assigned to your nvidia device is invalid", "is 0m @ 0x0", "bar0 is 0m", "bar1 is 0m",
+            "64-bit bar mapped above 4",
+        ),
+        r"PCI I/O region assigned to your NVIDIA device is invalid|64-bit BAR mapped above 4 ?GB by the system|"
         r"BAR(?P<bar>\d) is 0M @ 0x0(?: \((?:PCI:)?(?P<pci>[0-9a-f:.]+)\))?",
     ),
     Message(
         "kernel.above_4g",
         ("above 4g", "mmio"),
-        r"above 4G (?:decod\w+ )?(?:is |was |needs to be |has to be |must be )?(?:off|disabled|not enabled|enabled)|"
+        # That it is enabled is no fault: only that it has to be.
+        r"above 4G (?:decod\w+ )?(?:(?:is |was )?(?:off|disabled|not enabled)|"
+        r"(?:needs to be |has to be |must be )enabled)|"
         r"(?:enabl|turn\w* on|switch\w* on)\w*[^\n]{0,20}above 4G|"
         r"(?:not enough|insufficient|out of|too small)[^\n]{0,30}MMIO|MMIO (?:window|space|resources)[^\n]{0,30}"
         r"(?:too small|not enough|exhausted|insufficient)",
@@ -237,8 +281,9 @@ _PCIE = (
     Message(
         "lspci.link",
         "lnksta:",
-        r"LnkSta:\s*Speed (?P<speed>\d+(?:\.\d+)?)GT/s \((?P<speed_is>downgraded|ok)\), Width x(?P<width>\d+) "
-        r"\((?P<width_is>downgraded|ok)\)",
+        r"LnkSta:\s*Speed (?P<speed>\d+(?:\.\d+)?)GT/s(?: \((?P<speed_is>downgraded|ok|overdriven)\))?, "
+        # pciutils leave `(ok)` out from 3.10 on.
+        r"Width x(?P<width>\d+)(?: \((?P<width_is>downgraded|ok|overdriven)\))?",
     ),
     # Printed at enumeration, when a GPU may idle at 2.5 GT/s: only the width tells something then.
     Message(
@@ -270,12 +315,13 @@ _GSP = (
         "kernel.gsp_silent",
         (
             "waiting for rpc", "gsp rm heartbeat", "gsp rpc", "gsp timeout", "gsp time-out", "gsp firmware",
-            "kgspisheartbeat",
+            "kgspisheartbeat", "* gsp failure *", "* gsp crash", "gsp crash", "gsp hang", "gsp hung", "gsp halt",
         ),
-        r"kgspIsHeartbeatTimedOut\w*: Heartbeat timed out|"
+        r"\* GSP (?:Failure|Crash\w*) \*|kgspIsHeartbeatTimedOut\w*: Heartbeat timed out|"
         r"waiting for RPC (?:response )?from (?:GPU\d+ )?GSP|GSP RM heartbeat timed out|"
         r"Rate limiting GSP RPC error prints for GPU at (?:PCI:)?(?P<pci>[0-9a-f:]+)|GSP (?:RPC )?time-?out|"
-        r"GSP firmware (?:halt|crash|hang|hung|stuck|timeout|timed out)",
+        r"GSP firmware (?:halt|crash|hang|hung|stuck|timeout|timed out)|\bGSP (?:crash|hang|hung|halt)(?:es|ed|ing"
+        r"|s)?\b",
     ),
     Message(
         "kernel.uvm_fatal",

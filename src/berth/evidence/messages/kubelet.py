@@ -8,8 +8,9 @@ MESSAGES: tuple[Message, ...] = (
     # Admission of pods that ask for devices.
     Message(
         "kubelet.no_healthy_devices",
-        "no healthy devices present",
-        rf"no healthy devices present; cannot allocate unhealthy devices {_RESOURCE}|no healthy devices present",
+        ("no healthy devices present", "cannot allocate unhealthy devices"),
+        rf"no healthy devices present; cannot allocate unhealthy devices {_RESOURCE}|no healthy devices present|"
+        rf"cannot allocate unhealthy devices(?: {_RESOURCE.replace('P<resource>', 'P<resource2>')})?",
     ),
     Message(
         "kubelet.unregistered",
@@ -25,13 +26,17 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "kubelet.devices_unavailable",
-        ("requested number of devices unavailable", "requested number of gpus unavailable"),
+        ("requested number of devices unavailable", "requested number of gpus unavailable", ", available: "),
         rf"requested number of (?:devices unavailable for {_RESOURCE}|GPUs unavailable)[.;,] *"
-        r"Requested: ?(?P<requested>\d+), *Available: ?(?P<available>\d+)",
+        r"Requested: ?(?P<requested>\d+), *Available: ?(?P<available>\d+)|"
+        r"requested number of (?:devices|GPUs) unavailable(?! for \S+?[.;,] *Requested)(?![.;,] *Requested)|"
+        r"\b(?:GPUs?|devices?|nvidia\.com/\S+)\b(?<!resource: GPUs).{0,40}?\bRequested: ?(?P<requested2>\d+), "
+        r"Available: (?P<available2>\d+)",
     ),
     Message(
         "kubelet.allocate_unreachable",
-        "allocate failed due to",
+        ("allocate failed due to", "has been stopped"),
+        r"endpoint \S+ has been stopped|"
         r"Allocate failed due to .*?(?:code = Unavailable|connection refused|transport is closing|connection error|"
         r"context deadline exceeded|DeadlineExceeded)",
     ),
@@ -41,10 +46,29 @@ MESSAGES: tuple[Message, ...] = (
             "allocated less resources than required",
             "changed request for resource",
             "no containers return in allocation",
+            "found allocated in local cache for pod",
+            "not found in cache for a registered resource",
         ),
         r"allocated less resources than required|changed request for resource|"
-        r"no containers return in allocation response",
+        r"no containers return in allocation response|no devices found allocated in local cache for pod|"
+        r"endpoint not found in cache for a registered resource",
     ),
+    # What the plugin itself answered. Where its words are known, another message has them too.
+    Message(
+        "kubelet.plugin_refused",
+        ("allocate failed due to", "plugin resources failed due to", "prestartcontainer rpc failed"),
+        r"(?:Allocate|plugin resources) failed due to .*?\bcode = (?!Unavailable|DeadlineExceeded|Canceled)\w+ "
+        r"desc = (?P<why>.+?)(?:, which is unexpected.*)?$|"
+        r"PreStartContainer rpc failed with err:? (?P<why2>.*)",
+    ),
+    # Two resources of one vendor in one container, each with its own value of one variable.
+    Message(
+        "kubelet.answers_conflict",
+        ("has conflicting setting", "has conflicting mapping"),
+        r"Environment variable has conflicting setting(?:.*?envKey=\"?(?P<name>\w+))?|"
+        r"Container (?:device|mount) has conflicting mapping",
+    ),
+    Message("kubelet.rejected_plainly", "unexpectedadmissionerror", r"\bUnexpectedAdmissionError\b"),
     # Registration and the stream.
     Message(
         "kubelet.registration_request",
@@ -83,13 +107,42 @@ MESSAGES: tuple[Message, ...] = (
             "registerplugin error",
         ),
         r"(?:Can't create new endpoint with socket path|[Ff]ailed to dial device plugin|RegisterPlugin error|"
-        r"failed to get plugin info using RPC call)\b.*?(?:path=\"?(?P<path>[^\s\"]+)|"
-        r"at socket \"?(?P<socket>[^\s\",]+))?$",
+        r"failed to get plugin info using RPC call)\b(?:.*?path=\"?(?P<path>[^\s\"]+)|"
+        r".*?at socket \"?(?P<socket>[^\s\",]+)|.*$)",
+    ),
+    # A shell in which somebody looked, restarted the kubelet, and looked again.
+    Message(
+        "kubelet.count_lost_by_restart",
+        ("restart kubelet", "restart k3s", "restart rke2", "restart snap.kubelet", "kubelet restart"),
+        r"(?=[^\n]*\b(?:systemctl restart (?:kubelet|k3s|rke2|snap\.kubelet)|service kubelet restart))[^\n]*\n"
+        r"(?:[^\n]*\n){0,3}?\s*\"?(?P<resource>[\w.-]+/[\w.-]+)\"?:\s+\"?0\"?(?![\d.\w])"
+        r"(?![\s\S]*?(?P=resource)\"?:\s+\"?[1-9])",
+        lines=20,
+    ),
+    # gRPC's own words, which come beside those of the kubelet.
+    Message(
+        "kubelet.plugin_socket_refused",
+        "/device-plugins/",
+        r"failed to connect to \{?\W?(?:unix:\W*)?(?P<path>\S*/device-plugins/[\w.-]+\.sock)\b[^\n]*connection refused"
+        r"|dial unix (?P<path2>\S*/device-plugins/(?!kubelet\.sock)[\w.-]+\.sock): connect: connection refused",
+    ),
+    # The server that takes registrations.
+    Message(
+        "kubelet.registry_fails",
+        ("no device plugins can register", "starting device plugin registry", "plugin registration grpc server"),
+        r"no device plugins can register|Failed to listen to socket while starting device plugin registry|"
+        r"Error while serving device plugin registration grpc server",
     ),
     Message(
         "kubelet.plugin_api_unsupported",
-        ("is not supported by kubelet", "supported version", "no handler registered for plugin type"),
-        r"no handler registered for plugin type|"
+        (
+            "is not supported by kubelet",
+            "supported version",
+            "no handler registered for plugin type",
+            "none of services supported by the plugin",
+        ),
+        r"no handler registered for plugin type|none of services supported by the plugin|"
+        r"manager version, \S+, is not among plugin supported versions|"
         r"requested API version \"?(?P<asked>\S+?)\"? is not supported by kubelet|"
         r"(?:plugin|versions).*?not supported.*?Supported version",
     ),
@@ -108,27 +161,14 @@ MESSAGES: tuple[Message, ...] = (
         "kubelet.checkpoint_corrupt",
         "checkpoint",
         r"checkpoint is corrupted|CheckpointCorrupted|failed to unmarshal deviceplugin checkpoint|"
-        r"could not restore state from checkpoint(?::? ?(?P<why>.*))?|unable to get checkpoint|"
+        r"could not restore state from checkpoint(?::? ?(?P<why>.*))?|unable to get checkpoint(?!\.json)|"
         r"checkpoint.*?(?:unexpected end of JSON|invalid character|checksum (?:mismatch|did not match))",
-    ),
-    Message(
-        "kubelet.state_file_must_go",
-        (
-            "with cpus in state",
-            "drain this node and",
-            "drain node and",
-            "manager checkpoint file",
-            "differs from state checkpoint policy",
-        ),
-        r"available CPUs .*? doesn't match with CPUs in state|"
-        r"(?:drain (?:this )?node and (?:delete|remove)|delete the \w+ manager checkpoint file)"
-        r".*?(?P<file>/[\w./-]+(?:_state|checkpoint\S*))?|"
-        r"(?:configured|current) policy .*? differs from state checkpoint policy",
     ),
     Message(
         "kubelet.checkpoint_absent",
         "checkpoint is not found",
-        r"kubelet_internal_checkpoint\"?:?.*?checkpoint is not found",
+        r"kubelet_internal_checkpoint\"?:?.*?checkpoint is not found|"
+        r"checkpoint is not found.*?kubelet_internal_checkpoint",
     ),
     Message(
         "kubelet.checkpoint_removed",

@@ -24,12 +24,24 @@ MESSAGES: tuple[Message, ...] = (
         r"mig[._]mode[._]current\W+(?:(?:is|=)\W*)?Disabled.*?mig[._]mode[._]pending\W+(?:(?:is|=)\W*)?Enabled|"
         r"mig[._]mode[._]current\W+(?:(?:is|=)\W*)?Enabled.*?mig[._]mode[._]pending\W+(?:(?:is|=)\W*)?Disabled",
     ),
+    # Some machines (passed through, Ampere) change the mode only when they start anew.
+    Message(
+        "mig.needs_reboot",
+        ("mig mode", "enable mig", "enabling mig", "disable mig", "mig is enabled", "mig by hand", "mig manually"),
+        r"\b(?:had|have|has|needed?|must)\b[^\n]{0,12}?\b(?:(?:en|dis)able|set|switch)\b[^\n]{0,12}?\bMIG\b"
+        r"(?:(?!\bwithout\b|\bno )[\s\S]){0,120}?\breboot|"
+        r"\b(?:MIG mode|enabl(?:e|ing) MIG|MIG is enabled)\b[^\n]{0,60}?"
+        r"\b(?:only (?:after|with|by)|requires?|needs?|not (?:\w+ )?(?:until|before|without))\b[^\n]{0,25}?"
+        r"\b(?:reboot|power cycle|GPU reset)",
+        lines=3,
+    ),
     Message(
         "mig.none_found",
         ("no mig devices found", "no gpu instances found"),
         r"No MIG devices found|No GPU instances found: Not Found",
     ),
     Message("mig.mode_disabled", "with mig mode disabled", r"unable to apply MIG config with MIG mode disabled"),
+    Message("mig.applies", "applying the mig mode", r"Applying the MIG mode change"),
     Message("mig.mode_checked", "asserting mig mode", r"Asserting MIG mode: (?P<wanted>Enabled|Disabled)"),
     Message("mig.mode_now", "current mig mode", r"Current MIG mode: (?P<mode>Enabled|Disabled)"),
     Message("mig.applied", "mig configuration applied", r"MIG configuration applied successfully"),
@@ -48,9 +60,11 @@ MESSAGES: tuple[Message, ...] = (
             "mig devices not found",
             "apply succeeded",
         ),
-        r"MIG (?:mode )?(?:is )?(?:still )?[Dd]isabled\b.{0,60}?\bsuccess|apply succeeded\W+mode unchanged|"
+        r"MIG configuration applied successfully[^\n]*\n(?:[^\n]*\n){0,3}?[^\n]*\bexport\b[^\n]*mig-devices: \{\}"
+        r"|MIG (?:mode )?(?:is )?(?:still )?[Dd]isabled\b.{0,60}?\bsuccess|apply succeeded\W+mode unchanged|"
         r"MIG (?:mode|configuration) .*?unchanged|(?:success\w*|applied)\b.*?\bno MIG (?:devices|instances)|"
         r"MIG devices not found after",
+        lines=5,
     ),
     Message(
         "mig.state_set",
@@ -61,13 +75,15 @@ MESSAGES: tuple[Message, ...] = (
         "mig.config_unknown",
         (
             "unable to validate the selected mig",
+            "failed to validate mig configuration",
             "mig-config",
             "migconfig",
             "mig config ",
             "error selecting",
             "mig-parted",
         ),
-        r"Unable to validate the selected MIG configuration|selected mig-?config not present:? ?(?P<name>\S*)|"
+        r"Unable to validate the selected MIG configuration|failed to validate MIG configuration"
+        r"|selected mig-?config not present:? ?(?P<name>\S*)|"
         r"mig-parted\b.*?[Ee]rror (?:parsing|reading|unmarshal\w*) (?:MIG )?config|"
         r"mig[ -]?config (?P<wanted>\S+ )?not (?:found|present)|[Ee]rror selecting (?:specific )?MIG config",
     ),
@@ -83,7 +99,8 @@ MESSAGES: tuple[Message, ...] = (
             "failed to find device with id",
             "mig profile",
         ),
-        rf"Unsupported MIG Device specified {_PROFILE}|failed to find device with id '?(?P<id>[0-9a-f]+)|"
+        rf"Unsupported MIG Device specified {_PROFILE}|"
+        r"(?<!device name: )(?<!device name: \[)failed to find device with id '?(?P<id>[0-9a-f]+)|"
         r"GPU [Ii]nstance [Pp]rofile [Ii]nfo|invalid MIG profile|\bMIG\b.*?no such profile|no such MIG profile",
     ),
     Message(
@@ -101,21 +118,41 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "mig.apply_failed",
-        ("error applying mig", "error setting migconfig", "error setting mig mode", "failed to apply mig"),
-        r"[Ee]rror applying MIG|[Ee]rror setting M(?:ig|IG)(?:Config| [Mm]ode)|[Ff]ailed to apply MIG",
+        (
+            "error applying mig",
+            "error setting migconfig",
+            "error setting mig mode",
+            "failed to apply mig",
+            "nvidia-mig-manager.service.d",
+            "unable to apply mig",
+            "error checking mig capable",
+            "unable to apply the mig",
+        ),
+        r"[Ee]rror checking MIG capable|Unable to persist \S+ to \S*nvidia-mig-manager\.service\.d"
+        r"|[Ee]rror applying MIG"
+        r"|[Ee]rror setting M(?:ig|IG)(?:Config| [Mm]ode)|[Ff]ailed to apply MIG"
+        r"|Unable to apply (?:the )?MIG (?:mode|config)",
     ),
     Message(
         "mig.clients_would_not_leave",
-        ("gpu client", "gpu clients"),
-        r"[Uu]nable to (?:shut ?down|tear down) (?:all )?GPU clients?|"
+        ("gpu client", "gpu clients", "unable to restart k8s clients"),
+        r"[Uu]nable to restart k8s clients|[Uu]nable to (?:shut ?down|tear down) (?:all |k8s )?GPU clients?|"
         r"(?:timed out|timeout|failed).*?(?:shut(?:ting)? ?down).*?GPU clients?|"
         r"GPU client pods? .*?(?:timed out|still running)",
     ),
     Message(
         "mig.lost_at_reboot",
         ("with_reboot", "already attempted a reboot", "reboot"),
+        r"MIG mode change (?:did not take effect|failed) after reboot(?:ing)?|"
         r"already (?:attempted|tried) (?:a )?reboot|[Rr]eboot(?:ing)? (?:is )?required .*?MIG|"
         r"MIG.*?(?:requires?|needs?) (?:a )?reboot",
+    ),
+    Message(
+        "mig.manager_absent",
+        ("mig-manager", "mig manager"),
+        r"mig[- ]manager\W+(?:pod |daemonset )?(?:is |was |does )?(?:not|n't|never) (?:deployed|started|running"
+        r"|scheduled|run|there)"
+        r"|gpu\.deploy\.mig-manager\b\W{0,3}(?:label )?(?:is )?(?:missing|not set|absent|false)",
     ),
     # Labels of a node, wherever somebody mentions them.
     Message("mig.paused", "paused-for-mig-change", r"paused-for-mig-change"),

@@ -1,185 +1,37 @@
-"""NCCL, and the frameworks that wait for it. Lines with numbers that rules compare are read
-by formats/nccl_log.py; here are the sentences that mean something alone."""
+"""NCCL, and the frameworks that wait for it. Lines with numbers that rules compare are read by formats/nccl_log.py;
+here are the sentences that mean something alone. How ranks find each other is in ranks.py."""
 
 from berth.evidence.message import Message
 
+_TEST = r"(?:reduce|gather|scatter|recv|broadcast|alltoall)_(?:perf|test)"
+_HANGS = r"(?:hangs?|hung|hanging|stuck|freez\w+|frozen|never (?:ends|returns|finishes)|blocks? forever|dead ?locks?)"
+
 MESSAGES: tuple[Message, ...] = (
-    # The way between the ranks
-    Message("nccl.bootstrap_interface", "bootstrap", r"Bootstrap ?: Using (?:\[\d+\])?(?P<interface>[\w.@-]+):"),
+    # Told of a test within one machine; of several machines it is mostly the network.
     Message(
-        "nccl.no_socket_interface",
+        "nccl.test_hangs_told",
         (
-            "nccl_socket_ifname",
-            "unable to find address for",
-            "unable to find interface",
-            "no socket interface found",
-            "no usable interface",
-            "no interface found",
-            "gloo",
-            "no socket found",
-            "no usable listening interface",
-            "socket creation failed",
-            "address family not supported",
+            "_perf",
+            "reduce_test",
+            "gather_test",
+            "scatter_test",
+            "broadcast_test",
+            "recv_test",
+            "alltoall_test",
+            "nccl-test",
+            "nccl tests",
+            "nccl test",
+            "p2pbandwi",
+            "simplep2p",
+            "reduce_perf",
+            "alltoall_perf",
         ),
-        r"no usable listening interface|NET/Socket ?:? ?no interface found"
-        r"|(?:Socket creation failed|Call to socket failed|ncclSocket\w*|NET/Socket|bootstrap|gloo|NCCL WARN)\b.{0,80}"
-        r"(?P<family>Address family not supported by protocol)"
-        r"|no socket interface found|no usable interface|Unable to find (?:address for|interface):? ?(?P<interface>\w+)"
-        r"|NCCL_SOCKET_IFNAME.*(?:does not exist|not found|no such)",
+        r"^(?!.*\b(?:nodes|multi-?node|two machines|hostfile|InfiniBand|RoCE|EFA|between (?:hosts|machines))\b)"
+        rf".*?(?:(?:{_TEST}|nccl[- ]tests?|p2pBandwi\w{{1,3}}LatencyTest_?|simpleP2P)\b[^\n]{{0,80}}\b{_HANGS}\b"
+        rf"|\b{_HANGS}\b[^\n]{{0,40}}(?:{_TEST}|nccl[- ]tests?|p2pBandwi\w{{1,3}}LatencyTest|simpleP2P)\b)",
     ),
-    Message(
-        "nccl.unreachable",
-        (
-            "exceeded retr",
-            "exceeded error retr",
-            "connection refused",
-            "no route to host",
-            "network is unreachable",
-            "connection timed out",
-            "connect to ",
-            "connect returned",
-            "connect failed",
-            "socketstartconnect",
-            "socketpollconnect",
-            "socketfinalizeconnect",
-            "socketprogress",
-            "ncclsocket",
-            "socketconnect",
-        ),
-        r"\bconnect (?:to (?P<peer>\S+?)(?:<\d+>)? )?(?:returned|failed)\b.*?"
-        r"(?P<why>Connection timed out|Connection refused|No route to host|Network is unreachable"
-        r"|Software caused connection abort)"
-        r"|(?:ncclSocket|socketStartConnect|socketPollConnect|socketFinalizeConnect|socketProgress"
-        r"|socketConnect)\w*\W(?:.{0,40}?connect to (?P<peer2>[^\s<]+))?.*"
-        r"(?P<why2>Connection timed out|Connection refused|No route to host|Network is unreachable"
-        r"|Software caused connection abort|Cannot assign requested address)"
-        r"|(?:socketStartConnect|NCCL)\b(?:.{0,40}?connect to (?P<peer3>[^\s<]+))?.{0,80}exceeded (?:error )?retr"
-        r"|NCCL WARN (?:.{0,40}?connect to (?P<peer4>[^\s<]+))?.{0,80}(?P<why3>Connection refused"
-        r"|No route to host|Network is unreachable|Connection timed out)",
-    ),
-    Message(
-        "nccl.peer_closed",
-        (
-            "could not receive type from localrank",
-            "failed to execute operation",
-            "connection closed by remote peer",
-            "ncclremoteerror",
-            "connection reset by peer",
-            "remote process exited",
-            "has missed too many heartbeats",
-        ),
-        r"Connection closed by remote peer (?P<peer>[\w.:-]+)?|ncclRemoteError|NCCL.*Connection reset by peer"
-        r"|node with node id\b.{0,160}\bmarked dead because the detector has missed too many heartbeats"
-        r"|remote process exited or there was a network error"
-        r"|Could not receive type from localRank|Failed to execute operation \w+ from rank",
-    ),
-    Message(
-        "nccl.bootstrap_mismatch",
-        ("has already checked in", "mismatch in info from procs", "bootstrap root"),
-        r"has already checked in|mismatch in info from procs",
-    ),
-    Message(
-        "dist.rendezvous",
-        (
-            "host not found: name or service",
-            "recvvalue failed",
-            "tcpstore",
-            "getaddrinfo failed",
-            "address already in use",
-            "eaddrinuse",
-            "connectfullmesh failed",
-            "keep-alive heartbeat",
-            "gloo",
-            "distnetworkerror",
-            "network addresses of ",
-            "client socket has failed to connect",
-            "client socket has timed out",
-            "waiting for clients",
-            "c10d",
-            "rendezvous",
-            "diststore",
-            "name or service not known",
-            "temporary failure in name resolution",
-            "gethostbyname",
-            "address family for hostname",
-            "nccl communicator and retr",
-        ),
-        r"client socket has (?:failed to connect to|timed out after)\D*\[?(?P<host>[\w.-]+)?"
-        r"|Timed out after \d+ seconds waiting for clients|(?:RendezvousConnectionError|RendezvousTimeoutError"
-        r"|DistStoreError|DistNetworkError)"
-        r"|(?:MASTER_ADDR|c10d|rendezvous|TCPStore|hostname)\S*.*(?:Name or service not known"
-        r"|Temporary failure in name resolution|EADDRINUSE)"
-        r"|IPv[46] network addresses of \(?(?P<host2>[\w.-]+).* cannot be retrieved"
-        r"|connectFullMesh failed|RendezvousClosedError|failed to send a keep-alive heartbeat|Gloo.{0,40}(?:timed out"
-        r"|Connection (?:refused|reset|closed))"
-        r"|getaddrinfo failed|(?:MASTER_PORT|c10d|NCCL|rendezvous|TCPStore)\b.{0,80}(?:Address already in use"
-        r"|EADDRINUSE)|(?:Address already in use|EADDRINUSE)\b.{0,80}(?:MASTER_PORT|c10d|NCCL|29500|TCPStore)"
-        r"|setting up NCCL communicator and retr\w+ ncclUniqueId\b.{0,160}?got error"
-        r"|host not found: Name or service not known|recvValue failed|TCPStore\b.{0,120}(?:got 0 bytes"
-        r"|Connection (?:refused|reset|timed out))",
-    ),
-    Message(
-        "mpi.launcher",
-        (
-            "orte was ",
-            "orte does ",
-            "orte has ",
-            "an orte daemon",
-            "prte was ",
-            "prte does ",
-            "prte has ",
-            "mpirun",
-            "plm:rsh",
-            "not enough slots available",
-            "pmix",
-            "ssh: could not resolve",
-            "ssh: connect to host",
-            "mpiexec",
-            "hydra",
-        ),
-        r"(?:ORTE|PRTE) (?:was unable to reliably start|does not know how to route|has lost communication)"
-        r"|There are not enough slots available"
-        r"|ssh: (?:Could not resolve hostname (?P<host>[\w.-]+)|connect to host (?P<host2>[\w.-]+) port \d+: \w[\w ]+)"
-        r"|An ORTE daemon has unexpectedly failed"
-        r"|mpirun (?:was unable to|has detected an attempt to run as root)|plm:rsh\S*.*(?:fail|not found)",
-    ),
-    Message(
-        "dist.watchdog",
-        (
-            "ras mismatch",
-            "ras: mismatch",
-            "ras incomplete",
-            "ras: incomplete",
-            "ras dead",
-            "ras: dead",
-            "launched up to operation",
-            "caused the desync",
-            "didn't join collective",
-            "ncclcommwatchdog",
-            "heartbeat monitor",
-            "shared memory broadcast block",
-            "failure detected by watchdog",
-            "nccl communicator was aborted",
-            "nccl watchdog",
-            "processgroupnccl's watchdog",
-            "collective operation timeout",
-        ),
-        r"Watchdog caught collective operation timeout(?:: WorkNCCL\(SeqNum=(?P<sequence>\d+), "
-        r"OpType=(?P<operation>\w+))?"
-        r"|NCCL communicator was aborted on rank"
-        r"|failure detected by watchdog|NCCL watchdog (?:thread )?(?:time|got stuck|hang)"
-        r"|ProcessGroupNCCL's watchdog got stuck|collective operation timeout"
-        r"|No available shared memory broadcast block found"
-        r"|have launched up to operation|caused the desync|didn't join collective|ncclCommWatchdog"
-        r"|heartbeat monitor (?:timed? ?out|thread)"
-        r"|\bRAS:? (?:MISMATCH|INCOMPLETE|DEAD)\b",
-    ),
-    # The interfaces that data may go over, in the order of their use.
-    Message(
-        "nccl.sockets_used",
-        ("net/socket : using", "net/socket: using", "net/socket : [0]", "net/socket: [0]"),
-        r"NET/Socket ?: (?:Using )?(?P<interfaces>\[0\]\S.*)",
-    ),
+    # A run that began, and what it could do.
+    Message("nccl.begun", ("init complete", "dma-buf is available on"), r"\bInit COMPLETE|DMA-BUF is available on GPU"),
     # What the ranks call
     Message(
         "nccl.mismatched_calls",
@@ -218,11 +70,14 @@ MESSAGES: tuple[Message, ...] = (
             "communicator was aborted",
             "corrupted comm object",
             "invalid communicator",
+            "invalid nccl_comm_id",
+            "no algorithm/protocol available",
         ),
         r"\b(?P<call>[A-Z]\w+) : invalid root (?:-?\d+) \(root should be|(?P<call2>[A-Z]\w+) : invalid (?:type"
         r"|reduction operation) -?\d+|(?P<call3>[A-Z]\w+) : \w+ allocated on device \d+ mismatche?s with NCCL device"
         r"|(?P<call4>[A-Z]\w+) : (?:send|recv)buff is not a valid pointer|\w+ : comm argument is NULL"
         r"|NCCL_ERROR_INVALID_ARGUMENT|NCCL (?:error|WARN)\b.{0,80}invalid argument \(run with|\bncclInvalidArgument\b"
+        r"|Invalid NCCL_COMM_ID|no algorithm/protocol available for function (?P<call5>\w+)"
         r"|Invalid rank requested : \d+/\d+|corrupted comm object",
     ),
     # Versions, devices
@@ -284,7 +139,8 @@ MESSAGES: tuple[Message, ...] = (
         "host.imex_channel_absent",
         ("imex",),
         r"nvidia-caps-imex-channels\S*\W+(?:No such file|missing|does not exist|not found|is empty|not there)"
-        r"|no IMEX channel|IMEX channel\S* (?:is |are )?(?:missing|not (?:found|present|created))",
+        r"|no IMEX channel|IMEX channel\S* (?:is |are )?(?:missing|not (?:found|present|created))"
+        r"|\b(?:no|without|missing|lacks?) (?:the )?/dev/nvidia-caps-imex",
     ),
     # Peer access
     Message(
@@ -300,6 +156,7 @@ MESSAGES: tuple[Message, ...] = (
             "iommu",
             "p2p is disabled between",
             "could not enable p2p between",
+            "cuda ipc handle",
             "peer access is not supported",
             "peer_access_unsupported",
             "peeraccessunsupported",
@@ -325,6 +182,7 @@ MESSAGES: tuple[Message, ...] = (
         r"|\bACS (?:is enabled|enabled|was enabled|is still enabled|still enabled|on (?:the|all|PCI|root|a)\b|redirect)"
         r"|Verification error @ element|DMAR:.*fault.*(?:addr|reason)|P2P is not working"
         r"|Missing .{0,2}iommu=pt|P2P is disabled between (?:NVLINK )?connected GPUs|Could not enable P2P between"
+        r"|failed to open CUDA IPC handle"
         r"|(?:intel_iommu|amd_iommu|iommu)=(?:off|pt)\b.{0,40}(?:resolv|fix|work|solve|help)|IOMMU\b.{0,40}(?:enabled"
         r"|\bon)\b.{0,60}(?:hang|stuck|deadlock|slow)"
         r"|(?:first|simple) (?:collective|all_?reduce)\b.{0,20}\bhang|hang\w* (?:at|in|on"
@@ -356,50 +214,82 @@ MESSAGES: tuple[Message, ...] = (
         r"|failed to extend /dev/shm/nccl\S*.*(?:to (?P<size2>\d+) bytes)?|/dev/shm/nccl\S*.*No space left",
     ),
     Message(
+        "nccl.shm_denied",
+        ("shm_open", "/dev/shm"),
+        r"shm_open\b[^\n]{0,80}(?:Permission denied|EACCES)|/dev/shm\S*\W[^\n]{0,40}Permission denied"
+        r"|(?:cannot|could not|unable to|failed to) (?:write|open|create|access)\b[^\n]{0,60}/dev/shm[^\n]{0,60}denied",
+    ),
+    Message(
+        "nccl.peer_mappings",
+        (
+            "peer mapping resources",
+            "too_many_peers",
+            "toomanypeers",
+            "too many peers",
+            "cuda failure 711",
+            "to enable peer access have been",
+        ),
+        r"peer mapping resources exhausted|CUDA_ERROR_TOO_MANY_PEERS|cudaErrorTooManyPeers|Cuda failure 711"
+        r"|hardware resources required to enable peer access have been exhausted|\btoo many peers\b",
+    ),
+    Message(
         "nccl.shm_apart",
         ("/dev/shm", "attaching to shared memory segment"),
         r"attaching to shared memory segment|(?:open|attach)\S* (?:failed|error)?.*/dev/shm/nccl\S*.*No such file"
         r"|/dev/shm\b.{0,30}\bnot shared|separate /dev/shm",
     ),
+    # What NCCL makes of the machine: its own look at it, or the files that it was given in place of that.
+    Message(
+        "nccl.topology_file",
+        (
+            "xml import channel",
+            "of node cpu not found",
+            "of node gpu not found",
+            "of node nic not found",
+            "of node pci not found",
+            "of node net not found",
+            "nccl_graph_file",
+            "nccl_topo_file",
+        ),
+        r"XML Import Channel ?: \w+ -?\w+ not found|Attribute \w+ of node (?:cpu|gpu|nic|pci|net) not found"
+        r"|NCCL_(?:GRAPH|TOPO)_FILE\b.{0,80}\b(?:not found|No such file|cause[sd]?|wrong|unset|malformed)",
+    ),
+    Message(
+        "nccl.topology_unknown",
+        (
+            "find reverse path from",
+            "find cpu close to gpu",
+            "could not find gpu in topology",
+            "could not find gpu with rank",
+            "find net with id",
+        ),
+        r"Failed to find reverse path from|could not find CPU close to GPU"
+        r"|Could not find GPU (?:in topology )?with rank"
+        r"|Could not find NET with id",
+    ),
     Message(
         "nccl.plugin_failed",
-        ("nccl_net_plugin", "net plugin", "error: network "),
-        r"Failed to initialize any NET plugin|Error: network \S+ not found|NCCL_NET_PLUGIN.*(?:not found|failed)",
+        (
+            "nccl_net_plugin",
+            "net plugin",
+            "error: network ",
+            "net/plugin: could not find: ",
+            "net/fastrak",
+            "net/gpudirecttcpx",
+            "net/tcpx",
+            "net/gib",
+            "net/ucx",
+            "net/hostnic",
+        ),
+        r"Failed to initialize any NET plugin|Error: network \S+ not found|NCCL_NET_PLUGIN.*(?:not found|failed)"
+        # A plugin that was named, and is not there; the one without a name is looked for everywhere.
+        r"|NET/Plugin: Could not find: (?!libnccl-net\.so)[\w-]+ .*libnccl-net"
+        r"|NET/(?:FasTrak|GPUDirectTCPX|TCPX|gIB|UCX|hostnic)\w*\b.*(?:fail|error|not running|unable)",
     ),
     Message(
         "nccl.segfault",
         ("libnccl",),
         r"segfault at \w+.*\bin (?P<library>libnccl[\w.-]*)|(?:Segmentation fault|SIGSEGV).*libnccl",
-    ),
-    # Harmless
-    Message(
-        "dist.no_ipv6",
-        ("socket cannot be initialized",),
-        r"c10d\b.{0,20}The (?:server|client) socket cannot be initialized.{0,60}errno: 97",
-    ),
-    # PyTorch, 2.1 to 2.9, where init_process_group was given no device.
-    Message(
-        "dist.device_guessed",
-        (
-            "used by this process is currently unknown",
-            "used by this process are currently unknown",
-            "guessing device id based on global rank",
-            "using the device under current context",
-            "no device id is provided via",
-        ),
-        r"using GPU \d+ (?:to perform barrier )?as devices? (?:used by this process is currently unknown"
-        r"|used by this process are currently unknown)"
-        r"|Guessing device ID based on global rank"
-        r"|barrier\(\): using the device under current context|No device id is provided via `init_process_group`",
-    ),
-    Message("nccl.ras_bind", ("ras failed to establish",), r"RAS failed to establish a client listening socket"),
-    Message(
-        "tf.numa_node", ("negative value (-1)",), r"successful NUMA node read from SysFS had negative value \(-1\)"
-    ),
-    Message(
-        "tf.factory",
-        ("unable to register cudnn factory", "unable to register cufft factory", "unable to register cublas factory"),
-        r"Unable to register cu(?:DNN|FFT|BLAS) factory",
     ),
     Message(
         "nccl.works_without",
@@ -430,10 +320,11 @@ MESSAGES: tuple[Message, ...] = (
             "nccl_error_unhandled_cuda_error",
             "nccl_error_internal_error",
             "ncclinvalidusage",
+            "invalid usage",
         ),
         r"(?P<what>unhandled system error|ncclSystemError|NCCL_ERROR_SYSTEM_ERROR|unhandled cuda error"
         r"|ncclUnhandledCudaError|NCCL_ERROR_UNHANDLED_CUDA_ERROR|ncclInternalError|NCCL_ERROR_INTERNAL_ERROR"
-        r"|ncclInvalidUsage)",
+        r"|ncclInvalidUsage|NCCL error\W.{0,12}invalid usage)",
     ),
     Message(
         "nccl.uneven_nics",

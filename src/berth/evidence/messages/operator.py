@@ -39,6 +39,12 @@ MESSAGES: tuple[Message, ...] = (
         r"error validating plugin installation",
     ),
     Message(
+        "operator.plugin_off",
+        "deviceplugin",
+        r"\bdevicePlugin(?:\.enabled\W{1,3}|\W{1,4}\n? *\W{0,2}enabled\W{1,3})false\b",
+        lines=2,
+    ),
+    Message(
         "operator.toolkit_invalid",
         ("toolkit is not ready", "error validating toolkit"),
         r"toolkit is not ready|error validating toolkit installation",
@@ -60,6 +66,11 @@ MESSAGES: tuple[Message, ...] = (
         r"no matches for kind \\?\"(?P<kind>\w+)\\?\" in version \\?\"(?P<version>[^\"\\]+)",
     ),
     Message(
+        "operator.cluster_old",
+        "chart requires kubeversion",
+        r"chart requires kubeVersion: (?P<wanted>[^\n]+?) which is incompatible with Kubernetes (?P<has>v[\w.+-]+)",
+    ),
+    Message(
         "operator.group_absent",
         ("list of server apis", "could not find the requested resource"),
         r"server APIs: (?P<version>(?:policy|node\.k8s\.io|resource\.k8s\.io|monitoring\.coreos\.com|nvidia\.com|"
@@ -67,31 +78,48 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "operator.rights_missing",
-        "is forbidden: user",
-        r"is forbidden: User \\?\"system:serviceaccount:[\w-]+:"
+        ("is forbidden: user", "set an ownerref on a resource you", "set blockownerdeletion if an ownerreference"),
+        r"cannot set an ownerRef on a resource you can't delete"
+        r"|cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on"
+        r"|is forbidden: User \\{0,3}\"system:serviceaccount:[\w-]+:"
         r"(?P<account>[\w-]*(?:gpu-operator|nvidia|node-feature|nfd|gpu-feature|dcgm|"
-        r"mig-manager)[\w-]*)\\?\" cannot (?P<verb>\w+) resource \\?\"(?P<what>[\w./-]+)",
+        r"mig-manager|nim-operator|network-operator|gpu-feature-discovery|vgpu|device-plugin)[\w-]*)\\{0,3}\" "
+        r"cannot (?P<verb>\w+) resource \\{0,3}\"(?P<what>[\w./-]+)",
     ),
     Message(
         "operator.crd_old",
         (
             "com.nvidia.v1",
+            "field not declared in schema",
             "clusterpolicy.nvidia.com",
             "clusterpolicies.nvidia.com",
             "nvidiadrivers.nvidia.com",
             "cannot be imported",
             "in clusterpolicy",
+            'unknown field "spec.',
+            "pruned",
+            r"unknown field \"spec.",
         ),
+        r"(?P<field3>(?:spec\.|\.status\.)[\w.]+): field not declared in schema|"
+        r"\bpruned\b.{0,60}\b(?:ClusterPolicy|NVIDIADriver)\b|\b(?:ClusterPolicy|NVIDIADriver)\b.{0,60}\bpruned\b|"
+        r"unknown field \\?\"(?P<field2>spec\.(?:operator|daemonsets|driver|toolkit|devicePlugin|dcgm(?:Exporter)?|"
+        r"gfd|migManager|mig|nodeStatusExporter|gds|gdrcopy|sandboxWorkloads|sandboxDevicePlugin|vfioManager|"
+        r"vgpuManager|vgpuDeviceManager|cdi|ccManager|kataManager|kataSandboxDevicePlugin|psa|psp|hostPaths|validator|"
+        r"fabricManager|draDriver|kernelModuleType)\b[^\"\\]*)|"
         r"unknown field\b.{0,20}?\bin ClusterPolicy|unknown field \\?\"(?P<field>[\w.]+)\\?\" in com\.nvidia\.v1|"
         r"ClusterPolicy\.nvidia\.com \\?\"[\w-]+\\?\" is invalid:? ?(?P<why>.*)|"
         r"(?:clusterpolicies|nvidiadrivers)\.nvidia\.com\\?\" (?:is invalid|exists and cannot be imported)|"
-        r"ClusterPolicy \\?\"[\w-]+\\?\" (?:in namespace \S+ )?exists and cannot be imported",
+        r"ClusterPolicy \\?\"[\w-]+\\?\" (?:in namespace \S+ )?exists and cannot be imported|"
+        r"(?:\.nvidia\.com|\.nfd\.k8s-sigs\.io|gpu-operator|nvidia|node-feature-discovery)\S* "
+        r"(?:in namespace \S+ )?exists and cannot be imported into the current release",
     ),
     # It takes the name of its driver image from the node's system, and does not understand what it is.
     Message(
         "operator.os_unread",
-        ("error processing os ", "gpu node os tag: "),
-        r"error processing OS \w+ version (?P<version>\S+?):|failed to retrieve GPU node OS tag: (?!unable to retrieve)"
+        ("error processing os ", "gpu node os tag: ", "distribution not supported", "custom repo config"),
+        r"failed to get destination directory for custom repo config[^\n]*|distribution not supported"
+        r"|error processing OS \w+ version (?P<version>\S+?):"
+        r"|failed to retrieve GPU node OS tag: (?!unable to retrieve)"
         r"(?P<why>.*)",
     ),
     Message(
@@ -119,15 +147,35 @@ MESSAGES: tuple[Message, ...] = (
             "system-os_release",
             "failed to get cluster wide os",
             "kernel-version.full",
+            "required nfd label missing",
+            "no nfd label found",
+            "no gpu node found, watching",
+            "number of nodes with gpu label",
             "retrieve os name from label",
             "retrieve os version from label",
+            "nfd rhcos version label",
         ),
-        r"unable to retrieve OS (?:name|version) from label|"
+        r"(?:proper|no) NFD RHCOS version label|unable to retrieve OS (?:name|version) from label|"
+        r"required NFD Label missing: (?P<label>\S+?)[\"\s]|required NFD Label missing|No NFD label found|"
+        r"No GPU node found, watching|Number of nodes with GPU label\W+\"?NodeCount\W+0\b|"
         r"did you run the node feature discovery|Could not find kernel full version|"
         r"No GPU node (?:in the cluster|can be monitored)|Could not get any nodes to match|(?:no|missing) NFD labels|"
         r"NFD labels (?:are )?missing|\"?HasNFDLabels\"?: ?false|failed to get cluster wide OS|"
         r"(?:system-os_release\.|kernel-version\.full)\S*\W{1,3}(?:label )?(?:is )?(?:missing|not found|not set|"
         r"absent)",
+    ),
+    # The operator takes the mark from a node that it held for one with GPUs.
+    Message(
+        "operator.sets_absent",
+        "setting node label",
+        r"Setting node label(?:\W+NodeName\W+[\w.-]+)?\W+Label\W+nvidia\.com/gpu\.present\W+Value\W+false",
+    ),
+    # A description of the plugin's DaemonSet; those of other components may well be wanted nowhere.
+    Message(
+        "operator.set_wanted_nowhere",
+        "device-plugin",
+        r"^Name:\s+\S*device-plugin(?!-valid)\S*\n(?:.*\n){1,20}?Desired Number of Nodes Scheduled: 0\b",
+        lines=24,
     ),
     # How Node Feature Discovery is configured: which fields make the name of a PCI label, which classes get one.
     Message(
@@ -140,14 +188,15 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "nfd.device_classes",
         "deviceclasswhitelist",
-        r"^[^#\n]*deviceClassWhitelist\W{0,3}(?P<classes>[:=]\s*\[[^\]]*\]|:(?:[^\S\n]*\n[^\S\n]*(?:#[^\n]*"
+        r"^[^#\n]*deviceClassWhitelist\W{0,3}(?P<classes>(?:[:=]|[ ])\s*\[[^\]]*\]|:(?:[^\S\n]*\n[^\S\n]*(?:#[^\n]*"
         r"|- *[\"']?\w+[\"']?[^\n]*))+)",
         lines=16,
     ),
     Message(
         "nfd.other_label",
-        "_10de",
-        r"pci-10de\.present[^\n]{0,160}pci-(?P<form>\d{4}_10de\w*)\.present|"
+        ("_10de", "io/pci-0302.present"),
+        r"kubernetes\.io/pci-(?P<form3>0302)\.present"
+        r"|pci-10de\.present[^\n]{0,160}pci-(?P<form>\d{4}_10de\w*)\.present|"
         r"pci-(?P<form2>\d{4}_10de\w*)\.present[^\n]{0,160}pci-10de\.present",
     ),
     Message(
@@ -158,6 +207,36 @@ MESSAGES: tuple[Message, ...] = (
         r"because of (?:a |the |its )?taint|(?:lacks?|without|missing|has no|have no|no) (?:a |the |matching )?"
         r"toleration|"
         r"not (?:running|scheduled|placed|there) on|(?:0|no|has no|have no) pods? on)",
+    ),
+    Message(
+        "nfd.not_published",
+        (
+            "failed to advertise labels",
+            "connect to {nfd-master",
+            "lookup nfd-master",
+            "discovery-master:",
+            "nfd-master:",
+            "v1alpha1.nodefeature:",
+            "failed to list *v1alpha1.nodefeature",
+            "failed to watch *v1alpha1.nodefeature",
+            "node labels got removed",
+            "node labels were removed",
+            "feature labels got removed",
+            "feature labels were removed",
+        ),
+        r"failed to advertise labels|failed to connect to \{nfd-master|lookup nfd-master[^\n]*no such host"
+        r"|failed to (?:list|watch) \*v1alpha1\.NodeFeature\b"
+        r"|\b(?:node|feature) labels (?:got|were) removed"
+        # The worker's own log over gRPC, before 0.16; the address on a line of its own since the libraries of 2022.
+        r"|(?:nfd|discovery)-master:\d+\W(?:[^\n]*\n){0,4}?[^\n]*(?:connection refused|no such host|i/o timeout"
+        r"|context deadline exceeded|no route to host)",
+        lines=5,
+    ),
+    # Objects of nodes that were taken away: autoscalers leave many of them.
+    Message(
+        "nfd.node_gone",
+        "failed to update node",
+        r"nfd-master\S*\]? \W{0,2}failed to update node \W*(?P<node>[\w.-]+)\W+.*not found",
     ),
     # Sharing and partitions put a suffix to the product's name, and selectors that were written before do not fit.
     Message(
@@ -180,10 +259,10 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "operator.image_fails",
-        ("failed to pull image", "back-off pulling image", "errimagepull", "imagepullbackoff"),
-        r"(?:Failed to pull image|Back-off pulling image|ErrImagePull|ImagePullBackOff)"
-        r".*?(?P<image>nvcr\.io/[^\s\"\\,]+|\S*(?:gpu-operator|k8s-device-plugin|container-toolkit|dcgm|driver|"
-        r"gpu-feature|k8s-mig-manager)[^\s\"\\,]*)(?P<why>.*)",
+        ("failed to pull image", "back-off pulling image", "errimagepull", "imagepullbackoff", "pulling image: "),
+        r"(?:Failed to pull image|Back-off pulling image|ErrImagePull|ImagePullBackOff|pulling image: )"
+        r".*?(?P<image>nvcr\.io(?:/|: )[^\s\"\\,]+|\S*(?:gpu-operator|k8s-device-plugin|container-toolkit|dcgm|driver|"
+        r"gpu-feature|k8s-mig-manager|node-feature-discovery)[^\s\"\\,]*)(?P<why>.*)",
     ),
     Message(
         "operator.oom",
@@ -191,23 +270,12 @@ MESSAGES: tuple[Message, ...] = (
         r"(?P<who>gpu-operator|node-feature-discovery\S*|nfd-\w+|nvidia-[\w-]*|dcgm-exporter)\S*\s.*?OOMKilled|"
         r"OOMKilled.*?(?P<what>gpu-operator|nfd-\w+|dcgm-exporter)",
     ),
-    Message(
-        "operator.psa_denied",
-        ("violates podsecurity", "security context constraint"),
-        r"violates PodSecurity \\?\"(?P<level>\w+)|unable to validate against any security context constraint",
-    ),
-    Message(
-        "operator.upgrade_failed",
-        ("upgrade-failed", "driver upgrade failed", "failed to drain node", "gpudriverupgrade"),
-        r"gpu-driver-upgrade-state['\"]?[=:]? ?['\"]?upgrade-failed|[Dd]river upgrade failed|"
-        r"GPUDriverUpgrade.*?[Ff]ailed to drain",
-    ),
     # Labels and states, wherever somebody mentions them.
-    Message("operator.paused_for_upgrade", "paused-for-driver-upgrade", r"paused-for-driver-upgrade"),
     Message(
         "operator.workload_label",
-        "gpu.workload.config",
-        r"gpu\.workload\.config['\"]?\s*(?:[=:]|is)?\s*['\"]?(?P<workload>vm-[a-z]+)",
+        ("gpu.workload.config", "gpuworkloadconfig"),
+        r"gpu\.workload\.config['\"]?\s*(?:[=:]|is)?\s*['\"]?(?P<workload>vm-[a-z]+)|"
+        r"GpuWorkloadConfig\W{1,4}(?P<workload2>vm-[a-z]+)",
     ),
     Message(
         "operator.deploy_off",

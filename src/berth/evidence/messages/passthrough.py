@@ -14,11 +14,13 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "vfio.no_iommu",
         ("support passthrough", "iommu"),
-        rf"vfio\S*\s*(?:{_PCI})?.*no iommu.?group (?:found|assigned)|host does not support (?:passthrough|IOMMU)"
+        r"Could not get IOMMU Group for device|"
+        rf"vfio\S*\s*(?:{_PCI})?.*no iommu.?group (?:found|assigned)"
+        r"|host (?:does not|doesn't) support (?:passthrough|IOMMU)"
         r"|(?:vfio|passthrough|libvirt|qemu|virtual machine)\b.{0,120}\bIOMMU (?:is )?(?:not enabled|disabled"
         r"|not present|off)"
         r"|IOMMU (?:is )?(?:not enabled|disabled|not present|off)\b.{0,120}\b(?:vfio|passthrough|libvirt|qemu)"
-        r"|please (?:ensure|check).*iommu is enabled",
+        r"|please (?:ensure|check).*iommu is enabled|IOMMU is not enabled in the kernel",
     ),
     Message(
         "vfio.unusable",
@@ -29,6 +31,7 @@ MESSAGES: tuple[Message, ...] = (
             "/sys/bus/pci/",
             "is in use by driver",
             "to vfio",
+            "to 'vfio",
             "vfio ",
             "vfio_dma_map",
             "vfio_map_dma",
@@ -44,7 +47,7 @@ MESSAGES: tuple[Message, ...] = (
         r"VFIO_(?:DMA_MAP|MAP_DMA)\S*.*(?:failed|Cannot allocate|Operation not permitted|= -\d+)|(?:could not|cannot"
         r"|failed to) open \W*/dev/vfio/(?P<group>\w+)"
         r"|failed to (?:set iommu for container|setup container for group)|Unable to power on device, stuck in D3"
-        r"|(?:not|failed to be|failed to bind device) (?:bound )?to vfio(?:-pci)?\b|vfio \S+: failed to (?:get|open"
+        r"|(?:not|failed to be|failed to bind device) (?:bound )?to '?vfio(?:-pci)?\b|vfio \S+: failed to (?:get|open"
         r"|setup|add)"
         r"|PCI device \S+ is in use by driver (?P<driver>\w+)"
         r"|/sys/bus/pci/devices/\S+.*(?:Permission denied|Read-only file system)|unable to (?:open"
@@ -52,11 +55,18 @@ MESSAGES: tuple[Message, ...] = (
         r"|/sys/bus/mdev\S*.{0,40}no such file|error getting device from group|(?:mdev"
         r"|mediated device)\w*\W.{0,60}(?:not found|failed to create|no such)",
     ),
+    # Which devices vfio-pci is to take at boot.
+    Message(
+        "vfio.wanted",
+        ("vfio-pci ids=", "vfio-pci.ids="),
+        r"vfio-pci(?: |\.)ids=[^\s]*10de:[0-9a-f]{4}",
+    ),
     # IOMMUFD hands devices over one by one, as /dev/vfio/devices/vfioN, beside /dev/iommu.
     Message(
         "vfio.file_missing",
-        ("/dev/vfio/devices/vfio", "vfio-dev/vfio", "/dev/iommu"),
-        r"(?P<path>/dev/vfio/devices/vfio\d+|/dev/iommu)\b[^\n]{0,40}"
+        ("/dev/vfio/devices/vfio", "vfio-dev/vfio", "/dev/iommu", "iommufd device for device", "iommufd support"),
+        r"could not determine iommufd (?:device for device|support)|(?P<path>/dev/vfio/devices/vfio\d+"
+        r"|/dev/iommu)\b[^\n]{0,40}"
         r"(?:no such (?:file|device)|not found|does not exist|missing)|failed to find vfio-dev/vfio"
         r"|failed to load \W*(?P<path2>/sys/\S*/vfio-dev/vfio\d+\w*)",
     ),
@@ -67,6 +77,18 @@ MESSAGES: tuple[Message, ...] = (
         r"(?:permittedHostDevices|kubevirt-[\w-]*config)"
         r"|(?:GPU|Host ?Devices?) feature gate is not enabled in kubevirt"
         r"|number of (?:GPU/?s|host-?devices?/?s?)\b.{0,40}\bdo not match the number of devices",
+    ),
+    # Resources that are named for the card itself are those of plugins for virtual machines.
+    Message(
+        "vfio.asked_as_resource",
+        "limits:",
+        r"limits:\s*\n\s*[\"']?(?P<resource>nvidia\.com/[A-Z]{2}\d{2,3}[A-Z]*_\w+)[\"']?: *[\"']?\d",
+        lines=2,
+    ),
+    Message(
+        "vfio.lists_permitted",
+        "permittedhostdevices",
+        r"permittedHostDevices:",
     ),
     Message(
         "vfio.no_kvm",
@@ -79,10 +101,30 @@ MESSAGES: tuple[Message, ...] = (
     # A device that another driver or the boot console still holds, or that cannot be bound.
     Message(
         "vfio.held",
-        ("can't reserve", "drivers/vfio-pci/"),
+        ("can't reserve", "drivers/vfio-pci/", "iommugroup has changed"),
+        r"IommuGroup has changed on the system|"
         rf"vfio-pci {_PCI}: BAR \d: can't reserve|/sys/bus/pci/drivers/vfio-pci/(?:bind|new_id|unbind)\b.{{0,60}}"
         r"(?:No such device|Device or resource busy|error)"
         r"|error writing .{0,60}/sys/bus/pci/drivers/vfio-pci/",
+    ),
+    # The DRA driver changes a GPU's driver when a claim asks for it.
+    Message(
+        "vfio.not_switched",
+        (
+            "waiting for gpu to be free",
+            "has open fds by process",
+            "existing driver switch for gpu",
+            "vfs, cannot unbind",
+            "driver directory for vfio module",
+            "binding gpu ",
+            "driver, expected ",
+        ),
+        r"(?P<busy>timed out waiting for gpu to be free|has open fds by process(?:\(es\)|es)?"
+        r"|existing driver switch for "
+        r"GPU \S+ is in ?flight)|gpu has (?P<functions>\d+) VFs, cannot unbind"
+        r"|(?P<module>failed to find driver directory for vfio module)|error (?:un)?binding GPU \S+ (?:to"
+        r"|from) \S+ driver"
+        r"|GPU \S+ is bound to \W?(?P<driver>\w[\w-]*)\W? driver, expected ",
     ),
     Message(
         "kata.no_port",
@@ -99,11 +141,43 @@ MESSAGES: tuple[Message, ...] = (
             "nvidia-vgpu-vfio] ",
             "error creating vgpu device",
             "failed to create vgpu",
+            "no vgpu devices found",
+            "waiting for vgpu devices",
+            "waiting for vgpu manager",
+            "failed to apply vgpu config",
+            "vgpu.config.state",
+            "not supported on gpu (index=",
+            "vgpu devices on the gpu",
+            "vgpu device on parent device",
+            "selected vgpu config",
+            "operands: timed out",
+            "error clearing vgpuconfig",
+            "vgpu configuration error",
+            "error getting all parent devices",
+            "error getting all vgpu devices",
+            "unable to apply config",
+            "unable to restore gpu operands",
+            "unable to shutdown gpu operands",
         ),
-        r"vmiop_log: (?:\(0x\w+\): )?"
+        r"(?P<why3>vGPU type \S+ is not supported on GPU \(index=\d+[^\n)]*\)?"
+        r"|failed to create \d+ \S+ vGPU devices on the GPU"
+        r"|unable to create \S+ vGPU device on parent device[^\n]*|[Uu]nable to validate the selected vGPU config\w*"
+        r"|[Uu]nable to (?:shutdown|restore) GPU operands[^\n]*|error clearing VGPUConfig[^\n]*"
+        r"|Retryable vGPU configuration error[^\n]*|error getting all (?:parent devices|vGPU devices)[^\n]*)"
+        r"|vmiop_log: (?:\(0x\w+\): )?"
         r"(?P<why>[^\n]*(?:fail\w*|not supported|supported only|unsupported|invalid|mismatch)[^\n]*)"
         r"|(?P<why2>no parent devices found for GPU at index[^\n\"]*)|unable to read MDEV devices directory"
-        r"|nvidia-vgpu-vfio\] [0-9a-f-]{36}: start failed|(?:error creating|failed to create) vGPU devices?\b",
+        r"|nvidia-vgpu-vfio\] [0-9a-f-]{36}: start failed|(?:error creating|failed to create) vGPU devices?\b"
+        r"|No vGPU devices found|waiting for vGPU (?:devices|manager)|[Ff]ailed to apply vGPU config"
+        r"|vgpu\.config\.state['\"]?[=: ]+['\"]?failed",
+    ),
+    # Partitions of the NVLink fabric, one a virtual machine: nv_fm_types.h.
+    Message(
+        "fabric.partition_fails",
+        ("fabricpartition", "fabric: fm", "fabric partition"),
+        r"fabric: (?P<what>fm\w+): (?P<why>[^\n(]+?) \(code (?P<code>-\d+)\)"
+        r"|(?P<what2>fm(?:Activate|Deactivate)FabricPartition\w*)\b[^\n]{0,60}?(?P<why2>FM_ST_\w+|fail\w*[^\n]*)"
+        r"|failed to (?:de)?activate fabric partition(?P<why3>[^\n]*)",
     ),
     Message(
         "kubevirt.no_address",

@@ -3,12 +3,18 @@
 from berth.evidence.message import Message
 
 _RESOURCE = r"(?P<resource>[\w.-]+\.[a-z]{2,}/[\w.-]+)"
+_RESOURCE2 = r"(?P<resource2>[\w.-]+\.[a-z]{2,}/[\w.-]+)"
 _DEVICE = r"(?P<device>(?:MIG-)?GPU-[0-9a-f-]+(?:/\d+/\d+)?(?:::\d+)?|MIG-[0-9a-f-]+(?:::\d+)?)"
 
 MESSAGES: tuple[Message, ...] = (
     # It starts, and serves.
     Message(
         "plugin.registered", "registered device plugin", rf"Registered device plugin (?:for|with)\b(?:.*?{_RESOURCE})?"
+    ),
+    Message(
+        "plugin.sees_new_kubelet",
+        "kubelet.sock created, restarting",
+        r"kubelet\.sock created, restarting",
     ),
     Message("plugin.no_devices", "no devices found. waiting", r"No devices found\. Waiting indefinitely"),
     Message("plugin.terminated", "received signal", r"Received signal \\?\"?(?P<signal>terminated|killed|interrupt)"),
@@ -52,7 +58,7 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "plugin.memory_not_supported",
         "error getting device memory",
-        r"error getting device memory(?: info)?: (?:Not Supported|ERROR_NOT_SUPPORTED)",
+        r"(?<!ignoring )error getting device memory(?: info)?: (?:Not Supported|ERROR_NOT_SUPPORTED)",
     ),
     Message(
         "plugin.no_minor_number",
@@ -66,17 +72,27 @@ MESSAGES: tuple[Message, ...] = (
             "fs watcher",
             "fswatcher",
             "fsnotify watcher",
+            "fsnotify: ",
             "inotify_init",
             "inotify_add_watch",
             "inotify instances",
             "inotify watches",
             "too many open files",
             "plugin watcher",
+            "failed to watch /",
         ),
-        r"too many open files\b.{0,40}?\binotify|"
+        r"fsnotify: .{0,80}?(?:too many open files|no space left on device)|"
+        r"too many open files\b.{0,40}?\binotify|Failed to serve [\w.-]+/[\w.-]+: too many open files|"
         r"(?:FS ?watcher|fsnotify watcher|plugin watcher|inotify_init\w*|inotify_add_watch|"
         r"inotify (?:instances|watches))\b.*?(?:too many open files|no space left on device|limit reached)|"
-        r"inotify (?:instances|watches) (?:limit|exhausted|used up)",
+        r"inotify (?:instances|watches) (?:limit|exhausted|used up)|"
+        r"failed to watch /\S+ err: (?:no space left on device|too many open files)",
+    ),
+    Message(
+        "plugin.out_of_files",
+        ("too many open files", "file table overflow"),
+        r"(?:gRPC server|device-plugins/\S+|device[ -]plugin|podresources)\b.{0,160}?too many open files(?!.*inotify)|"
+        r"(?:gRPC server|device-plugins/\S+)\b.{0,160}?file table overflow",
     ),
     Message(
         "plugin.watcher_no_directory",
@@ -88,8 +104,9 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "plugin.socket_denied",
         ("kubelet.sock", "device-plugins"),
-        r"device-plugins\b/?\S*.{0,200}?permission denied|permission denied.*?device-plugins/\S*\.sock|"
-        r"bind: permission denied.*?device-plugins",
+        r"^(?!.*device plugin registry)(?:.*?)(?:device-plugins\b/?\S*.{0,200}?permission denied|"
+        r"permission denied.*?device-plugins/\S*\.sock|bind: permission denied.*?device-plugins|"
+        r"(?<![\w/-])kubelet\.sock\b\W.{0,20}?permission denied)",
     ),
     Message(
         "plugin.socket_absent",
@@ -100,7 +117,7 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "plugin.cannot_bind",
         ("failed to create socket", "address already in use", "listen unix", "could not start device plugin"),
-        r"listen unix (?P<socket>\S+): (?:bind|listen): (?P<why>.+)|failed to create socket|"
+        r"listen unix (?P<socket>(?!\S*dra\.sock)\S+): (?:bind|listen): (?P<why>.+)|failed to create socket|"
         r"Could not start device plugin for '?[\w./-]+'?: (?P<reason>.+)",
     ),
     Message(
@@ -115,9 +132,17 @@ MESSAGES: tuple[Message, ...] = (
             "unable to register",
             "unable to contact",
             "error registering with kubelet",
+            "registering with device plugin manager",
+            "failed to be registered at kubelet",
+            "dpi grpc server: ",
+            "registration failed: ",
+            "failed to start plugin's",
         ),
         r"(?:Could not|Failed to|Cannot|Unable to) (?:register|contact)\b"
-        r".*?(?:device plugin|Kubelet)(?:.*?: (?P<why>.+))?|error registering with kubelet",
+        r".*?(?:device plugin|Kubelet)(?:.*?: (?P<why>.+))?|error registering with (?:kubelet|device plugin manager)|"
+        r"failed to be registered at Kubelet(?:: (?P<why2>.+))?|Failed to setup a DPI gRPC server: (?P<why3>.+)|"
+        r"\bRegistration failed: (?P<why4>(?:rpc error|context deadline|connection|dial unix).*)|"
+        r"Failed to start plugin's \S+ server\b(?P<why5>.*)",
     ),
     Message(
         "plugin.api_not_served",
@@ -134,13 +159,22 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "plugin.grpc_crashes",
-        ("has repeatedly crashed", "crashed with error", "start grpc server for"),
-        r"Failed to start gRPC server for|"
+        (
+            "has repeatedly crashed",
+            "crashed with error",
+            "start grpc server for",
+            "failed to start gpu device manager",
+        ),
+        r"Failed to start gRPC server for|failed to start GPU device manager|"
         rf"GRPC server for '?{_RESOURCE}'? (?:has repeatedly crashed|crashed with error)",
     ),
     Message("plugin.panic", "panic:", r"panic: (?P<why>.*(?:nvml|nil pointer|device|MIG|index out of range).*)"),
     # Health.
-    Message("plugin.xid", "xidcriticalerror", rf"XidCriticalError: Xid=(?P<xid>\d+)(?: on Device=(?:{_DEVICE})?)?"),
+    Message(
+        "plugin.xid",
+        "xidcriticalerror",
+        rf"XidCriticalError:? (?:Xid ?=?)?(?P<xid>\d+)(?: on Device=(?:{_DEVICE})?)?",
+    ),
     Message(
         "plugin.marked_unhealthy",
         ("marked unhealthy", "marking", "as unhealthy", "will go unhealthy", "went unhealthy"),
@@ -157,10 +191,17 @@ MESSAGES: tuple[Message, ...] = (
     # MIG.
     Message(
         "plugin.mig_profiles_differ",
-        ("more than one mig device type", "migenabled value", "strategy single"),
+        (
+            "more than one mig device type",
+            "migenabled value",
+            "strategy single",
+            "for mig-strategy=single",
+            "same mig mode",
+        ),
         r"strategy single\b.{0,60}?\b(?:different|several|mixed|unequal) (?:MIG )?profiles|"
         r"[Mm]ore than one MIG device type present|(?:all|not all) (?:devices|GPUs).*?same migEnabled value|"
-        r"same migEnabled value",
+        r"same migEnabled value|not all GPUs\b.{0,40}?\bsame MIG mode|"
+        r"Invalid configuration detected for mig-strategy=single(?!.*\b(?:no|empty) MIG)",
     ),
     Message(
         "plugin.mig_empty",
@@ -171,9 +212,18 @@ MESSAGES: tuple[Message, ...] = (
             "has no mig devices",
             "requires mig-enabled devices",
             "invalid mig configuration",
+            "empty mig-enabled devices",
+            "but no mig",
         ),
         r"migEnabled=true was not configured correctly|No MIG devices (?:associated|configured)|has no MIG devices|"
-        r"requires MIG-enabled devices|invalid MIG configuration",
+        r"requires MIG-enabled devices|invalid MIG configuration|"
+        r"failed to check for empty MIG-enabled devices|MIG[- ]mode (?:is )?enabled,? but no MIG",
+    ),
+    Message(
+        "plugin.mig_files_unseen",
+        ("mig capability device paths", "mig minors file", "instance capability path"),
+        r"error getting MIG capability device paths|error opening MIG minors file|"
+        r"missing MIG (?:GPU|compute) instance capability path:? ?(?P<path>\S*)",
     ),
     Message(
         "plugin.mig_unplaced",
@@ -182,8 +232,8 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "plugin.mig_name_unknown",
-        ("does not match any resource patterns", "resource patterns"),
-        r"(?P<profile>\S+)['\"]? does not match any resource patterns",
+        "does not match any resource patterns",
+        r"^(?!.*GPU name\b).*?(?P<profile>[^\s'\"]+)['\"]? does not match any resource patterns",
     ),
     Message(
         "plugin.mig_denied",
@@ -211,83 +261,29 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "plugin.shared_request_too_large",
-        "maximum request size for shared resources",
+        ("maximum request size for shared resources", "invalid request for sharing gpu"),
         rf"(?:request for '?{_RESOURCE}(?:: (?P<asked>\d+))?.*?)?maximum request size for shared resources is "
         rf"(?P<most>\d+)"
-        r"(?:; found (?P<found>\d+))?",
+        r"(?:; found (?P<found>\d+))?|"
+        rf"invalid request for sharing GPU \([\w-]+\), at most (?P<most2>\d+) {_RESOURCE2} can be requested",
     ),
     Message(
         "plugin.unknown_device",
         ("unknown device:", "invalid allocation request"),
         rf"invalid allocation request for '?{_RESOURCE}'?: unknown device|invalid allocation request.*?unknown device",
     ),
-    # Plugins that read the scheduler's decision from annotations (HAMi, Volcano, and kin).
-    Message(
-        "plugin.annotation_race",
-        (
-            "device number not matched",
-            "no binding pod found",
-            "empty id from pod annotation",
-            "node lock not set",
-            "no pending pod",
-            "device request not found",
-            "node mismatch for pod",
-            "no assume timestamp for pod",
-            "unknown device id: no-gpu-has",
-        ),
-        r"device number not matched|no binding pod found|empty id from pod annotation|[Nn]ode lock not set|"
-        r"no pending pod found|device request not found|[Nn]ode mismatch for pod \S+ pick up|"
-        r"[Nn]o assume timestamp for pod|unknown device id: no-gpu-has-",
-    ),
     Message(
         "plugin.device_map_fails",
-        ("device map", "error visiting device", "error getting plugins"),
-        r"error (?:building (?:\w+ )?device map|visiting device|getting plugins): ?(?P<why>.*)",
-    ),
-    # Configuration.
-    Message(
-        "plugin.config_refused",
         (
-            "resource name may not be empty",
-            "unable to load config",
-            "unable to finalize config",
-            "unable to validate flags",
-            "error parsing config file",
-            "unable to parse config",
-            "-strategy option",
-            "unsupported strategy",
-            "mig strategy",
-            "mig-strategy",
-            "migstrategy",
-            "not supported with mps",
-            "mps is not supported on",
+            "device map",
+            "error visiting device",
+            "error getting plugins",
+            "unable to create cdi handler",
+            "resource managers",
         ),
-        r"get node error:? (?P<empty>resource name may not be empty)|"
-        r"unable to (?:load|finalize|parse) config(?: file)?\b(?::? ?(?P<why>.*))?|"
-        r"unable to validate flags: (?P<reason>.*)|error parsing config file: (?P<why2>.*)|"
-        r"invalid --(?P<option>(?:mig|device-list|device-id|device-discovery)-strategy option.*)|"
-        r"(?P<option2>unsupported strategy:? \W{0,2}(?:auto|none|single|mixed|\w+)\b(?=\W*$))|"
-        r"(?P<option3>(?:unknown|unsupported|invalid)(?: value)?(?: for)? (?:the )?MIG[ -]?strategy\b.*)|"
-        r"(?P<option4>\S+ is not supported with MPS)|(?P<option5>MPS is not supported on .*)",
-    ),
-    Message(
-        "plugin.config_name_unknown",
-        ("specified config", "all fallbacks failed", "no configuration files available"),
-        r"specified config (?P<name>\S*) ?does not exist|"
-        r"no config was set, no default was provided, and all fallbacks failed|no configuration files available",
-    ),
-    Message(
-        "plugin.config_map_absent",
-        ("configmap", "config map"),
-        r"MountVolume\.SetUp failed for volume \S*(?:slic|plugin|nvidia|gpu|mps|config)\S* ?: configmap \\?\""
-        r"(?P<name>[\w.-]*(?:slic|device-plugin|plugin-config|nvidia|gpu|mps)[\w.-]*)\\?\" not found|"
-        r"(?i:config ?map) \\?\"?(?P<other>[\w./-]*(?:slic|device-plugin|plugin-config|mps)[\w.-]*)\\?\"? not found",
-    ),
-    Message(
-        "plugin.config_ignored",
-        ("supported in the config", "renamebydefault"),
-        r"(?P<name>renameByDefault) (?:has no effect|(?:is|appears to be|seems to be) ignored)|"
-        r"(?:Customizing|Setting) the '(?P<option>\w+)' field.*?not (?:yet )?supported in the config",
+        r"error (?:building (?:\w+ )?device map|visiting device|getting plugins)(?:: ?(?P<why>.*))?|"
+        r"failed to construct (?:NVML |Tegra |WSL )?resource managers\b(?!: )|"
+        r"unable to create cdi handler: ?(?P<handler>.*)",
     ),
     # GPU Feature Discovery.
     Message(

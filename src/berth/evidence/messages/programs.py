@@ -1,6 +1,6 @@
 """What programs and their images say when they fail for reasons of their own: limits, libraries, sizes."""
 
-from berth.evidence.message import Message
+from berth.evidence.message import Message, exit_codes
 
 MESSAGES: tuple[Message, ...] = (
     # Shared memory of the host
@@ -9,24 +9,31 @@ MESSAGES: tuple[Message, ...] = (
         (
             "unable to write to file </torch_",
             "unable to write to file /torch_",
-            "/dev/shm",
-            "sigbus",
-            "exit code",
-            "exitcode",
-            "return code = -7",
-            "shared memory",
+            "out of shared memory",
+            "insufficient shared memory",
+            "shared memory limit",
+            " shared memory",
             "bus error",
             "unable to mmap",
-            "torch_shm_manager",
         ),
-        r"dataloader.s workers are out of shared memory|insufficient shared memory|(?:is )?killed by signal: Bus error"
-        r"|(?<!PCIe )\bBus error\b(?: \(core dumped\))?"
-        r"|unable to (?:open|allocate|write to|resize)\S* shared memory(?: object)?.*(?:No space|\(28\)"
-        r"|Cannot allocate)|unable to mmap \d+ bytes from file.*Cannot allocate"
-        r"|/dev/shm.*(?:No space left|100%|is full|too small|only has|less than)|raise your shared memory limit"
-        r"|signal 7 \(SIGBUS\)|killed by SIGBUS|received SIGBUS|exit ?code\W{1,3}-7\b|return code = -7\b"
-        r"|Signal: Bus error"
-        r"|No space left on device.{0,20}/dev/shm|unable to write to file <?/torch_",
+        r"out of shared memory|insufficient shared memory|raise your shared memory limit|(?<!PCIe )\bBus error\b"
+        r"|unable to (?:open|allocate|write to|resize)\S* shared memory(?: ?\(shm\)| object)?.*(?:No space|\(28\)"
+        r"|\(11\)|Cannot allocate|temporarily unavailable)"
+        r"|unable to mmap \d+ bytes from file.*Cannot allocate|unable to write to file <?/torch_",
+    ),
+    Message(
+        "app.shm_full",
+        ("/dev/shm", "no space left on device", "ncclshmopen"),
+        r"Please check that /dev/shm or the directory you specified has more|ncclShmOpen\b.{0,80}(?:error|fail|unable)"
+        r"|(?:error|fail\w*|unable)\b.{0,60}\bncclShmOpen|creating shared memory segment /dev/shm"
+        r"|No space left on device: '?/(?:dev/shm|torch_|psm_|sem\.)"
+        r"|(?-i:/dev/shm)(?:.*(?:No space left|100%|is full|too small|(?:only has|has only)|less than))"
+        r"|No space left on device.{0,20}/dev/shm",
+    ),
+    Message(
+        "app.bus_signal",
+        ("sigbus", "return code = -7", *exit_codes(-7)),
+        r"signal 7 \(SIGBUS\)|killed by SIGBUS|received SIGBUS|exit ?code\W{1,3}-7\b|return code = -7\b",
     ),
     Message(
         "app.shm_size_default",
@@ -46,7 +53,20 @@ MESSAGES: tuple[Message, ...] = (
         r"pthread_create failed|can.t start new thread|(?:fork|clone|thread\w*)\W.*Resource temporarily unavailable"
         r"|blas_thread_init.*failed",
     ),
+    # Through NVML, which comes with the driver: it is there.
+    Message(
+        "app.nvml_counts_gpus",
+        ("gpus supporting nvml", "gpu supporting nvml", "collecting metrics for gpu"),
+        r"found [1-9]\d* GPUs? supporting NVML|Collecting metrics for GPU \d+:",
+    ),
     # Images
+    Message(
+        "image.tag_absent",
+        ("nvidia/cuda", "nvcr.io/nvidia/", "pytorch/pytorch", "tensorflow/tensorflow", "vllm/vllm-openai"),
+        r"(?P<image>(?:nvidia/cuda|nvcr\.io/nvidia/(?:pytorch|tensorflow|cuda|tritonserver|k8s/cuda-sample|nemo)"
+        r"|pytorch/pytorch|tensorflow/tensorflow|vllm/vllm-openai)[\w:./-]*)\W{0,3}[^\n]{0,80}?"
+        r"(?:manifest unknown|\bnot found\b(?!\W*in (?:the )?PATH)|does not exist|no matching manifest)",
+    ),
     Message(
         "image.library_missing",
         (
@@ -59,16 +79,45 @@ MESSAGES: tuple[Message, ...] = (
             "could not load dynamic library",
             "cannot find -l",
             "unable to load any of",
+            "nvvmsupporterror",
+            "cuda setup failed despite",
+            "modulenotfounderror",
+            "load library",
+            "unsupported .version",
         ),
         r"(?P<library>lib(?:cudart|cublas\w*|cudnn\w*|cufft\w*|curand|cusolver\w*|cusparse\w*|nccl(?!-)|nvrtc\w*"
-        r"|nvinfer\w*"
+        r"|(?<!dlerror: lib)nvinfer\w*"
         r"|nvjpeg|nvToolsExt|cufile|cupti|nvJitLink|nvonnxparser|nvshmem\w*|mpi\w*|ibverbs"
         r"|rdmacm)[\w.+-]*)\W*:? cannot open shared object"
         r"|could not load dynamic library \W*(?P<library2>lib(?!cuda\.)(?!nvidia)(?!nvinfer)[\w.+-]+)"
         r"|unable to load any of \W*\{(?P<library3>libcudnn[^}]*)"
         r"|cannot find -lcuda\b|Failed to find C compiler|CUDA_HOME environment variable is not set"
         r"|ImportError: (?P<library4>lib(?!cuda\.|nvidia)[\w.+-]+): cannot open shared|nvcc\W.{0,20}not found"
-        r"|Cannot dlopen some GPU libraries",
+        r"|Cannot dlopen some GPU libraries|NvvmSupportError|CUDA Setup failed despite GPU"
+        r"|ModuleNotFoundError: No module named '(?P<library6>(?:torch|tensorrt|vllm|triton|flash_attn|apex|deepspeed"
+        r"|cupy|pynvml"
+        r"|transformer_engine|nvidia|tensorflow|jaxlib|sglang|xformers|bitsandbytes)[\w.]*)'|(?:Could not load"
+        r"|Unable to load) library \W*(?P<library5>lib(?!cuda\b|nvidia)[\w.]+)"
+        r"|ptxas\b.{0,120}Unsupported \.version",
+    ),
+    # Libraries of the driver that the container gets only where it asks for graphics or video.
+    Message(
+        "image.capability_unasked",
+        (
+            "libnvcuvid",
+            "libnvidia-encode",
+            "libegl_nvidia",
+            "libglx_nvidia",
+            "libnvoptix",
+            "libnvidia-glcore",
+            "libnvidia-opticalflow",
+        ),
+        r"(?:[Cc]annot|[Cc]ould not|[Ff]ailed to|[Uu]nable to) (?:load|open|find)\W{1,3}(?P<library>lib(?:nvcuvid"
+        r"|nvidia-encode"
+        r"|EGL_nvidia|GLX_nvidia|nvoptix|nvidia-glcore|nvidia-opticalflow)[\w.]*)"
+        r"|(?P<library2>lib(?:nvcuvid|nvidia-encode|EGL_nvidia|GLX_nvidia|nvoptix|nvidia-glcore"
+        r"|nvidia-opticalflow)[\w.]*)"
+        r"\W{0,3}:? ?(?:cannot open shared|not found|is missing|No such file)",
     ),
     Message(
         "image.symbol_missing",
@@ -99,8 +148,17 @@ MESSAGES: tuple[Message, ...] = (
             "cudnn_status_arch_mismatch",
             "loaded runtime cudnn library",
             "dnn library initialization failed",
+            "unable to load plan file",
+            "deserializecudaengine",
+            "unable to create tensorrt engine",
+            "failed to deserialize cuda engine",
+            "failed to deserialize engine",
+            "cannot deserialize engine",
+            "cannot deserialize cuda engine",
         ),
-        r"DNN library initialization failed|CUDNN_STATUS_(?:NOT_INITIALIZED|ARCH_MISMATCH|\w*VERSION_MISMATCH)"
+        r"unable to load plan file|deserializeCudaEngine\w*\b.{0,40}Error|unable to create TensorRT engine"
+        r"|(?:Failed to|Cannot) deserialize (?:cuda )?engine|DNN library initialization failed"
+        r"|CUDNN_STATUS_(?:NOT_INITIALIZED|ARCH_MISMATCH|\w*VERSION_MISMATCH)"
         r"|Loaded runtime CuDNN library: (?P<found>[\d.]+) but source was compiled with: (?P<wanted>[\d.]+)"
         r"|engine plan file is (?:not compatible|generated on an incompatible)|serialization(?:::| ).*(?:version"
         r"|Version tag).*(?:mismatch|does not match)",
@@ -127,6 +185,8 @@ MESSAGES: tuple[Message, ...] = (
         (
             "number of required gpus",
             "than the number of",
+            "exceeds available gpus",
+            "than a reserved number of gpus",
             "requires ",
             "require ",
             "world size",
@@ -136,11 +196,14 @@ MESSAGES: tuple[Message, ...] = (
             "not enough gpus",
             "placement group",
             "nproc_per_node",
+            "number of devices requested",
         ),
         r"(?:world size|tensor.parallel.size)\W*\(?\d*\)?.*(?:is )?(?:larger"
         r"|greater) than the number of (?:available )?GPUs|requires? \d+ GPUs?.*(?:only|but)\D*\d+ (?:GPU|available"
         r"|found)"
         r"|number of required GPUs exceeds the total number of available GPUs"
+        r"|tensor.parallel.size\W{0,3}\d+\)? (?:exceeds available GPUs|is bigger than a reserved number of GPUs)"
+        r"|Invalid number of devices requested: \d+"
         r"|not enough GPUs available|Cannot provide a placement group of",
     ),
     Message(
@@ -171,8 +234,7 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "app.segfault",
         (
-            "exit code",
-            "exitcode",
+            *exit_codes(139, -11),
             "segmentation fault",
             "sigsegv",
         ),
@@ -182,7 +244,9 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "image.verbs_missing",
         "ibverbs",
-        r"libibverbs\S*\W.{0,40}(?:missing|not (?:found|installed|in)|\(?empty\)?|absent)|(?:no|without"
+        r"libibverbs: Warning: (?:no userspace device-specific driver|couldn't load driver"
+        r"|couldn't open config directory)|libibverbs\S*\W.{0,40}(?:missing|not (?:found|installed|in)|\(?empty\)?"
+        r"|absent)|(?:no|without"
         r"|missing) libibverbs|ldconfig\b.{0,40}ibverbs.{0,30}(?:empty|nothing|no output)",
     ),
 )

@@ -52,11 +52,14 @@ MESSAGES: tuple[Message, ...] = (
             "ncclibrocegetversionnum",
             "rocegetversion",
             "gid_attrs/types",
+            "attempted to connect incompatible devices",
+            "a different number of devices",
         ),
         r"ibv_modify_qp failed(?: with error)?:? ?(?P<why>[^\n,]*)|ibv_query_gid\S* failed|(?:wrong|invalid"
         r"|no) (?:usable )?GID(?: index)?\b"
         r"|(?:open|read) failed in \w*RoceGetVersion\w*:? ?(?P<why2>[^\n,]*)"
         r"|gid_attrs/types/\d+\W.{0,40}(?:Invalid argument|No such)"
+        r"|Attempted to connect incompatible devices|mergedDev \S+ has a different number of devices"
         r"|ibv_create_ah\W.*(?:failed|No such device)|RDMA_CM_EVENT_ADDR_ERROR|Failed to modify QP"
         r"|ibv_modify_qp\b.{0,20}(?:timed out|Invalid|No such)",
     ),
@@ -79,6 +82,7 @@ MESSAGES: tuple[Message, ...] = (
             "max locked memory",
             "memlock",
             "failed to register memory",
+            "failed to register the memory",
             "error registering memory",
         ),
         r"ibv_(?:reg_mr\w*|create_qp\w*|create_cq\w*)\W.*(?:failed.*(?:Cannot allocate memory|\bENOMEM\b|error 12\b)"
@@ -88,7 +92,12 @@ MESSAGES: tuple[Message, ...] = (
         r"|(?:failed to register|error registering) memory.*(?:ENOMEM|Cannot allocate)"
         r"|(?:Unable|Failed) to create QP\b|Couldn't (?:allocate|create) (?:QP|CQ)\b|locked memory limit"
         r"|ulimit -l\b[^\d\n]{0,25}(?:64|8192|65536)\b"
-        r"|ibv_reg_dmabuf_mr\w*\W.*Cannot allocate memory",
+        r"|ibv_reg_dmabuf_mr\w*\W.*Cannot allocate memory"
+        r"|Failed to register the memory region: Cannot allocate memory"
+        # As people and schedulers put it: `soft memlock set to 64K`, `RLIMIT_MEMLOCK too small`.
+        r"|\b(?:RLIMIT_)?memlock\b[^\n]{0,60}\b(?:64 ?Ki?B?|65536|8 ?Mi?B?|8192)\b"
+        r"|RLIMIT_MEMLOCK\b[^\n]{0,40}(?:too (?:low|small)|exceeded)|UCX\b[^\n]*(?:memlock|max locked memory"
+        r"|ulimit -l)",
     ),
     Message(
         "nccl.reg_mr_refused",
@@ -110,13 +119,16 @@ MESSAGES: tuple[Message, ...] = (
             "open rdma device",
             "open ib device",
             "open ibverbs device",
+            "could not open ",
+            "ibv_query_port",
         ),
-        r"ibv_open_device\S* failed|ibv_get_device_list\S* (?:failed|returned)"
+        r"\bcould not open (?:mlx\d|erdma|bnxt_re|irdma|rocep|ibp|hns)\S* \([^)\n]*errno|ibv_open_device\S* failed"
+        r"|ibv_get_device_list\S* (?:failed|returned)"
         r"|(?:failed to|unable to|cannot|could not) open (?:RDMA|IB|ibverbs) device"
         r"|/dev/infiniband\S*\W+(?:No such file|Permission denied|Operation not permitted|does not exist|missing"
         r"|not found"
         r"|is not mounted)|\buverbs\d*.*(?:Permission denied|Operation not permitted|No such file)"
-        r"|NET/IB : Unable to open device|no usable transports|no active messages transport",
+        r"|ibv_query_port\S* failed|NET/IB : Unable to open device|no usable transports|no active messages transport",
     ),
     Message(
         "nccl.no_ib",
@@ -146,7 +158,7 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "nccl.gdr_disabled",
         "gpu direct rdma disabled",
-        r"GPU Direct RDMA Disabled(?: for HCA (?P<index>\d+)(?: '?(?P<hca>\w+))?)?",
+        r"GPU Direct RDMA Disabled(?![^\n]*\(distance \d+ >=? \d+\))(?: for HCA (?P<index>\d+)(?: '?(?P<hca>\w+))?)?",
     ),
     Message(
         "nccl.gdr_enabled",
@@ -157,7 +169,8 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "host.peermem_absent",
         ("peermem", "peer_mem"),
-        r"nv(?:idia)?[_-]peer(?:mem|_mem)\w*\W*(?:is |was )?(?:missing|not loaded|absent|not present|not found"
+        r"neither nv_peer_mem,? n?or nvidia_peermem detected"
+        r"|nv(?:idia)?[_-]peer(?:mem|_mem)\w*\W*(?:is |was )?(?:missing|not loaded|absent|not present|not found"
         r"|unloaded)"
         r"|(?:no|without) nv(?:idia)?[_-]peer_?mem|Module nv(?:idia)?[_-]peer_?mem\w* not found",
     ),
@@ -177,14 +190,36 @@ MESSAGES: tuple[Message, ...] = (
         r"|Unknown symbol) ib_register_peer_memory_client|not registered .*peer memory",
     ),
     Message("host.peermem_present", ("nvidia_peermem",), r"nvidia_peermem\s+(?:present|loaded|\d+\s+\d+)"),
+    # Somebody wanted RDMA, and tells that sockets are used.
+    Message(
+        "nccl.rdma_wanted",
+        (
+            "sockets",
+            " tcp",
+            "get efa",
+            "make efa",
+            "get infiniband",
+            "make infiniband",
+            "get roce",
+            "make roce",
+            "get rdma",
+            "make rdma",
+        ),
+        r"\b(?:EFA|InfiniBand|RoCE|RDMA)\b[^\n]{0,80}\b(?:still|only|instead|falls? back|fell back)\b[^\n]{0,40}"
+        r"\b(?:sockets|TCP)\b|\b(?:still|only|falls? back|fell back)\b[^\n]{0,30}\b(?:sockets|TCP)\b[^\n]{0,80}"
+        r"\b(?:EFA|InfiniBand|RoCE|RDMA)\b"
+        r"|\b(?:cannot|can't|could not|unable to) (?:get|make) (?:EFA|InfiniBand|RoCE|RDMA)(?: to)? work\w*",
+    ),
     # Vendors' networks
     Message(
         "efa.unused",
-        ("net/ofi", "libfabric", "fi_getinfo", "aws-ofi-nccl", "efa "),
-        r"NET/OFI (?:Failed to initialize|No eligible providers|Unable to find a protocol|Couldn.t find any"
+        ("net/ofi", "libfabric", "fi_getinfo", "fi_info", "-61 no data", "aws-ofi-nccl", "efa "),
+        r"NET/OFI (?:Failed to initialize|Could not find a libfabric provider|No eligible providers"
+        r"|Unable to find a protocol|Couldn.t find any"
         r"|Only EFA provider is supported|Could not find any optimal provider)"
         r"|NET/OFI .*(?:initialization failed|fi_getinfo\S*.*(?:failed|No data available))"
-        r"|fi_getinfo\W.*No data available|(?:no|unable to find) (?:EFA (?:device|provider|adapter)"
+        r"|fi_getinfo\W.*(?:No data available|-61\b)|\bfi_info\b[^\n]*(?:No data available|-61\b)"
+        r"|-61 No data available|(?:no|unable to find) (?:EFA (?:device|provider|adapter)"
         r"|libfabric provider)"
         r"|provider efa output empty list|aws-ofi-nccl initialization failed",
     ),
@@ -234,6 +269,17 @@ MESSAGES: tuple[Message, ...] = (
         ),
         r"/dev/infiniband\S*.{0,40}\b(?:exists?|(?:is|are) (?:there|present)|present)\b|(?:ibstat"
         r"|ibv_devinfo)\W.{0,60}\b(?:Active|PORT_ACTIVE)",
+    ),
+    Message(
+        "nvshmem.no_right",
+        ("mlx5dv_devx_uar", "mlx5dv_devx"),
+        r"cannot allocate mlx5dv_devx_uar|mlx5dv_devx_\w+\W.{0,60}(?:Operation not permitted|EPERM|Permission denied)",
+    ),
+    # The driver does not pin memory of cards without GPUDirect for another device.
+    Message(
+        "gdr.refused_by_card",
+        ("check_gdr_support", "nvidia_p2p_get_pages"),
+        r"check_gdr_support\(\w*\)\) == \(true\)\W* failed|nvidia_p2p_get_pages\([^)]*\) failed \[ret = -22\]",
     ),
     Message(
         "nvshmem.failed",

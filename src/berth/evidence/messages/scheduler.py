@@ -20,13 +20,22 @@ MESSAGES: tuple[Message, ...] = (
         ),
         r"(?P<free>\d+)/(?P<total>\d+) nodes? (?:are|is) (?:un)?available(?:\s*:\s*(?P<reasons>\S.*))?",
     ),
+    # Told in prose: a pod asks for one name, and the nodes offer another.
+    Message(
+        "scheduler.other_name_told",
+        ("nvidia.com/", "amd.com/"),
+        r"\b(?:asks?|asking|requests?|requesting|wants?|needs?|limits?)\b[^.;]{0,30}?"
+        r"(?P<asked>(?:nvidia|amd)\.com/[\w.-]*\w)(?!\W{1,3}\d{2}).{0,90}?"
+        r"\b(?:advertis\w+|offer\w*|expos\w+|has|have|shows?|provides?)\b[^.;]{0,30}?"
+        r"(?!(?P=asked)(?![\w.-]*\w))(?P<offered>(?:nvidia|amd)\.com/[\w.-]*\w)",
+    ),
     # GKE and old consoles say it without the count of nodes.
     Message(
         "scheduler.insufficient",
         "insufficient ",
         r"(?:cannot schedule pods?:|PodUnschedulable\b|unschedulable:|\d+\s)\s*Insufficient "
         r"(?P<resource>[\w.-]+/[\w.-]*[\w-]|cpu\b|memory\b|ephemeral-storage\b|pods\b)"
-        r"|(?:^|[\s:,;\\\"'(])Insufficient (?P<resource2>(?:[\w-]+\.)+[\w-]+/[\w.-]*[\w-]|rdma/[\w.-]+)",
+        r"|(?:^|[\s:,;\\\"'(])Insufficient \[?(?P<resource2>(?:[\w-]+\.)+[\w-]+/[\w.-]*[\w-]|rdma/[\w.-]+)",
     ),
     Message(
         "scheduler.taint",
@@ -96,8 +105,21 @@ MESSAGES: tuple[Message, ...] = (
     # Topology manager of the kubelet: the scheduler knows nothing of it.
     Message(
         "kubelet.topology_refused",
-        ("topologyaffinityerror", "topology locality"),
-        r"TopologyAffinityError|cannot be allocated with Topology locality",
+        (
+            "topologyaffinityerror",
+            "topology affinity error",
+            "topology locality",
+            "not enough cpus available to satisfy",
+            "failed to get the default numa affinity",
+            "to extend the current topology hint",
+            "hint violates numa",
+            "smt alignment",
+            "smtalignment",
+        ),
+        r"TopologyAffinityError|Topology Affinity Error|cannot be allocated with Topology locality|"
+        r"not enough cpus available to satisfy request|failed to get the default NUMA affinity|"
+        r"failed to find NUMA nodes to extend the current topology hint|preferred hint violates NUMA|"
+        r"SMT ?Alignment ?Error",
     ),
     Message(
         "kubelet.out_of",
@@ -120,11 +142,37 @@ MESSAGES: tuple[Message, ...] = (
             "nocompatibleinstancetypes",
             "instance type requirements were not met",
             "trigger scale-up",
+            "predicate checking error: insufficient",
+            "on template-node-for-",
+            "no available node types can fulfill",
             "nottriggerscaleup",
+            "find a node type to satisfy the request",
+            "resource request cannot be scheduled right now",
+            "cannot be scheduled right now. it requires",
+            "infeasible resource request",
+            "no resource satisfying",
+            "does not contain any instances satisfying",
+            "capacity on the cluster. ",
         ),
         r"no instance type (?:satisfied|met|has enough|which had enough)|incompatible with (?:nodepool|provisioner)"
+        r"|predicate checking error: Insufficient [\w.-]+/[\w.-]+"
+        r"|cannot put \S+ on template-node-for-\S+ reason: (?P<why2>[^\n]+)"
+        r"|No available node types can fulfill resource requests? \{[^}\n]*GPU"
+        # Ray, which scales its own workers
+        r"|could not find a node type to satisfy the request[^\n]*GPU|infeasible resource requests?\b[^\n]*GPU"
+        r"|resource request cannot be scheduled right now:? [^\n]*GPU"
+        r"|cannot be scheduled right now\. It requires [^\n]*GPU"
+        # SkyPilot
+        r"|No resource satisfying [^\n]{0,160}\bon \[?[^\n]*|does not contain any instances satisfying the request"
+        r"|Insufficient (?:GPU|CPU|memory) capacity on the cluster\. "
         r"|NoCompatibleInstanceTypes|instance type requirements were not met"
         r"|NotTriggerScaleUp|did\S*(?: not)? trigger scale-?up(?:[^:]*:\s*(?P<why>.+))?",
+    ),
+    # A label that Karpenter was not told of: those that discovery sets later are none that a pool can have.
+    Message(
+        "autoscaler.label_unknown",
+        ("does not have known values", "not have known values"),
+        r"label \W{0,2}(?P<label>[\w./-]+)\W{0,2} does not have known values",
     ),
     Message(
         "autoscaler.at_limit",
@@ -147,17 +195,37 @@ MESSAGES: tuple[Message, ...] = (
             "out of capacity",
             "out of host capacity",
             "unfulfillablecapacity",
-            "do not have sufficient",
+            "not have sufficient",
+            "not have enough ",
+            "no spot capacity",
+            "no gpu capacity",
             "in backoff after failed scale-up",
             "capacity is not found, ca will",
             "does not have enough resources available",
+            "out of resources",
+            "capacity could not be fulfilled",
+            "unavailable offerings",
+            "not available in location",
+            "notavailableforsubscription",
+            "not available in the current region",
+            "currently unavailable in the",
+            "not supported in your requested availability zone",
+            "no valid host was found",
+            "reservationcapacityexceeded",
+            "resource_availability",
         ),
         r"Insufficient(?:Instance)?Capacity|ZONE_RESOURCE_POOL_EXHAUSTED|GCE_?STOCKOUT|\bstockout\b"
         r"|insufficient capacity|in backoff after failed scale-up|capacity is not found, CA will try"
         r"|(?:Overconstrained(?:Zonal)?)?AllocationFailed|OverconstrainedAllocation|SkuNotAvailable"
         r"|out of (?:host )?capacity"
-        r"|UnfulfillableCapacity|do not have sufficient \S+ capacity"
-        r"|does not have enough resources available to fulfill",
+        r"|UnfulfillableCapacity|\bnot have (?:sufficient|enough) (?:\S+ )?capacity|no (?:spot|GPU) capacity"
+        r"|does not have enough resources available to fulfill|GCE out of resources"
+        r"|scale[- ]up\b.{0,80}out of resources"
+        # Azure names the place, Compute Engine the machine, EC2 the zone; OpenStack nothing.
+        r"|\b(?:size|SKU)\b.{0,80}\b(?:not available in (?:location|the current region)|NotAvailableForSubscription)"
+        r"|\bcurrently unavailable in the \S+\s+zone|not supported in your requested Availability Zone"
+        r"|No valid host was found|ReservationCapacityExceeded|reason: resource_availability"
+        r"|capacity could not be fulfilled",
     ),
     Message(
         "autoscaler.cloud_quota",
@@ -171,8 +239,24 @@ MESSAGES: tuple[Message, ...] = (
             "instancelimitexceeded",
             "maxspotinstancecountexceeded",
             "limit of 0.0 globally",
+            "insufficientvcpuquota",
+            "insufficientquota",
+            "gce quota exceeded",
+            "insufficient regional vcpu quota",
+            "insufficient vcpu quota",
+            "than your current vcpu limit",
+            "quota to satisfy",
+            "exceeding approved",
+            "exceeding quota limits",
+            "service limits were exceeded",
+            "not enough quota",
+            "errcode_insufficient",
         ),
-        r"VcpuLimitExceeded|InstanceLimitExceeded|MaxSpotInstanceCountExceeded|QUOTA_?EXCEEDED"
+        r"Insufficient (?:regional |project )?quota to satisfy|exceeding (?:approved .{0,40}\b[Qq]uota|quota limits)"
+        r"|service limits were exceeded|ErrCode_Insufficient\w*Quota|not enough (?:\w+ )?quota"
+        r"|than your current vCPU limit of \d+|Insufficient(?:VCPU)?Quota"
+        r"|(?:[Ii]nsufficient )(?:regional )?vcpu quota|GCE quota exceeded"
+        r"|VcpuLimitExceeded|InstanceLimitExceeded|MaxSpotInstanceCountExceeded|QUOTA_?EXCEEDED"
         r"|Quota '?(?:(?:PREEMPTIBLE_)?NVIDIA_\w+|GPUS_ALL_REGIONS)'? exceeded|GPUS_ALL_REGIONS"
         r"|OperationNotAllowed.*(?:quota|cores)",
     ),
@@ -193,14 +277,23 @@ MESSAGES: tuple[Message, ...] = (
             "preempting pod",
             "preemptionbyscheduler",
         ),
-        r"\bPreempted (?:by (?:a )?pod\b|by [\w-]+/[\w-]+ on node|in order)|TaintManagerEviction"
-        r"|DeletionByTaintManager|PreemptionByScheduler"
+        r"\bPreempted (?:by (?:a )?pod\b|by [\w-]+/[\w-]+ on node|in order)"
+        r"|TaintManagerEviction(?!.*Cancelling deletion)|DeletionByTaintManager|PreemptionByScheduler"
         r"|descheduler\b.{0,80}evict|evict\w* .{0,40}\bdescheduler",
     ),
     Message(
+        "scheduler.api_absent",
+        ("no matches for kind", "no kind "),
+        r"no matches for kind \W*(?P<kind>\w+)\W* in version \W*(?P<version>(?:kueue\.x-k8s\.io|[\w.]*volcano\.sh"
+        r"|scheduling\.(?:run\.ai|x-k8s\.io|k8s\.io)|kai\.scheduler|scheduler\.x-k8s\.io|topology\.node\.k8s\.io"
+        r"|jobset\.x-k8s\.io|leaderworkerset\.x-k8s\.io)/\w+)"
+        r"|no kind \W*(?P<kind2>KubeSchedulerConfiguration)\W* is registered for version \W*(?P<version2>[\w./]+)",
+    ),
+    Message(
         "scheduler.extender",
-        ("extender",),
-        r"extender\W.{0,120}(?:connection refused|deadline exceeded|no such host|i/o timeout|x509)"
+        ("extender", "/filter"),
+        r"Error scheduling \S+ Post \S+/filter\S* [^\n]*(?:connection refused|deadline exceeded|no such host"
+        r"|timeout)|extender\W.{0,120}(?:connection refused|deadline exceeded|no such host|i/o timeout|x509)"
         r"|failed to run extender",
     ),
 )

@@ -64,7 +64,8 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "modprobe.permission_denied",
         "permission denied",
-        r"(?:could not insert|insert(?:ing)?|load(?:ing)?|insmod|finit_module)\W[^\n]*nvidia\S*[^\n]*Permission denied|"
+        r"(?:could not insert|insert(?:ing)?|load(?:ing)?|insmod|finit_module)\W(?!container|config)"
+        r"[^\n]*nvidia\S*[^\n]*Permission denied|"
         r"Kernel module load error: Permission denied|load nvidia\S* failed: permission denied",
     ),
     Message(

@@ -5,14 +5,25 @@ from berth.evidence.message import Message
 MESSAGES: tuple[Message, ...] = (
     Message(
         "sharing.mps_daemon_absent",
-        ("waiting for mps daemon", "command to mps daemon", "mps daemon health", "mps daemon"),
+        ("mps daemon", "mps control daemon"),
         r"error waiting for MPS daemon|failed to send command to MPS daemon|error checking MPS daemon health|"
-        r"MPS daemon is not (?:ready|running)",
+        r"MPS daemon is not (?:ready|running)|"
+        r"\bMPS (?:control )?daemon(?:set| set)?s?\b.{0,160}?\b(?:(?:never|does not|doesn't|did not|not) "
+        r"(?:be )?(?:start(?:s|ed|ing)?|come up|deploy(?:ed)?|schedul(?:ed)?|creat(?:ed)?)|never (?:runs|ready))\b|"
+        r"\bMPS (?:control )?daemon(?:set| set)?\b.{0,40}?\b(?:missing|0 desired|no pods?)\b",
     ),
     Message(
         "sharing.mps_refused",
-        ("using mps requires", "mps is not supported", "mps clients", "invalid mps configuration"),
-        r"using MPS requires (?P<needs>--\S+)|(?:sharing using )?MPS is not supported for (?P<what>.*)|"
+        (
+            "using mps requires",
+            "mps is not supported",
+            "mps sharing is not supported",
+            "mps clients",
+            "invalid mps configuration",
+            "maximum allowed replicas exceeded",
+        ),
+        r"using MPS requires (?P<needs>--\S+)|(?:sharing using )?MPS (?:sharing )?is not supported for (?P<what>.*)|"
+        r"maximum allowed replicas exceeded: (?P<most>.*)|"
         r"invalid MPS configuration(?:: ?(?P<why>.*))?|(?:maximum|number of) (?:number of )?MPS clients",
     ),
     Message(
@@ -26,10 +37,26 @@ MESSAGES: tuple[Message, ...] = (
             "starting mps daemon",
             "failed to create mps",
             "set selinux context",
+            "setting selinux context",
+            "error setting compute mode",
+            "error setting pinned memory limit",
+            "error setting active thread percentage",
+            "error sending quit message",
+            "failed to create .ready file",
+            "as tmpfs",
         ),
         r"(?:MPS|Legacy) Server\b.*?(?:[Ff]ailed to start|exited with)|Server encountered a fatal exception|"
         r"[Ff]ailed to start MPS (?:control )?daemon|error starting MPS daemon|failed to create MPS \w+ ?\w*: |"
-        r"failed to set SELinux context\b.*?permission denied|Server \d+ exited with status [1-9]",
+        r"(?:failed to set|error setting) SELinux context\b.*?permission denied|Server \d+ exited with status [1-9]|"
+        r"error setting (?:compute mode|pinned memory limit|active thread percentage)\b|"
+        r"error sending quit message: (?!.*executable file not found)|failed to create \.ready file|"
+        r"error mounting \S*mps\S* as tmpfs",
+    ),
+    Message(
+        "sharing.mps_program_missing",
+        "nvidia-cuda-mps-control",
+        r"nvidia-cuda-mps-control\W{0,4}: (?:executable file not found|no such file)|"
+        r"nvidia-cuda-mps-control: command not found",
     ),
     Message(
         "sharing.replicas_refused",

@@ -18,10 +18,16 @@ MESSAGES: tuple[Message, ...] = (
             "unable to parse ",
             "unsupported config version",
             "determine runtime options",
+            "unable to create config: ",
+            "unable to flush config",
+            "unable to update config",
         ),
         # Device plugins say that they cannot load their configuration in nearly the same words.
         r"^(?!.*(?:starting plugins|finalize config|validate flags|unmarshal|parse config file)).*"
         r"unable to (?:load|parse)(?: (?:containerd|docker|crio|cri-o))? config: (?P<why>[^\n\"]{0,200})"
+        r"|unable to load config for runtime \W*(?:\w+\W{1,3})?(?P<why3>[^\n]{0,200})"
+        r"|unable to create config: (?P<why4>\(\d+, \d+\): [^\n]{0,200})"
+        r"|unable to (?:flush|update) config: (?!error updating symlink)(?P<why5>[^\n]{0,200})"
         r"|unsupported config version: (?P<version>\d+)|unable to determine runtime options: (?P<why2>[^\n\"]{0,200})",
     ),
     Message(
@@ -59,7 +65,9 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "toolkit.root_unfit",
         "/run/nvidia/driver",
-        r"\broot\W{1,6}/run/nvidia/driver\b[^\n]{0,120}\b(?:host|pre-?installed|empty|not mounted|does not exist)\b",
+        r"\bdriver\.enabled\W{1,3}false\b[^\n]{0,120}/run/nvidia/driver\b"
+        r"|/run/nvidia/driver\b[^\n]{0,120}\bdriver\.enabled\W{1,3}false\b"
+        r"|\broot\W{1,6}/run/nvidia/driver\b[^\n]{0,120}\b(?:host|pre-?installed|empty|not mounted|does not exist)\b",
     ),
     Message(
         "toolkit.wrote",
@@ -68,9 +76,26 @@ MESSAGES: tuple[Message, ...] = (
         r"|\b(?:operator|toolkit|nvidia-ctk|configured|edited|changed|added)\b[^\n]{0,80}"
         r"(?P<path2>/etc/containerd/(?:config\.toml|conf\.d/\S+))",
     ),
+    # A drop-in, by the program itself, and that the engine does not read it.
+    Message(
+        "toolkit.dropin_unread",
+        ("config.d/", "conf.d/", "drop-in", "dropin", "99-nvidia"),
+        r"Wrote updated config to (?P<path>/etc/containerd/config\.d/\S+)"
+        r"|(?:drop-?in|99-nvidia\.toml|/etc/(?:containerd|crio)/\S*conf(?:ig)?\.d/\S*)[^\n]{0,80}\b(?:not (?:read"
+        r"|loaded"
+        r"|imported|picked up|used|effective|in effect)|ignored|never (?:read|loaded))",
+    ),
     Message(
         "toolkit.sends_signal",
         ("sighup signal to", "successfully signaled"),
         r"Sending SIGHUP signal to (?P<engine>\w+)|Successfully signaled",
+    ),
+    # It has told the runtime to read its configuration again, and is ended itself within the same minute.
+    Message(
+        "toolkit.ended_at_once",
+        "waiting for signal",
+        r"T(?P<minute>\d\d:\d\d):\d\d\S* [^\n]{0,20}msg=\"?Waiting for signal\"?\s+[^\n]{0,80}T(?P=minute):\d\d\S* "
+        r"[^\n]{0,20}msg=\"?(?:Cleaning up Runtime|Starting 'cleanup'|Shutting Down)",
+        lines=2,
     ),
 )

@@ -297,6 +297,8 @@ def _typed(world: World, kind: Kind) -> tuple[Callable[[Any], None], Callable[[t
             return world.put_budget, world.drop_budget
         case "GPUQueue":
             return world.put_queue, named(world.drop_queue)
+        case "GPUReservation":
+            return world.put_reservation, named(world.drop_reservation)
         case "GPUClass":
             return world.put_gpu_class, named(world.drop_gpu_class)
         case "NodeLedger":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from berth.dialects.owners import ABOVE_ANOTHER, INDEPENDENT
-from berth.kube import wire, wire_budgets, wire_devices, wire_ledger, wire_queues, wire_volumes
+from berth.kube import wire, wire_budgets, wire_devices, wire_ledger, wire_queues, wire_reservations, wire_volumes
 
 
 class Kind(Struct, frozen=True):
@@ -40,6 +40,7 @@ TYPED = (
     Kind("resource.k8s.io", "resourceslices", "ResourceSlice", wire_devices.ResourceSlice),
     Kind("policy", "poddisruptionbudgets", "PodDisruptionBudget", wire_budgets.PodDisruptionBudget),
     Kind("berth.dev", "gpuqueues", "GPUQueue", wire_queues.GPUQueue),
+    Kind("berth.dev", "gpureservations", "GPUReservation", wire_reservations.GPUReservation),
     Kind("berth.dev", "gpuclasses", "GPUClass", wire_queues.GPUClass),
     Kind("berth.dev", "gputopologies", "GPUTopology", wire_queues.Topology),
     Kind("berth.dev", "nodeledgers", "NodeLedger", wire_ledger.NodeLedger),

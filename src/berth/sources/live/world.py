@@ -19,27 +19,35 @@ from berth.dialects.membership import Membership
 from berth.dialects.objects import ObjectKey, OwnerRef, group_of
 from berth.dialects.remaking import lost_for_good
 from berth.kube import wire, wire_budgets, wire_devices, wire_ledger, wire_queues
+from berth.kube.wire_reservations import GPUReservation
 from berth.model.gpus import GpuMapping, joined
+from berth.model.history import Ended
 from berth.model.hold import Hold
+from berth.model.queue import Queue
 from berth.model.resources import PODS
 from berth.model.snapshot import Snapshot
 from berth.model.topology import Level, Topology
 from berth.model.workload import PodClass, Workload
+from berth.scheduling.usage import HALF_LIFE_S
 from berth.sources.assemble import levels_of, queues_of
 from berth.sources.budgets import budget_of
 from berth.sources.domains import Domains
+from berth.sources.governing import Governors
 from berth.sources.health import SILENT_S
 from berth.sources.inventory import Inventory, Key, PodRecord
 from berth.sources.live.assumed import Assumed
+from berth.sources.live.ended import EndedPods
 from berth.sources.live.ground import Ground
 from berth.sources.live.ours import Ours
 from berth.sources.live.promises import Promises
 from berth.sources.live.rejections import Rejections, findings, rejected
+from berth.sources.live.reservations import Reservations
 from berth.sources.live.roster import Roster
 from berth.sources.live.selections import Selections
 from berth.sources.live.staying import Staying
 from berth.sources.live.stock import Stock
 from berth.sources.live.unheard import GroupKey, Unheard
+from berth.sources.past_usage import Usage
 from berth.sources.pods_doubts import Doubts
 from berth.sources.workloads import Workloads
 
@@ -65,6 +73,7 @@ class World:
         mapping: GpuMapping | None = None,
         levels: tuple[Level, ...] = (),
         silent_s: float = SILENT_S,
+        half_life_s: float = HALF_LIFE_S,
         on_change: Callable[[], None] = lambda: None,
         now: Callable[[], float] = time.time,
     ) -> None:
@@ -89,9 +98,12 @@ class World:
         self._at_s = 0.0  # of the snapshot that is being made
         self.promises = Promises()
         self.staying = Staying()
+        self._ended_pods = EndedPods()
         self._held_back: dict[Key, wire.Pod] = {}
         self._mapping = mapping
         self._ground = Ground(mapping, self._inventory.share, silent_s)
+        self.reservations = Reservations()
+        self.usage = Usage(half_life_s)
         self.rejections = Rejections(self._ground.distrust, self._ground.trust)
         self._inventory.storage.knows_classes = self._inventory.storage.knows_volumes = True
         self.stock = Stock(
@@ -149,6 +161,9 @@ class World:
             return
         record = self.assumed.seen(self._inventory.record(key, meta, spec, status))
         self._roster.put(record)
+        if status.phase == "Succeeded":
+            reading = self._inventory.reader.read(spec, meta.labels, meta.annotations)
+            self._ended_pods.put(key, reading.pod_class, status)
 
     def _hear_kubelet(self, before: PodRecord, node: str, status: wire.PodStatus) -> None:
         """Whether the pod was admitted."""
@@ -173,6 +188,7 @@ class World:
         self.assumed.drop(key)
         self.promises.forget(key)
         self.staying.forget(key)
+        self._ended_pods.drop(key)
         if self._roster.drop(key) is None:
             return
         self.stock.lose(key)
@@ -236,17 +252,31 @@ class World:
         name = (queue.metadata or wire.NO_META).name or ""
         before = self._inventory.queues.get(name)
         self._inventory.queues[name] = queue
+        self.usage.put(queue)
         if before is None or before.spec != queue.spec:  # its status changes with every decision
             self._charge_anew()
         self.on_change()
 
     def drop_queue(self, name: str) -> None:
+        self.usage.drop(name)
         if self._inventory.queues.pop(name, None) is not None:
             self._charge_anew()
         self.on_change()
 
+    def put_reservation(self, reservation: GPUReservation) -> None:
+        if self.reservations.put(reservation):
+            self.on_change()
+
+    def drop_reservation(self, name: str) -> None:
+        if self.reservations.drop(name):
+            self.on_change()
+
     def _charge_anew(self) -> None:
         self._made.payers = self._inventory.payers()
+        governors, before = Governors(queues_of(self._inventory)), self._made.governors
+        self._made.governors = governors
+        if governors or before:  # what runs may have another limit now
+            self._roster.read_again()
         self._roster.touch_where(lambda records, key: True)
 
     def put_gpu_class(self, gpu_class: wire_queues.GPUClass) -> None:
@@ -356,7 +386,7 @@ class World:
     def changes_by_itself_s(self) -> float:
         """When a snapshot will differ although nothing was told; infinity where it will not."""
         parts = (self.promises, self._ground, self.stock, self.selections, self.unheard, self.rejections, self.staying)
-        return min(part.next_s for part in parts)
+        return min(self.reservations.next_s(self._at_s), *(part.next_s for part in parts))
 
     def standing(self, node: str) -> Hashable:
         """Whether a node takes new pods, and what it offers; None where it is not there."""
@@ -368,6 +398,11 @@ class World:
     def members_of(self, workload: Workload) -> Iterable[tuple[PodRecord, Membership]]:
         """All pods of a workload that waits or waited: the bound ones too."""
         return self._roster.of((workload.kind, workload.key))
+
+    def ended(self) -> tuple[list[Ended], Sequence[Queue]]:
+        """What has run and ended, as far as the API server still tells of it; with the queues, which say who paid."""
+        ended = self._ended_pods.workloads(self._roster.group_of, self._roster.of)
+        return ended, queues_of(self._inventory)
 
     # ---- the moment
 
@@ -401,6 +436,8 @@ class World:
             now_s=now_s,
             budgets=tuple(self._inventory.budgets.values()),
             holds=(*self.promises.holds(waiting, now_s), *self.selections.holds(waiting, now_s)),
+            bookings=self.reservations.now(),
+            usage=self.usage.now(now_s),
         )
 
     @property

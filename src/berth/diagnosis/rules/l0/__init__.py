@@ -8,6 +8,7 @@ from berth.diagnosis.rules.l0 import (
     fallen_off_bus,
     gpus_missing,
     gsp,
+    harmless,
     heat_and_power,
     host_hardware,
     init_failed,
@@ -47,4 +48,5 @@ RULES: tuple[Rule, ...] = (
     diagnostics_failed.RULE,
     xid_notes.RULE,
     kernel_taint.RULE,
+    harmless.RULE,
 )

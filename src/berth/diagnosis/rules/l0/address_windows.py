@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
 from berth.diagnosis.heard import value
-from berth.diagnosis.words import ESTABLISHED, LIKELY, Effect, Layer, Severity
+from berth.diagnosis.words import ESTABLISHED, LIKELY, POSSIBLE, Effect, Layer, Severity
 from berth.evidence.fact import NO_PCI, Origin, Pci, Said, pci_of, pci_words
 from berth.evidence.facts import Facts
 from berth.evidence.formats.machine_facts import PciSeen
@@ -90,7 +90,14 @@ def find(facts: Facts) -> Iterator[Answer]:
             [*origins, *said_so],
             pci=pci,
         )  # fmt: skip
-    if said_so and not found and not bridges:
+    small = list(facts.said("kernel.bar_not_resized"))
+    if small and not found and not bridges:
+        yield UNASSIGNED.finding(
+            "The window above the GPU is too small for its memory to be seen as a whole: its BAR stays small.",
+            POSSIBLE,
+            [*small, *said_so],
+        )
+    elif said_so and not found and not bridges:
         yield UNASSIGNED.finding("The window for memory regions of devices is too small.", LIKELY, said_so)
 
 

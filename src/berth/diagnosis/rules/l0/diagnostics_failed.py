@@ -41,6 +41,8 @@ def find(facts: Facts) -> Iterator[Answer]:
     wrong = list(facts.said("gpu_burn.faulty"))
     weak = list(facts.said("dcgm_health.below_target"))
     table = list(facts.said("dcgm_health.test_failed"))
+    if not any(facts.said("dcgm_health.nvlink_down")):
+        table += facts.said("dcgm_health.pcie_test_failed")
     if found := [*wrong, *weak, *table]:
         which = f"GPU {listed(gpus)}" if (gpus := values(found, "gpu")) else "A GPU"
         yield FAILED.finding(f"{which} {_how(wrong, weak, table)}.", LIKELY if wrong else POSSIBLE, found)
@@ -52,7 +54,7 @@ def _how(wrong: list[Said], weak: list[Said], table: list[Said]) -> str:
     if weak:
         reached, wanted = value(weak[0], "is"), value(weak[0], "wanted")
         return f"does not reach what its model does ({reached} of {wanted})"
-    return f"fails {listed(said.get('test').strip() for said in table)} of DCGM's diagnostics"
+    return f"fails {listed((said.get('test') or 'PCIe').strip() for said in table)} of DCGM's diagnostics"
 
 
 RULE = Rule((FAILED,), find)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
 from berth.diagnosis.rules.l0 import kernel_log
-from berth.diagnosis.words import ESTABLISHED, LIKELY, POSSIBLE, Effect, Layer, Severity
+from berth.diagnosis.words import ESTABLISHED, LIKELY, POSSIBLE, WEAK, Effect, Layer, Severity
 from berth.diagnosis.xid.seen import Family
 from berth.diagnosis.xid.story import story_of
 from berth.evidence.fact import NO_PCI, Fact, Origin, Pci, pci_of, pci_words
@@ -75,8 +75,19 @@ def find(facts: Facts) -> Iterator[Answer]:
         return
     found = list(_missing(facts))
     yield from found
+    none = list(facts.said("kernel.no_gpu"))
+    if none and not found and not any(one.is_gpu and not one.is_dead for one in facts.of(PciSeen)):
+        found.append(
+            MISSING.finding(
+                "The driver met no GPU of NVIDIA on the whole bus: it is off, dead, not plugged in, not passed through "
+                "to this guest, or the machine type has none.",
+                POSSIBLE,
+                none,
+            )
+        )
+        yield found[-1]
     if not found:
-        for said in facts.said("host.gpus_missing"):
+        for said in facts.said("host.gpus_missing", "host.gpus_missing_told"):
             seen = said.get("seen") or said.get("seen2") or said.get("seen3")
             there = said.get("there") or said.get("there2") or "more"
             if not seen or not there.isdigit() or int(seen) < int(there):
@@ -84,6 +95,10 @@ def find(facts: Facts) -> Iterator[Answer]:
                 answer = MISSING.finding(f"{words}.", LIKELY if seen else POSSIBLE, [said])
                 found.append(answer)
                 yield answer
+        told = list(facts.said("host.gpu_gone_told"))
+        if told and not found:
+            found.append(MISSING.finding("A GPU of the machine is said to be gone.", WEAK, told))
+            yield found[-1]
     if found:
         yield from kernel_log.wanted(facts, MISSING)
 

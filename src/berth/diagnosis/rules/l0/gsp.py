@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
-from berth.diagnosis.words import ESTABLISHED, LIKELY, Effect, Layer, Severity
+from berth.diagnosis.words import ESTABLISHED, LIKELY, POSSIBLE, Effect, Layer, Severity
 from berth.diagnosis.xid.seen import Event, Family
 from berth.diagnosis.xid.story import story_of
 from berth.diagnosis.xid.telling import account, quotations, surety, verdict_fix
@@ -64,7 +64,21 @@ def find(facts: Facts) -> Iterator[Answer]:
     if by_device or lost or any(one.family == Family.Firmware for one in story.events):
         return
     devices = {one.pci for one in story.events} - {NO_PCI}
+    # Where the same load runs on the same hardware, it is no defect of the driver.
+    sister = [said.origin for said in facts.said("host.sister_works")]
     for (node, pci), origins in said_of.items():
+        if sister:
+            is_link = any("nvlink" in origin.text.lower() for origin in origins)
+            yield TIMEOUT.finding(
+                "The firmware of a GPU of this machine fails, and the same load runs on another of the kind: "
+                f"{'an NVLink or its switch' if is_link else 'the hardware'} of this one.",
+                POSSIBLE,
+                [*origins, *sister],
+                pci=pci,
+                node=node,
+                cause_class="fabric" if is_link else "hw-fault",
+            )
+            continue
         pci = next(iter(devices)) if pci == NO_PCI and len(devices) == 1 else pci
         where = f"GPU {pci_words(pci)}" if pci != NO_PCI else "a GPU"
         yield TIMEOUT.finding(

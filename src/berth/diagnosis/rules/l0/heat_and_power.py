@@ -95,6 +95,9 @@ LOW = 0.8  # of the default: a limit that somebody set
 _HEAT = ("hw_thermal_slowdown", "sw_thermal_slowdown")
 
 
+_WORDS = ("reason", "xml", "said", "name", "told", "told2")  # groups of host.hw_slowdown, of which one is filled
+
+
 def find(facts: Facts) -> Iterator[Answer]:
     """By device where nvidia-smi was read, else by what is said."""
     devices = facts.of(DeviceSeen)
@@ -111,8 +114,8 @@ def find(facts: Facts) -> Iterator[Answer]:
         return
     by_kind: dict[str, list[Origin]] = {}
     for said in facts.said("host.hw_slowdown"):
-        words = (said.get("reason") or said.get("xml") or said.get("said")).lower().replace("_", " ")
-        kind = "heat" if "thermal" in words else "brake" if "brake" in words else "either"
+        words = next(said.get(name) for name in _WORDS if said.get(name)).lower().replace("_", " ")
+        kind = "heat" if "thermal" in words else "brake" if "brake" in words or "brk" in words else "either"
         by_kind.setdefault(kind, []).append(said.origin)
     supply = [said.origin for said in facts.said("host.power_supply")]
     hot = [said.origin for said in facts.said("host.gpu_hot")]
@@ -122,7 +125,8 @@ def find(facts: Facts) -> Iterator[Answer]:
     elif by_kind:
         sure = LIKELY if "brake" in by_kind else POSSIBLE
         quotes = [*by_kind.get("brake", []), *by_kind.get("either", [])]
-        yield BRAKED.finding("HW Slowdown is active and nothing tells of heat.", sure, [*quotes, *supply])
+        said_so = "The power brake is on" if "brake" in by_kind else "HW Slowdown is active"
+        yield BRAKED.finding(f"{said_so}, and nothing tells of heat.", sure, [*quotes, *supply])
     elif supply:
         yield BRAKED.finding("The machine's power supply is said to be at its limit or failing.", POSSIBLE, supply)
 
@@ -132,7 +136,8 @@ def _at_limit(facts: Facts, devices: Sequence[DeviceSeen]) -> Iterator[Answer]:
     held = [device for device in devices if "sw_power_cap" in (device.slowed_by or ()) and not any(_of(device))]
     quotes = [device.quote("slowed_by/sw_power_cap", "slowed_by") for device in held]
     if not any(device.slowed_by is not None for device in devices) and not any(facts.said("host.hw_slowdown")):
-        quotes += [said.origin for said in facts.said("host.sw_power_cap", "dcgm_health.power_capped")]
+        capped = facts.said("host.sw_power_cap", "dcgm_health.power_capped", "harmless.power_capped")
+        quotes += [said.origin for said in capped]
     if not quotes:
         return
     low = [

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
-from berth.diagnosis.words import ESTABLISHED, LIKELY, POSSIBLE, Effect, Layer, Severity
+from berth.diagnosis.heard import value
+from berth.diagnosis.words import LIKELY, POSSIBLE, Effect, Layer, Severity
 from berth.diagnosis.xid.seen import Family
 from berth.diagnosis.xid.story import story_of
 from berth.evidence.fact import NO_PCI, Origin, Pci, Said, pci_of, pci_words
@@ -49,7 +50,8 @@ INIT_FAILED = Code(
     title="the driver cannot start a GPU",
     meaning="RmInitAdapter failed: the device is there and its start ended in an error. nvidia-smi says that no "
     "devices were found, or leaves this one out.",
-    known_by="`RmInitAdapter failed!` and no sign of a driver of another version or without its firmware file.",
+    known_by="`RmInitAdapter failed!`, or the VBIOS cannot be copied, and no sign of a driver of another version or "
+    "without its firmware file.",
     disproved_by="The driver's versions do not fit one another, or its GSP firmware file is missing: then it is L1.",
     counter_check="dmesg | grep -e 'API mismatch' -e 'firmware load' -e 'already bound': nothing",
     fix=Fix(
@@ -128,6 +130,7 @@ _EXPLAINED = (
     "driver.api_mismatch", "driver.gsp_firmware_missing", "driver.gpu_unsupported", "driver.wrong_flavour",
     "driver.nouveau", "kernel.power_cable",
 )  # fmt: skip
+_BUS_ERRORS = ("host.sel_pcie", "kernel.aer_uncorrected", "kernel.dpc", "kernel.slot_down", "kernel.surprise_down")
 _BY_HARDWARE = ("kernel.bar_invalid", "kernel.off_bus_at_probe", "kernel.off_bus", "nvidia_smi.gpu_lost")
 
 
@@ -135,11 +138,15 @@ def find(facts: Facts) -> Iterator[Answer]:
     """The most telling sentence of each device."""
     yield from _each(facts, INFOROM, "nvidia_smi.inforom", LIKELY, "Its infoROM is corrupted, nvidia-smi says.")
     lost = story_of(facts).roots(Family.Lost)
-    if lost or any(True for _ in facts.said(*_EXPLAINED, *_BY_HARDWARE)):
+    is_short = any(True for _ in facts.said("host.gpus_missing", "host.gpus_missing_told"))
+    explained = [name for name in _EXPLAINED if not (is_short and name == "driver.gpu_unsupported")]
+    if lost or any(True for _ in facts.said(*explained, *_BY_HARDWARE)) or _is_release(facts):
         return
     told = False
     for code, message, sure, words in (
         (FIRMWARE_DEAD, ("kernel.gfw_boot", "kernel.vbios"), LIKELY, "The firmware on the board does not come up."),
+        (INIT_FAILED, ("kernel.vbios_not_copied",), LIKELY, "Its VBIOS cannot be read: the machine's firmware or the "
+         "host of a virtual machine does not hand it out, or the card is dead."),
         (LEFT_OVER, ("kernel.wpr2",), LIKELY, "State of an earlier start is still in the GPU."),
     ):
         for answer in _each(facts, code, message, sure, words):
@@ -147,6 +154,8 @@ def find(facts: Facts) -> Iterator[Answer]:
             yield answer
     if not told:
         yield from _init(facts)
+    # Without an interrupt no card starts: that is the machine's firmware or the kernel, not the card.
+    if not told and not any("IRQ" in said.origin.text for said in facts.said("kernel.gsp_boot")):
         yield from _each(
             facts,
             PROBE_FAILED,
@@ -154,6 +163,11 @@ def find(facts: Facts) -> Iterator[Answer]:
             LIKELY,
             "Its probe failed and nothing says that the driver does not want it: a dead card looks like this.",
         )
+
+
+def _is_release(facts: Facts) -> bool:
+    """Somebody names a release with which the same card starts: then it is the driver."""
+    return any(value(said, "good") for said in facts.said("driver.regression_told", "driver.release_works"))
 
 
 def _init(facts: Facts) -> Iterator[Answer]:
@@ -165,19 +179,22 @@ def _init(facts: Facts) -> Iterator[Answer]:
     serving = {device.pci for device in facts.of(DeviceSeen) if device.pci != NO_PCI} - failing
     status = next((said.get("status") for said in lines if said.get("status")), "")
     minors = [int(said.get("minor")) for said in lines if said.get("minor")]
-    is_short = any(True for _ in facts.said("host.gpus_missing"))
+    is_short = any(True for _ in facts.said("host.gpus_missing", "host.gpus_missing_told"))
     is_one_of_many = len(failing) <= 1 and (bool(serving) or is_short or max(minors, default=0) > 0)
+    bus = list(facts.said(*_BUS_ERRORS))
+    is_card = is_one_of_many or bool(bus)
     where = pci_words(next(iter(failing))) if len(failing) == 1 else ""
     yield INIT_FAILED.finding(
         f"The driver cannot start {f'GPU {where}' if where else f'{len(failing)} GPUs' if failing else 'a GPU'}"
         + (f" (status {status})" if status else "")
-        + ("; others of the machine work, so it is rather the card." if is_one_of_many else "; nothing "
+        + ("; others of the machine work, so it is rather the card." if is_one_of_many else
+           "; errors of the bus stand beside it, so it is rather slot, riser or card." if bus else "; nothing "
            "says that the driver's parts do not fit, so firmware of machine or card, or passthrough, comes first.")
         + (f" Minor numbers: {', '.join(map(str, sorted(set(minors))))}." if minors else ""),
         LIKELY if is_one_of_many else POSSIBLE,
-        [*lines, *facts.said("kernel.gsp_boot")],
+        [*lines, *facts.said("kernel.gsp_boot"), *bus[:2]],
         pci=next(iter(failing)) if len(failing) == 1 else NO_PCI,
-        cause_class="hw-fault" if is_one_of_many else None,
+        cause_class="hw-fault" if is_card else None,
     )  # fmt: skip
 
 
@@ -200,7 +217,7 @@ def _each(facts: Facts, code: Code, messages: str | tuple[str, ...], sure: float
         where = f"GPU {pci_words(pci)}: " if pci != NO_PCI else f"{count} device(s): " if count else ""
         yield code.finding(
             f"{where}{words}",
-            ESTABLISHED if code is INFOROM else sure,
+            LIKELY if code is INFOROM else sure,  # the memory that holds it may be at fault, too
             [*origins, *(unnamed.get(node, []) if pci != NO_PCI else [])],
             pci=pci,
             node=node,

@@ -152,7 +152,7 @@ def _by_words(facts: Facts, links: _Links) -> None:
     for said in facts.said("dcgm_health.link_reduced"):
         words = f"({said.get('gpu')}) has {said.get('what')} {said.get('is')} under DCGM's load"
         links.reduced.append((NO_PCI, words, LIKELY, said.origin))
-    idle = [(NO_PCI, said.origin) for said in facts.said("host.link_idle")]
+    idle = [(NO_PCI, said.origin) for said in facts.said("host.link_idle", "harmless.link_rests")]
     links.idle.extend(idle)
     if not idle:
         links.reduced.extend(

@@ -153,13 +153,26 @@ def find(facts: Facts) -> Iterator[Answer]:
         _of_device(device, seen)
     numbered = {one.origin.text for one in story.events}
     numbered |= {said.origin.text for said in facts.said("cuda.ecc")}  # CUDA's words have a rule of their own
-    printed = {device.origin.source for device in facts.of(DeviceSeen) if device.form in ("query", "xml", "csv")}
+    printed = {device.origin.source for device in facts.of(DeviceSeen) if _is_printed(device)}
     for said in facts.said("host.", "dcgm_health."):
         if said.origin.text not in numbered and said.origin.source not in printed:
             _of_sentence(said, seen)
     for (node, pci), known in seen.items():
         if answer := _judged(story, node, pci, known):
             yield answer
+
+
+def _is_printed(device: DeviceSeen) -> bool:
+    """nvidia-smi printed the device with what is known of its memory: its own lines say nothing more."""
+    known = (
+        device.is_remap_pending,
+        device.is_remap_failed,
+        device.is_retirement_pending,
+        device.uncorrected_volatile,
+        device.sram_uncorrected_volatile,
+        device.dram_uncorrected_volatile,
+    )
+    return device.form in ("query", "xml", "csv") and any(one is not None for one in known)
 
 
 def _of_sentence(said: Said, seen: dict[tuple[str, Pci], _Seen]) -> None:

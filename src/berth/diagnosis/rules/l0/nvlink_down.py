@@ -90,6 +90,7 @@ NO_BRIDGE = Code(
 )
 
 _CARD = re.compile(r"\bPCI-?E\b|\bA(?:10|16|30|40)\b|\bRTX\b", re.IGNORECASE)  # H100 NVL comes in bridged pairs
+_BOARD = re.compile(r"SXM|HBM3\b|\bH(?:20|200|800)\b(?! NVL)|\bG?B[123]00\b", re.IGNORECASE)  # on a baseboard
 _PRODUCT = "nvidia.com/gpu.product"
 MANY = 1_000  # replays, checksum errors
 _MANY = {"recovery_errors": 1, "fec_errors_0": 10**18}
@@ -126,6 +127,9 @@ def _subject(one: NvlinkSeen) -> str:
 
 def _down(facts: Facts) -> Iterator[Answer]:
     unbridged = _has_only_cards(facts)
+    cards = [one for one in facts.of(NvlinkSeen) if one.links or one.are_all_inactive]
+    if cards and all(_CARD.search(one.name) and not any(link.is_active for link in one.links) for one in cards):
+        yield NO_BRIDGE.finding(f"{cards[0].name}: no link has a bridge.", LIKELY, cards[:2])
     for said in facts.said("dcgm_health.nvlink_down"):
         if unbridged and value(said, "gpu"):
             yield NO_BRIDGE.finding(
@@ -135,9 +139,13 @@ def _down(facts: Facts) -> Iterator[Answer]:
                 subject=f"NVLink of GPU {value(said, 'gpu')}",
             )
             continue
-        gpu, link, switch = value(said, "gpu"), value(said, "link"), said.get("switch")
-        device = f"GPU {gpu}" if gpu else f"NVSwitch {switch}"
-        yield DOWN.finding(f"{device}: link {link} is down, DCGM says.", LIKELY, [said], subject=f"NVLink of {device}")
+        gpu, link, switch = value(said, "gpu"), value(said, "link"), value(said, "switch")
+        device = f"GPU {gpu}" if gpu else f"NVSwitch {switch}" if switch else "a device"
+        up = said.get("up")
+        which = f"link {link} is" if link else f"only {up} links are up, others are" if up else "a link is"
+        yield DOWN.finding(
+            f"{device[0].upper()}{device[1:]}: {which} down, DCGM says.", LIKELY, [said], subject=f"NVLink of {device}"
+        )
     seen = [one for one in facts.of(NvlinkSeen) if one.links or one.are_all_inactive]
     active = {id(one): sum(1 for link in one.links if link.is_active) for one in seen}
     best = max(active.values(), default=0)
@@ -161,7 +169,7 @@ def _down(facts: Facts) -> Iterator[Answer]:
                 [one],
                 subject=_subject(one),
             )
-    boards = [one for one in seen if one.are_all_inactive and "SXM" in one.name]  # these have links by design
+    boards = [one for one in seen if one.are_all_inactive and _BOARD.search(one.name)]  # these have links by design
     if len(seen) == len(boards) == 1:
         told = True
         yield DOWN.finding(
@@ -169,6 +177,12 @@ def _down(facts: Facts) -> Iterator[Answer]:
             POSSIBLE,
             boards,
             subject=_subject(boards[0]),
+        )
+    for said in facts.said("host.nvlink_peers_parted"):
+        yield DOWN.finding(
+            f"NVLink joins GPUs {said.get('one')} and {said.get('other')}, and the driver allows no peer access.",
+            POSSIBLE,
+            [said],
         )
     if not told and not seen:
         inactive = list(facts.said("host.nvlink_inactive"))
@@ -180,6 +194,8 @@ def _has_only_cards(facts: Facts) -> str:
     """The model, where all that are named are cards for PCI Express and none has an active link; "" otherwise."""
     if any(link.is_active for one in facts.of(NvlinkSeen) for link in one.links):
         return ""
+    if any(facts.said("host.without_nvlink")):
+        return "said to have no NVLink"
     names = [one.name for one in facts.of(DeviceSeen) if one.name]
     names += [one.get("model") for one in facts.said("smi.model")]
     names += [node.labels[_PRODUCT] for node in facts.of(NodeSeen) if _PRODUCT in node.labels]

@@ -109,7 +109,9 @@ def find(facts: Facts) -> Iterator[Answer]:
         ):
             yield _answer(HARMLESS, story, causes, read, ESTABLISHED)
         else:
-            yield _answer(FAULT, story, causes, read, surety(causes))
+            mild = all(one.is_mild for one in read) and not story.verdicts and not story.followers(causes)
+            sure = min(surety(causes), LIKELY) if mild else surety(causes)
+            yield _answer(FAULT, story, causes, read, sure)
             bare = [one for one, said in zip(causes, read, strict=True) if one.code in CODES and said.is_unread]
             if bare:
                 yield Unconfirmed(

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
+from berth.diagnosis.heard import value
 from berth.diagnosis.words import ESTABLISHED, LIKELY, Effect, Layer, Severity
 from berth.diagnosis.xid.seen import Event
 from berth.diagnosis.xid.story import story_of
@@ -102,6 +103,22 @@ def find(facts: Facts) -> Iterator[Answer]:
             [*_first_of_each(grave or lines), *_first_of_each_code(made)],
             subject=f"{where} of node {node}" if node else where,
             node=node,
+        )
+    if not by_switch:
+        yield from _by_dcgm(facts)
+
+
+def _by_dcgm(facts: Facts) -> Iterator[Answer]:
+    """What DCGM's health check says of a switch, where no line of the driver tells which error it was."""
+    for said in facts.said("dcgm_health.switch_error"):
+        is_fatal_one = not value(said, "fatality").lower().startswith("non")
+        where = f"NVSwitch {said.get('switch')}" if said.get("switch") else "an NVSwitch"
+        link = f" on link {said.get('link')}" if said.get("link") else ""
+        yield (FAULT if is_fatal_one else NON_FATAL).finding(
+            f"{where[0].upper()}{where[1:]}: DCGM counts {'fatal' if is_fatal_one else 'non-fatal'} errors{link}.",
+            LIKELY,
+            [said],
+            subject=where,
         )
 
 

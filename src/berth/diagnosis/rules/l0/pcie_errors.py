@@ -84,6 +84,31 @@ ASLEEP = Code(
     sources=_SOURCES,
 )
 
+SLOWER = Code(
+    name="LinkHoldsOnlySlower",
+    layer=Layer.L0,
+    cause_class="hw-fault",
+    severity=Severity.Error,
+    effect=Effect.DeviceGone,
+    title="the way to a GPU carries only a slower generation of PCI Express",
+    meaning="At full speed the device drops off or its firmware does not start, at a slower one it holds: riser, "
+    "cable, retimer, dock or slot do not carry the signal.",
+    known_by="Somebody found that a slower PCI Express generation ends the failures.",
+    disproved_by="It fails at the slower generation, too.",
+    counter_check="lspci -vv -s PCI | grep LnkSta: the slower speed, and no AER line in dmesg since",
+    fix=Fix(
+        (
+            "keep the slower generation in the firmware's setup until the part is found",
+            "a shorter or better riser, cable or dock; another slot; reseat the card",
+            "newest firmware of machine, retimer or dock",
+        ),
+        "copies to and from the GPU take longer meanwhile",
+        "Auto in the firmware's setup",
+    ),
+    verify=_VERIFY,
+    sources=_SOURCES,
+)
+
 MANY = 10  # corrected errors
 MANY_REPLAYS = 1_000
 _REPLAYS = ("DCGM_FI_DEV_PCIE_REPLAY_COUNTER", "DCGM_FI_DEV_PCIE_REPLAY_TOTAL")
@@ -93,15 +118,28 @@ _PORTS = frozenset(("pcieport", "pci", ""))
 
 def find(facts: Facts) -> Iterator[Answer]:
     """Of GPUs, and of ports where nothing says that they lead elsewhere. A GPU that is gone is told elsewhere."""
+    if helped := list(facts.said("host.slower_link_helps")):
+        yield SLOWER.finding("It holds at a slower generation of PCI Express.", LIKELY, helped)
     story = story_of(facts)
     gpus = {device.pci for device in facts.of(DeviceSeen)} | {one.pci for one in story.events}
     gpus |= {device.pci for device in facts.of(PciSeen) if device.is_gpu}
     is_lost = bool(story.roots(Family.Lost)) or any(True for _ in facts.said("kernel.off_bus", "nvidia_smi.gpu_lost"))
+    asleep: dict[Pci, list[Said]] = {}
     for said in facts.said("kernel.power_state"):
         pci = pci_of(said.get("pci"))
         if not is_lost and (pci in gpus or said.get("driver") in _GPU_DRIVERS):
-            sure = LIKELY if said.get("driver") == "vfio-pci" else ESTABLISHED
-            yield ASLEEP.finding(f"GPU {pci_words(pci)} does not wake up.", sure, [said], pci=pci)
+            asleep.setdefault(pci, []).append(said)
+    for pci, lines in asleep.items():
+        # From D3cold the machine's firmware has to switch the power on again: mostly it is that.
+        is_cold = any("d3cold" in said.origin.text.lower() for said in lines)
+        sure = LIKELY if is_cold or lines[0].get("driver") == "vfio-pci" else ESTABLISHED
+        yield ASLEEP.finding(
+            f"GPU {pci_words(pci)} does not wake up.",
+            sure,
+            lines,
+            pci=pci,
+            cause_class="hw-firmware" if is_cold else None,
+        )
     if is_lost:
         return
     grave = list(_concerning(facts, gpus, "kernel.aer_uncorrected", "kernel.dpc", "kernel.slot_down"))
@@ -126,6 +164,19 @@ def find(facts: Facts) -> Iterator[Answer]:
             pci=pci,
         )
         return
+    # The event log of the machine's management names no device.
+    entries = list(facts.said("host.sel_pcie"))
+    if bad := [said for said in entries if value(said, "kind").lower() not in ("correctable", "degraded")]:
+        yield UNCORRECTABLE.finding(
+            f"The event log of the machine has: {bad[0].get('what').strip()}; which device it was stands in the record "
+            "itself (ipmitool sel get).",
+            POSSIBLE,
+            bad,
+        )
+    elif entries:
+        yield CORRECTED.finding(
+            f"The event log of the machine has: {entries[0].get('what').strip()}.", WEAK, entries
+        )
     yield from _corrected(facts, gpus)
 
 
@@ -137,7 +188,9 @@ def _corrected(facts: Facts, gpus: set[Pci]) -> Iterator[Answer]:
     for pci, lines in by_device.items():
         count = sum(one.times for one in lines)
         is_gpu = any(_is_gpu(one, gpus) for one in lines)
-        if count >= MANY or is_gpu:
+        # The port itself says that more came than it could record.
+        is_stream = any("Multiple Correct" in one.origin.text for one in lines)
+        if count >= MANY or is_gpu or is_stream:
             yield CORRECTED.finding(
                 f"{'GPU' if is_gpu else 'Port'} {pci_words(pci)} corrected PCI Express errors, {count} lines of it.",
                 LIKELY if is_gpu and count >= MANY else POSSIBLE if is_gpu else WEAK,
@@ -174,4 +227,4 @@ def _is_gpu(said: Said, gpus: set[Pci]) -> bool:
     return said.get("driver").lower() in _GPU_DRIVERS or (pci_of(said.get("pci")) in gpus - {NO_PCI})
 
 
-RULE = Rule((UNCORRECTABLE, CORRECTED, ASLEEP), find)
+RULE = Rule((UNCORRECTABLE, CORRECTED, ASLEEP, SLOWER), find)

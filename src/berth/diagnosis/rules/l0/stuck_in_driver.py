@@ -46,12 +46,14 @@ _EXPLAIN = (Family.Lost, Family.Firmware, Family.Engine, Family.Memory, Family.N
 def find(facts: Facts) -> Iterator[Answer]:
     """One finding, where nothing deeper says why they hang."""
     kernel = [said for said in facts.said("kernel.hung_in_driver", "kernel.lockup_in_driver") if _is_ours(said)]
-    seen = list(facts.said("host.stuck_in_driver"))
+    seen = list(facts.said("host.stuck_in_driver", "host.stuck_process"))
     hangs = list(facts.said("host.smi_hangs"))
     if not (kernel or seen or hangs) or story_of(facts).roots(*_EXPLAIN):
         return
     if any(True for _ in facts.said("kernel.gsp_silent", "kernel.off_bus", "nvidia_smi.gpu_lost")):
         return
+    if any(one.message == "kernel.lockup_in_driver" for one in kernel) and any(facts.said("driver.oops")):
+        return  # a processor that spins in a function of the driver: that is its own defect, told there
     if not (kernel or seen) and any(True for _ in facts.said("driver.regression_told")):
         return  # people say that it goes with a version of the driver
     who = dict.fromkeys(
@@ -59,12 +61,15 @@ def find(facts: Facts) -> Iterator[Answer]:
     )
     # What hangs is the start of containers: that is where it has to be looked at first.
     is_start = not kernel and any("container" in one.origin.text.lower() for one in seen)
+    # A task that waits does so for a device; a processor that spins in the driver does so by itself.
+    spins = bool(kernel) and not seen and all(one.message == "kernel.lockup_in_driver" for one in kernel)
     yield STUCK.finding(
         f"{', '.join(who) or 'nvidia-smi'} hang{'' if len(who) > 1 else 's'} inside the driver"
         + ("." if kernel else "; the kernel log has to say which GPU."),
         LIKELY if kernel or seen else POSSIBLE,
         [*kernel, *seen, *hangs],
-        layer=Layer.L2 if is_start else None,
+        layer=Layer.L2 if is_start else Layer.L1 if spins else None,
+        cause_class="driver-bug" if spins else None,
         effect=Effect.ContainersDoNotStart if is_start else None,
     )
     yield from kernel_log.wanted(facts, STUCK)

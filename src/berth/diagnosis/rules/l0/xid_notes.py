@@ -61,8 +61,8 @@ VERDICT = Code(
     title="the driver demands a reset or restart for a GPU",
     meaning="The driver holds the GPU unfit until what it asks for is done. The Xid that made it say so is not in the "
     "text that was read.",
-    known_by="Xid 154, or the recovery action in nvidia-smi -q, with an action other than None; or a fatal error of "
-    "nvidia-uvm that wants a restart.",
+    known_by="Xid 154, or the recovery action in nvidia-smi -q, with an action other than None; NVML that answers "
+    "`GPU requires reset`; or a fatal error of nvidia-uvm that wants a restart.",
     disproved_by="A later line changes the action back to None.",
     counter_check="nvidia-smi -q -i PCI.0 | grep -i recovery: None",
     fix=Fix(
@@ -140,6 +140,11 @@ def _of_devices(facts: Facts, story: Story) -> Iterator[Answer]:
             recovery = recovery_of(said.get("action"))
             words = f"nvidia-smi shows the recovery action {said.get('action')}."
             yield VERDICT.finding(words, LIKELY, [said], fix=recovery.fix if recovery else None)
+    # A column of nvidia-smi, or what it answers in the place of values.
+    needs = [one.quote("is_reset_required") for one in facts.of(DeviceSeen) if one.is_reset_required]
+    needs = needs or [said.origin for said in facts.said("nvml.reset_required")]
+    if needs and not story.events and not any(facts.said("driver.kind_told", "driver.regression_told")):
+        yield VERDICT.finding("NVML says that a GPU needs a reset before it is used again.", POSSIBLE, needs)
     for device in facts.of(DeviceSeen):
         words = device.recovery_action.strip()
         if words.lower() in ("", "none", "n/a") or device.pci in told:

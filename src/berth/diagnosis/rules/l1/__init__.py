@@ -2,6 +2,8 @@
 
 from berth.diagnosis.finding import Rule
 from berth.diagnosis.rules.l1 import (
+    after_sleep,
+    card_versions,
     confidential,
     device_files,
     driver_absent,
@@ -9,8 +11,10 @@ from berth.diagnosis.rules.l1 import (
     driver_in_use,
     fabric_manager_down,
     fabric_not_ready,
+    fabric_packages,
     fabric_version,
     foreign_driver,
+    harmless,
     imex,
     kernel_headers,
     module_build,
@@ -33,6 +37,7 @@ _RULES = (
     module_refused.RULE,
     module_unfit.RULE,
     driver_defect.RULE,
+    after_sleep.RULE,
     driver_absent.RULE,
     driver_in_use.RULE,
     device_files.RULE,
@@ -45,4 +50,6 @@ _RULES = (
     vgpu_license.RULE,
     confidential.RULE,
 )
-RULES: tuple[Rule, ...] = tuple(each_node(rule) for rule in _RULES)
+# These tell nodes apart by themselves.
+_OF_VERSIONS = (card_versions.RULE, fabric_packages.RULE)
+RULES: tuple[Rule, ...] = (*(each_node(rule) for rule in _RULES), *_OF_VERSIONS, harmless.RULE)

@@ -95,10 +95,13 @@ def find(facts: Facts) -> Iterator[Answer]:
     cdi += [said for said in missing if "cdi" in said.origin.text.lower()]
     if missing:
         is_host = any(said.origin.kind in ("host", "probe", "bug-report") for said in missing)
+        # A specification that names them was made when they were there.
+        is_named = any(facts.said("cdi.stale", "cdi.said_stale"))
+        how = "names them." if is_named else "was made without them."
         yield MISSING.finding(
             "The device files did not exist when they were looked for"
-            + (", and the CDI specification was made without them." if cdi else "."),
-            LIKELY if is_host or cdi else POSSIBLE,
+            + (f", and the CDI specification {how}" if cdi else "."),
+            LIKELY if is_host or (cdi and not is_named) else POSSIBLE,
             [*missing, *cdi],
             cause_class="cdi" if cdi else None,
         )
@@ -112,7 +115,14 @@ def find(facts: Facts) -> Iterator[Answer]:
         without := [one for one in facts.of(ModulesSeen) if _lacks_uvm(one)]
     ):
         yield UVM.finding("nvidia is loaded and nvidia-uvm is not.", LIKELY, [*without, *unknown])
-    if failed := list(facts.said("driver.persistenced_failed")):
+    if denied := list(facts.said("driver.persistenced_denied")):
+        yield PERSISTENCED.finding(
+            "nvidia-persistenced has not the right to do what it has to: mostly it runs as a user that may not.",
+            LIKELY,
+            [*denied, *facts.said("driver.persistenced_failed")],
+            cause_class="permission",
+        )
+    elif failed := list(facts.said("driver.persistenced_failed")):
         yield PERSISTENCED.finding("nvidia-persistenced cannot open the devices.", POSSIBLE, failed)
 
 
@@ -130,10 +140,15 @@ def _lacks_uvm(modules: ModulesSeen) -> bool:
 
 
 def _of_node(facts: Facts, message: str) -> list[Said]:
+    elsewhere = ("runtime.said_not_injected", "runtime.cli_source_missing", "cdi.stale", "cdi.said_stale")
+    others = {(one.origin.source, one.origin.line) for one in facts.said(*elsewhere)}
     return [
         said
         for said in facts.said(message)
-        if said.origin.kind in _OF_NODE and (not said.origin.pod or _OPERAND.search(said.origin.pod))
+        if (said.origin.source, said.origin.line) not in others
+        and "gres.conf" not in said.origin.text  # what Slurm's configuration names may never have been there
+        and said.origin.kind in _OF_NODE
+        and (not said.origin.pod or _OPERAND.search(said.origin.pod))
     ]
 
 

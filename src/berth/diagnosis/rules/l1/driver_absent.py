@@ -1,4 +1,4 @@
-"""L1. Nobody can talk to a driver: it is not loaded, or its pod does not get there."""
+"""L1. Nobody can talk to a driver: it is not loaded."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from berth.diagnosis.finding import Answer, Code, Fix, Rule, Unconfirmed
 from berth.diagnosis.words import ESTABLISHED, LIKELY, POSSIBLE, WEAK, Effect, Layer, Severity
 from berth.evidence.fact import Fact
 from berth.evidence.facts import Facts
-from berth.evidence.formats.cluster_facts import PodSeen
 from berth.evidence.formats.machine_facts import ModulesSeen, PciSeen
 from berth.evidence.formats.smi_facts import DeviceSeen
 
@@ -36,31 +35,7 @@ ABSENT = Code(
     verify=("on NODE: nvidia-smi -L: the GPUs", "kubectl get node NODE: nvidia.com/gpu allocatable again"),
     sources=("nvidia-smi(1)", "NVML, NVML_ERROR_DRIVER_NOT_LOADED"),
 )
-POD = Code(
-    name="DriverPodFails",
-    layer=Layer.L1,
-    cause_class="driver-build",
-    severity=Severity.Critical,
-    effect=Effect.OperandsHeldBack,
-    title="the driver's pod does not get to run",
-    meaning="All other components of the operator on this node wait for the driver.",
-    known_by="The pod of nvidia-driver-daemonset is in CrashLoopBackOff, Error, or cannot pull its image.",
-    disproved_by="The pod is Running and its log ends with `now waiting for signal`.",
-    counter_check="kubectl logs -n gpu-operator -l app=nvidia-driver-daemonset --all-containers --previous --tail=50",
-    fix=Fix(
-        steps=(
-            "read the log of the container that fails: k8s-driver-manager unloads the old driver, nvidia-driver-ctr "
-            "builds and loads the new one",
-            "mend what it names, then delete the pod",
-        ),
-        risk="none for what runs",
-        rollback="nothing to undo",
-    ),
-    verify=("kubectl get pods -n gpu-operator -l app=nvidia-driver-daemonset: Running",),
-    sources=("GPU Operator, driver DaemonSet", "gpu-driver-container"),
-)
 _HOLDERS = {"nvidia", "nouveau", "vfio_pci"}
-_BAD = ("CrashLoopBackOff", "Error", "ImagePullBackOff", "ErrImagePull", "RunContainerError")
 
 
 def find(facts: Facts) -> Iterator[Answer]:
@@ -99,13 +74,6 @@ def find(facts: Facts) -> Iterator[Answer]:
                 "why the module is not loaded", "on NODE: modprobe nvidia; dmesg | grep -i -E 'nvrm|nvidia'",
                 ABSENT.name, Layer.L1, node,
             )  # fmt: skip
-    pods: list[Fact] = [
-        pod
-        for pod in facts.of(PodSeen)
-        if pod.name.startswith("nvidia-driver-daemonset") and any(state.reason in _BAD for state in pod.states)
-    ]
-    if failing := [*pods, *facts.said("driver.pod_fails")]:
-        yield POD.finding("The pod that brings the driver fails again and again.", POSSIBLE, failing)
 
 
 def _unserved(facts: Facts) -> list[Fact]:
@@ -121,4 +89,4 @@ def _unserved(facts: Facts) -> list[Fact]:
     return [*idle, *(without if gpus else ())]
 
 
-RULE = Rule((ABSENT, POD), find)
+RULE = Rule((ABSENT,), find)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
+from berth.diagnosis.heard import value
 from berth.diagnosis.words import ESTABLISHED, LIKELY, POSSIBLE, Effect, Layer, Severity
 from berth.evidence.facts import Facts
 
@@ -40,7 +41,8 @@ REGRESSION = Code(
     effect=Effect.DriverAbsent,
     title="a driver release does not do what another one did",
     meaning="The same machine works with another release: the driver is at fault, not the machine.",
-    known_by="Somebody reports that it fails from a release on, or that going back helped.",
+    known_by="Somebody reports that it fails from a release on, that going back helped, or that a card that does not "
+    "start does so with another release.",
     disproved_by="It fails with the release that is said to work, too.",
     counter_check="the release that worked, on one node, the same test",
     fix=_FIX,
@@ -73,7 +75,7 @@ BAR_FATAL = Code(
 )
 
 
-_BAD = ("bad", "bad2", "bad3", "bad4", "bad5", "bad6", "bad7", "bad8")
+_BAD = ("bad", "bad2", "bad3", "bad4", "bad5", "bad6", "bad7", "bad8", "bad9")
 
 
 def find(facts: Facts) -> Iterator[Answer]:
@@ -85,7 +87,7 @@ def find(facts: Facts) -> Iterator[Answer]:
             (
                 said.get(name)
                 for said in crashed
-                for name in ("module", "module2", "module3", "module6")
+                for name in ("module", "module2", "module3", "module6", "module7")
                 if said.get(name)
             ),
             "nvidia",
@@ -97,22 +99,36 @@ def find(facts: Facts) -> Iterator[Answer]:
             POSSIBLE if warned and not where else LIKELY,
             crashed,
         )
+    elif spins := list(facts.said("driver.thread_spins")):
+        yield CRASH.finding(
+            f"{spins[0].get('thread')}, a thread of the driver in the kernel, never rests.", POSSIBLE, spins
+        )
     told = [*facts.said("driver.regression_told"), *facts.said("driver.kind_told")]
+    works = list(facts.said("driver.release_works"))
+    starts_not = list(facts.said("kernel.adapter_init", "kernel.wpr2", "kernel.gsp_boot"))
+    if starts_not and works and not told:
+        yield REGRESSION.finding(
+            f"The card does not start with this version, and it works with {value(works[0], 'good')}.",
+            LIKELY,
+            [*starts_not, *works, *facts.said("kernel.driver_version")],
+        )
     if told:
         bad = next((said.get(name) for said in told for name in _BAD if said.get(name)), "")
         good = next(
             (
                 said.get(name)
                 for said in told
-                for name in ("good", "good2", "good3", "good4", "good5")
+                for name in ("good", "good2", "good3", "good4", "good5", "good6")
                 if said.get(name)
             ),
             "",
         )
+        good = good or next((version for said in works if (version := value(said, "good"))), "")
+        bad = "" if bad == good else bad
         yield REGRESSION.finding(
-            f"It fails with {bad or 'this release'}" + (f" and works with {good}." if good else "."),
+            f"It fails with {bad or 'this version'}" + (f" and works with {good}." if good else "."),
             ESTABLISHED if any(said.get("bad6") for said in told) else LIKELY if good and bad else POSSIBLE,
-            [*told, *facts.said("kernel.driver_version")],
+            [*told, *works, *facts.said("kernel.driver_version")],
         )
     if resized := list(facts.said("driver.bar_resize_fatal")):
         yield BAR_FATAL.finding("The driver's attempt to resize the window of a GPU failed.", LIKELY, resized)

@@ -8,7 +8,7 @@ from berth.diagnosis.finding import Answer, Code, Fix, Rule
 from berth.diagnosis.words import ESTABLISHED, LIKELY, POSSIBLE, WEAK, Effect, Layer, Severity
 from berth.evidence.fact import NO_PCI, Fact, pci_of
 from berth.evidence.facts import Facts
-from berth.evidence.formats.cluster_facts import NodeSeen
+from berth.evidence.formats.cluster_facts import NodeSeen, PodSeen
 
 STATE = "nvidia.com/gpu-driver-upgrade-state"
 DEPLOY = "nvidia.com/gpu.deploy."
@@ -29,7 +29,8 @@ IN_USE = Code(
     title="the driver cannot be unloaded: something uses it",
     meaning="The driver pod crash-loops before it installs anything; the operator's other components wait for it. "
     "Pods that hold a GPU go on with the old driver.",
-    known_by="The driver manager, the driver container or rmmod says that the modules are in use.",
+    known_by="The driver manager, the driver container, an installer or rmmod says that the modules are in use, or the "
+    "root of the old driver is; less surely, the init container k8s-driver-manager fails again and again.",
     disproved_by="The reference counts in /sys/module/nvidia*/refcnt are those of the modules among themselves.",
     counter_check="on NODE: cat /sys/module/nvidia/refcnt; fuser -v /dev/nvidia*",
     fix=Fix(steps=_FREE, risk="a drain ends the jobs of the node", rollback="kubectl uncordon NODE"),
@@ -125,11 +126,20 @@ STUCK = Code(
 )
 
 
+_FAILS = ("CrashLoopBackOff", "Error", "RunContainerError")
+# What else stops the driver manager, and has a rule of its own.
+_OTHERWISE_STOPPED = (
+    "driver.eviction_off", "driver.two_installed", "driver.not_on_vfio", "driver.nouveau", "driver.vfio_held",
+    "driver.precompiled_missing",
+)  # fmt: skip
+
+
 def find(facts: Facts) -> Iterator[Answer]:
-    in_use = [*facts.said("driver.in_use"), *facts.said("driver.persistenced_held")]
+    in_use = list(facts.said("driver.in_use", "driver.persistenced_held", "driver.display_runs"))
     told = list(facts.said("driver.held_told"))
     loaded = [] if any(facts.said("driver.uninstalled", "driver.built")) else list(facts.said("driver.already_loaded"))
     drain = list(facts.said("driver.drain_failed"))
+    manager = [*facts.said("driver.manager_fails"), *_managers(facts)]
     if in_use or drain or told or loaded:
         holders = next((said.get("pods") for said in drain if said.get("pods")), "")
         yield IN_USE.finding(
@@ -137,7 +147,13 @@ def find(facts: Facts) -> Iterator[Answer]:
             + (f"; these pods hold claims: {holders}." if holders else "")
             + (f" ({loaded[0].get('count')} references)." if loaded and not holders else "" if holders else "."),
             ESTABLISHED if in_use else LIKELY if drain else POSSIBLE,
-            [*in_use, *drain, *loaded, *told],
+            [*in_use, *drain, *loaded, *told, *manager],
+        )
+    elif manager and not any(facts.said(*_OTHERWISE_STOPPED)):
+        yield IN_USE.finding(
+            "The container that takes the old driver away fails again and again: mostly something still uses it.",
+            POSSIBLE,
+            manager,
         )
     reset = list(facts.said("nvml.reset_refused"))
     holds = list(facts.said("nvml.in_use"))
@@ -159,6 +175,15 @@ def find(facts: Facts) -> Iterator[Answer]:
         )
     yield from _paused(facts)
     yield from _stuck(facts, is_held=bool(in_use or drain))
+
+
+def _managers(facts: Facts) -> list[PodSeen]:
+    """Pods whose init container, the driver manager, fails."""
+    return [
+        pod
+        for pod in facts.of(PodSeen)
+        if any(state.container == "k8s-driver-manager" and state.reason in _FAILS for state in pod.states)
+    ]
 
 
 def _paused(facts: Facts) -> Iterator[Answer]:
@@ -191,10 +216,14 @@ def _stuck(facts: Facts, *, is_held: bool) -> Iterator[Answer]:
             states.setdefault((node.name, state), []).append(node)
     for said in facts.said("driver.upgrade_state"):
         states.setdefault((said.node, said.get("state")), []).append(said)
+    told = list(facts.said("driver.upgrade_failed"))
+    if told and not states:
+        yield STUCK.finding("The driver upgrade is said to have failed or to stand still.", POSSIBLE, told)
+    cordoned = {node.name for node in facts.of(NodeSeen) if node.is_cordoned}
     for (name, state), evidence in states.items():
         if state in ("upgrade-done", "") or not state.endswith(("required", "failed")):
             continue
-        sure = LIKELY if state == "upgrade-failed" or is_held else WEAK
+        sure = LIKELY if state == "upgrade-failed" or is_held else POSSIBLE if told or name in cordoned else WEAK
         severity = Severity.Error if sure > WEAK else Severity.Warning
         yield STUCK.finding(f"The driver upgrade is at {state}.", sure, evidence, node=name, severity=severity)
 

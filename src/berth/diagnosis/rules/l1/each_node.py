@@ -15,7 +15,8 @@ from berth.evidence.formats.smi_facts import DeviceSeen
 SENTENCES = (
     "driver.", "modprobe.", "nvml.", "nvidia_smi.", "fabric.", "imex.", "selinux.", "apparmor.", "seccomp.",
     "secure_boot.", "security.", "cdi.", "cuda.system_not_ready", "cuda.unknown", "kernel.driver_version",
-    "toolkit.major_unknown", "mig.",
+    "toolkit.major_unknown", "mig.", "kernel.adapter_init", "kernel.wpr2", "kernel.gsp_boot",
+    "runtime.said_not_injected", "runtime.cli_source_missing", "runtime.package_unavailable",
 )  # fmt: skip
 KINDS = (DeviceSeen, NodeSeen, PodSeen, PciSeen, ModulesSeen, KernelDriver)
 

@@ -36,7 +36,9 @@ def has_no_fabric(facts: Facts) -> bool:
     if states:
         return all(state in ("n/a", "not supported") for state in states)
     names = [one.name for one in seen if one.name]
-    return bool(names) and all(_NEVER_SWITCHED.search(name) for name in names)
+    if not names:
+        return any(facts.said("fabric.card_without_switch"))
+    return all(_NEVER_SWITCHED.search(name) for name in names)
 
 
 def layer_of(facts: Facts) -> Layer:

@@ -131,7 +131,7 @@ def find(facts: Facts) -> Iterator[Answer]:
     running = [said for said in facts.said("driver.two_installed") if said.get("running")]
     unbound = list(facts.said("driver.not_on_vfio"))
     host = [said for said in facts.said("driver.two_installed") if not said.get("running")]
-    told = list(facts.said("driver.installed_twice"))
+    told = list(facts.said("driver.installed_twice", "driver.duplicate_symbol"))
     if running or told or (unbound and host):
         yield TWO_DRIVERS.finding(
             "Another instance of the NVIDIA driver runs on the node."

@@ -17,7 +17,8 @@ NO_HEADERS = Code(
     title="the driver cannot be built: no headers for the running kernel",
     meaning="The node has no driver. The container that builds it finds no kernel headers in its repositories: the "
     "kernel is older than what they keep, or it is no kernel of the distribution.",
-    known_by="The driver container cannot resolve the kernel's version, or the package of its headers is not found.",
+    known_by="The driver container cannot resolve the kernel's version, the package of its headers is not found, or "
+    "the directory that the build needs is missing or was never configured.",
     disproved_by="The package of the headers for `uname -r` can be installed from the repositories of the container.",
     counter_check="on NODE: uname -r; apt-cache policy linux-headers-$(uname -r) or dnf list kernel-devel-$(uname -r)",
     fix=Fix(
@@ -88,6 +89,7 @@ NO_BUILD_PACKAGE = Code(
 
 def find(facts: Facts) -> Iterator[Answer]:
     headers = [*facts.said("driver.headers_missing"), *facts.said("driver.toolkit_stale")]
+    headers += [*facts.said("driver.source_unconfigured")]
     if headers:
         custom = list(facts.said("driver.custom_kernel"))
         package = next((said.get("package") or said.get("package2") for said in headers if said.values), "")
@@ -100,7 +102,7 @@ def find(facts: Facts) -> Iterator[Answer]:
             else "The repositories have no headers for the running kernel: mostly it is older than what they keep."
         )
         yield NO_HEADERS.finding(why, ESTABLISHED, [*headers, *custom])
-    unreachable = list(facts.said("driver.repositories_unreachable"))
+    unreachable = list(facts.said("driver.repositories_unreachable", "driver.packages_unreachable"))
     if unreachable and not headers:
         yield NO_REPOSITORY.finding("The driver container reaches no package repository.", LIKELY, unreachable)
     lacking = list(facts.said("driver.build_package_missing"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
+from berth.diagnosis.heard import value
 from berth.diagnosis.words import ESTABLISHED, LIKELY, POSSIBLE, Effect, Layer, Severity
 from berth.evidence.fact import Said
 from berth.evidence.facts import Facts
@@ -117,7 +118,7 @@ PACKAGES = Code(
 
 def find(facts: Facts) -> Iterator[Answer]:
     built = any(facts.said("driver.built"))
-    failed = [*facts.said("driver.build_failed"), *facts.said("driver.make_failed")]
+    failed = list(facts.said("driver.build_failed", "driver.make_failed", "driver.dkms_refused"))
     unfit = list(facts.said("driver.compiler_unfit"))
     differs = [said for said in facts.said("driver.compiler_differs") if _differ(said)]
     if unfit or (differs and not built):
@@ -147,17 +148,25 @@ def find(facts: Facts) -> Iterator[Answer]:
         # A device that another driver has is no matter of the build.
         *(said for said in facts.said("driver.installer_failed") if not any(facts.said("driver.nova"))),
         *facts.said("driver.space_told"),
-        *facts.said("driver.node_installer_failed"),
+        *facts.said("driver.node_installer_failed", "driver.node_unit_failed", "driver.target_read_only"),
     ]:
         yield BUILD_FAILS.finding(
             "The installer did not get a module into the kernel; its log names the reason above this line.",
             POSSIBLE,
             installer,
         )
-    elif scripts := list(facts.said("driver.script_failed")):
+    elif scripts := list(facts.said("driver.script_failed", "driver.entry_missing")):
         yield BUILD_FAILS.finding(f"The script of the driver image stops: {scripts[0].get('what')}.", POSSIBLE, scripts)
-    if parts := list(facts.said("driver.packages_conflict")):
+    # Packages of the container toolkit are no driver.
+    elsewhere = {(one.origin.source, one.origin.line) for one in facts.said("runtime.package_unavailable")}
+    conflicts = facts.said("driver.packages_conflict")
+    if parts := [one for one in conflicts if (one.origin.source, one.origin.line) not in elsewhere]:
         yield PACKAGES.finding("The package manager does not get the driver's packages together.", LIKELY, parts)
+    if lacking := list(facts.said("driver.release_missing")):
+        version = next((found for said in lacking if (found := value(said, "version"))), "")
+        yield NO_PRECOMPILED.finding(
+            f"Release {version or 'that was asked for'} of the driver is not there to be downloaded.", LIKELY, lacking
+        )
     missing = list(facts.said("driver.precompiled_missing"))
     if missing:
         tag = next((said.get("tag") for said in missing if said.get("tag")), "")

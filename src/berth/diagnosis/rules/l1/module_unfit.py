@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
+from berth.diagnosis.heard import value
 from berth.diagnosis.words import ESTABLISHED, LIKELY, POSSIBLE, Effect, Layer, Severity
 from berth.evidence.facts import Facts
 
@@ -79,7 +80,7 @@ _IN_CONTAINER = ("app-log", "pod-events", "plugin-log", "nccl-log")
 
 
 def find(facts: Facts) -> Iterator[Answer]:
-    wrong = list(facts.said("modprobe.wrong_format"))
+    wrong = list(facts.said("modprobe.wrong_format", "modprobe.btf_invalid"))
     symbols = list(facts.said("modprobe.unknown_symbol"))
     if wrong or symbols:
         built = next((said.get("built") for said in wrong if said.get("built")), "")
@@ -93,7 +94,16 @@ def find(facts: Facts) -> Iterator[Answer]:
             else "Kernel and module do not fit."
         )
         yield OTHER_KERNEL.finding(why, ESTABLISHED if built or symbol else LIKELY, [*wrong, *symbols])
-    missing = [said for said in facts.said("modprobe.not_found") if "uvm" not in said.get("module")]
+    elif refused := list(facts.said("modprobe.dependency_refused")):
+        names = ", ".join(sorted({said.get("module") for said in refused}))
+        yield OTHER_KERNEL.finding(
+            f"The kernel refuses {names}, which the driver needs ({refused[0].get('reason')}): the modules at hand are "
+            "those of another kernel.",
+            LIKELY,
+            refused,
+        )
+    named = facts.said("modprobe.not_found", "modprobe.not_found_by_name")
+    missing = [said for said in named if "uvm" not in value(said, "module")]
     if missing:
         kernel = next((said.get("kernel") for said in missing if said.get("kernel")), "")
         yield NOT_BUILT.finding(
@@ -117,7 +127,7 @@ def find(facts: Facts) -> Iterator[Answer]:
         )
     # In a container the same words mean that it was given none.
     seen = [said for said in facts.said("nvml.no_devices") if said.origin.kind not in _IN_CONTAINER]
-    none = [*facts.said("modprobe.no_such_device"), *seen]
+    none = [*facts.said("modprobe.no_such_device", "driver.no_supported_gpu"), *seen]
     if none:
         yield NO_DEVICE.finding("The driver finds no GPU that it can serve.", POSSIBLE, none)
 

@@ -75,6 +75,8 @@ OLD_LIBRARY = Code(
     sources=("NVML, NVML_ERROR_FUNCTION_NOT_FOUND",),
 )
 
+_NOT_THE_MODULE = "Mismatch in versions between nvidia-smi"
+
 
 def find(facts: Facts) -> Iterator[Answer]:
     mismatch = list(facts.said("nvml.version_mismatch"))
@@ -93,7 +95,8 @@ def find(facts: Facts) -> Iterator[Answer]:
         known += [f"the libraries are {client}"] if client else []
         yield SKEW.finding(
             f"{' and '.join(known) or 'kernel module and libraries are of different versions'}.".capitalize(),
-            ESTABLISHED,
+            # Of nvidia-smi and the library alone: any other library of that name on the search path does it, too.
+            ESTABLISHED if api or not all(_NOT_THE_MODULE in said.origin.text for said in mismatch) else LIKELY,
             [*api, *mismatch, *loaded, *library, *firmware],
         )
     elif told or different:

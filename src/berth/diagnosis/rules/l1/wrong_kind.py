@@ -38,7 +38,7 @@ WRONG_KIND = Code(
 UNSUPPORTED = Code(
     name="GpuNotServedByDriver",
     layer=Layer.L1,
-    cause_class="version-mismatch",
+    cause_class="driver-build",
     severity=Severity.Critical,
     effect=Effect.DriverAbsent,
     title="this driver release does not support the GPU",
@@ -104,7 +104,9 @@ def find(facts: Facts) -> Iterator[Answer]:
             [said],
             pci=pci,
         )
-    for said in facts.said("driver.gpu_unsupported"):
+    # A dead card may be refused with the same words, while others like it work: then one is missing.
+    is_short = any(facts.said("host.gpus_missing", "host.gpus_missing_told"))
+    for said in facts.said("driver.gpu_unsupported") if not is_short else ():
         pci = pci_of(said.get("pci"))
         branch, driver = said.get("branch"), said.get("driver")
         yield UNSUPPORTED.finding(
@@ -113,7 +115,7 @@ def find(facts: Facts) -> Iterator[Answer]:
             else f"Release {driver} does not support it."
             if driver
             else "The guest's driver does not fit the vGPU manager of the host.",
-            ESTABLISHED,
+            LIKELY,
             [said],
             pci=pci,
         )

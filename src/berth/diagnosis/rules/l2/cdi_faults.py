@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
@@ -169,11 +170,25 @@ INCOMPLETE = Code(
 def find(facts: Facts) -> Iterator[Answer]:
     caps = [one for one in facts.said("toolkit.driver_root_empty") if "nvidia-cap" in one.get("path")]
     for node, said in by_node((*facts.said("cdi.stale", "cdi.said_stale"), *caps)).items():
-        path = first(said, "path", "path2")
+        path = first(said, "path", "path2").rstrip(":")
         cause = f"{path} does not exist on the host." if path else "The specification is of another state of the host."
         yield STALE.finding(cause, LIKELY if path else POSSIBLE, said, node=node)
+    live = {one.get("path"): one for one in facts.said("cdi.live_major")}
+    for one in facts.said("cdi.spec_major"):
+        path, major = one.get("path"), one.get("major")
+        if path in live and live[path].node == one.node and live[path].get("major") != major:
+            yield STALE.finding(
+                f"{path} has major number {major} in it and {live[path].get('major')} on the host.",
+                LIKELY,
+                [one, live[path]],
+                node=one.node,
+            )
+    for one in facts.said("cdi.told_other_driver"):
+        old, new = one.get("old") or one.get("old2"), one.get("new") or one.get("new2")
+        if old and new and not new.startswith(old) and not old.startswith(new):
+            yield STALE.finding(f"It is of driver {old}; the driver is {new}.", POSSIBLE, [one], node=one.node)
     for node, said in by_node(facts.said("cdi.conflict")).items():
-        specs = first(said, "specs")
+        specs = _unquoted(first(said, "specs"))
         yield CONFLICT.finding(
             f"{first(said, 'device')} is defined twice{': ' + specs if specs else ''}.", ESTABLISHED, said, node=node
         )
@@ -183,8 +198,11 @@ def find(facts: Facts) -> Iterator[Answer]:
     for node, said in by_node(empty).items():
         yield EDITS_EMPTY.finding("The device's edits are empty.", ESTABLISHED, said, node=node)
     for node, said in by_node(facts.said("cdi.invalid")).items():
-        why = first(said, "why") or (f"it needs version {first(said, 'version')}" if first(said, "version") else "")
-        yield INVALID.finding(f"The specification is refused{': ' + why if why else ''}.", LIKELY, said, node=node)
+        why = _unquoted(first(said, "why"))
+        why = why or (f"it needs version {first(said, 'version')}" if first(said, "version") else "")
+        is_said = any("failed to load CDI Spec" in one.origin.text for one in said)  # by the registry itself
+        sure = ESTABLISHED if is_said else LIKELY
+        yield INVALID.finding(f"The specification is refused{': ' + why if why else ''}.", sure, said, node=node)
     made: dict[str, list[Fact]] = {}
     for one in facts.said("cdi.not_generated", "toolkit.no_devices"):
         if not any("empty" in one.origin.text and one.node == other.node for other in empty):
@@ -202,7 +220,22 @@ def find(facts: Facts) -> Iterator[Answer]:
     yield from _of_specs(facts)
 
 
+def _unquoted(text: str) -> str:
+    """Out of a line of a log that has the message in quotation marks: up to the end of the message, its own marks as
+    they were."""
+    marks = [found.start() for found in re.finditer(r'(?<!\\)"', text)]
+    message = text[: marks[0]] if len(marks) % 2 else text
+    return re.sub(r"(?:\\n\s*)+", " ", message.replace('\\"', '"')).strip()
+
+
 def _of_specs(facts: Facts) -> Iterator[Answer]:
+    is_missed = any(facts.said("cdi.unresolvable")) and not any(facts.said("cdi.invalid"))
+    for spec in facts.of(CdiSpec):
+        if not (is_missed and spec.is_broken):
+            continue
+        yield INVALID.finding(
+            f"{spec.path or spec.origin.source} cannot be read to its end.", ESTABLISHED, [spec], node=spec.node
+        )
     absent = list(facts.said("cdi.nodes_absent"))
     for node, said in by_node(facts.said("cdi.without_nodes")).items():
         yield INCOMPLETE.finding(

@@ -14,6 +14,7 @@ from berth.evidence.formats.cluster_facts import NodeSeen
 from berth.evidence.formats.container_facts import RuntimeConfig, ToolkitConfig
 
 FIRST_WITH_CDI = (1, 7)  # of containerd, where it has to be switched on; from 2.0 it is on
+ALWAYS_WITH_CDI = (2, 4)  # where enable_cdi is ignored. Source: containerd, RELEASES.md, removed properties
 
 CDI_OFF = Code(
     name="CdiSwitchedOff",
@@ -74,7 +75,7 @@ def find(facts: Facts) -> Iterator[Answer]:
     for node, said in by_node(facts.said("runtime.no_device_driver")).items():
         if first(said, "driver") == "cdi":
             yield CDI_OFF.finding("Docker has no device driver cdi: the feature is off.", ESTABLISHED, said, node=node)
-    for node, said in by_node(facts.said("cdi.said_off")).items():
+    for node, said in by_node(facts.said("cdi.said_off", "cdi.told_old_containerd")).items():
         yield CDI_OFF.finding("The runtime here is said not to do CDI.", POSSIBLE, said, node=node)
     strategy = list(facts.said("runtime.cdi_strategy"))
     # The NVIDIA runtime reads annotations itself; the field of the CRI only the container runtime does.
@@ -91,14 +92,22 @@ def find(facts: Facts) -> Iterator[Answer]:
                     [*strategy, fact],
                     node=fact.node,
                 )
+        always = {fact.node for version, fact in _containerd(facts) if version >= ALWAYS_WITH_CDI}
         for config in facts.of(RuntimeConfig):
-            if config.engine == "containerd" and config.enable_cdi is False:
+            if config.engine == "containerd" and config.enable_cdi is False and config.node not in always:
                 yield CDI_OFF.finding(
                     f"The strategy is {name} and enable_cdi is false.", sure, [*strategy, config], node=config.node
                 )
     for node, said in by_node(facts.said("runtime.envvar_refused")).items():
         yield MOUNTS_REFUSED.finding(
             "The hook does not read the device list of an unprivileged container.", ESTABLISHED, said, node=node
+        )
+    for node, said in by_node(facts.said("runtime.told_envvar_refused")).items():
+        yield MOUNTS_REFUSED.finding(
+            "The plugin names devices in the environment and the toolkit does not read it there.",
+            LIKELY if first(said, "both") else POSSIBLE,
+            said,
+            node=node,
         )
     mounts = list(facts.said("runtime.volume_strategy"))
     off = list(facts.said("runtime.mounts_off"))

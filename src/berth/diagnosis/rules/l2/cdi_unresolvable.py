@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule, Unconfirmed
-from berth.diagnosis.rules.l2.places import by_node, values
+from berth.diagnosis.rules.l2.places import by_node, first, values
 from berth.diagnosis.words import ESTABLISHED, LIKELY, POSSIBLE, Effect, Layer, Severity
 from berth.evidence.fact import Fact
 from berth.evidence.facts import Facts
 from berth.evidence.formats.container_facts import CdiListed, CdiSpec, RuntimeConfig
 
+# Whoever of these says something in the same text has the reason why an injection fails.
+_NAMED = ("cdi.unresolvable", "cdi.stale", "cdi.invalid", "cdi.conflict", "cdi.empty_edits", "cdi.not_generated")
 DEFAULT_DIRS = ("/etc/cdi", "/var/run/cdi")
 _RESTART = "container starts pause for seconds where the runtime is restarted"
 
@@ -117,10 +119,26 @@ def find(facts: Facts) -> Iterator[Answer]:
         known: list[Fact] = [one for one in (*specs, *listed) if not node or not one.node or one.node == node]
         there = {name for one in known if isinstance(one, CdiSpec | CdiListed) for name in one.names}
         asked = ", ".join(names[:4]) or "a device"
+        lacking = [one for one in known if isinstance(one, CdiSpec) and not one.is_broken and _lacks(one, names)]
+        if not lacking and _refused(facts, node):
+            yield UNRESOLVABLE.finding(
+                f"The runtime refuses a specification, and no other defines {asked}.",
+                LIKELY,  # what the registry says of the file goes before
+                [*other, *known],
+                node=node,
+                effect=Effect.ContainersDoNotStart,
+            )
+            continue
+        if set(names) & there:
+            why = ". What was listed has it: another directory or another system is read"
+        elif lacking:
+            one = lacking[0]
+            why = f": {one.path or one.origin.source} has {_counted(len(one.devices))} of that kind"
+        else:
+            why = _reading(names)
         yield UNRESOLVABLE.finding(
-            f"No specification that the runtime reads defines {asked}{_reading(names)}"
-            f"{'. What was listed has it: another directory or another system is read' if set(names) & there else ''}.",
-            ESTABLISHED,
+            f"No specification that the runtime reads defines {asked}{why}.",
+            ESTABLISHED if known else LIKELY,  # else the kubelet may have asked for what is gone
             [*other, *known],
             node=node,
         )
@@ -132,8 +150,18 @@ def find(facts: Facts) -> Iterator[Answer]:
                 layer=Layer.L2,
                 node=node,
             )
-    for node, said in by_node(facts.said("cdi.none_found", "cdi.said_missing")).items():
+    for node, said in by_node(facts.said("cdi.none_found", "cdi.said_missing", "cdi.told_file_missing")).items():
         yield UNRESOLVABLE.finding("There is no specification that defines a device.", POSSIBLE, said, node=node)
+    named = {one.origin.source for one in facts.said(*_NAMED)}
+    for node, said in by_node(
+        one for one in facts.said("cdi.injection_failed") if one.origin.source not in named
+    ).items():
+        yield UNRESOLVABLE.finding(
+            f"A device could not be added: {first(said, 'why', 'why2', 'why3', 'why4').strip()}",
+            POSSIBLE,
+            said,
+            node=node,
+        )
     yield from _directories(facts)
 
 
@@ -156,6 +184,22 @@ def _directories(facts: Facts) -> Iterator[Answer]:
 
 def _canonical(directory: str) -> str:
     return directory.replace("/var/run/", "/run/").rstrip("/")
+
+
+def _lacks(spec: CdiSpec, names: tuple[str, ...]) -> bool:
+    """A specification of the kind that is asked for, without the device."""
+    return any(name.partition("=")[0] == spec.kind and name not in spec.names for name in names)
+
+
+def _counted(devices: int) -> str:
+    return f"{devices} devices" if devices != 1 else "one device"
+
+
+def _refused(facts: Facts, node: str) -> bool:
+    """Whether the registry says that it does not take a specification or a device of one, or a file is broken."""
+    said = facts.said("cdi.invalid", "cdi.conflict", "cdi.empty_edits")
+    broken = (one for one in facts.of(CdiSpec) if one.is_broken)
+    return any(not node or not one.node or one.node == node for one in (*said, *broken))
 
 
 def _is_misnamed(device: str) -> bool:

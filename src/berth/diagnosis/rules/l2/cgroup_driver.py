@@ -10,6 +10,8 @@ from berth.diagnosis.words import ESTABLISHED, LIKELY, POSSIBLE, Effect, Layer, 
 from berth.evidence.facts import Facts
 from berth.evidence.formats.container_facts import RuntimeConfig
 
+SUSPECTED = 0.5  # a restart of the runtime at that moment does the same
+
 DRIVER_MISMATCH = Code(
     name="CgroupDriverMismatch",
     layer=Layer.L2,
@@ -56,6 +58,21 @@ def find(facts: Facts) -> Iterator[Answer]:
             "Pods of the NVIDIA runtime are ended from outside after some seconds, as where its control groups are not "
             "those that the kubelet manages.",
             POSSIBLE,
+            [*said, *ended],
+            node=node,
+        )
+    for node, said in by_node(facts.said("cgroup.told_not_systemd")).items():
+        yield DRIVER_MISMATCH.finding(
+            "SystemdCgroup is said to be lost or false, where the kubelet mostly uses systemd.",
+            POSSIBLE,
+            said,
+            node=node,
+        )
+    for node, said in by_node(facts.said("cgroup.sandbox_ended")).items():
+        yield DRIVER_MISMATCH.finding(
+            "The process that holds a pod's namespaces was ended before its containers were made, as where the control "
+            "groups of the NVIDIA runtime are not those that the kubelet manages.",
+            SUSPECTED,
             [*said, *ended],
             node=node,
         )

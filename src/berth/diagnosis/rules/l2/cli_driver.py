@@ -63,6 +63,31 @@ TIMED_OUT = Code(
     sources=("NVIDIA/libnvidia-container, src/rpc.c", "NVIDIA driver persistence documentation"),
 )
 
+GIVES_UP = Code(
+    name="DriverRefusesLibraryCall",
+    layer=Layer.L1,
+    cause_class="version-mismatch",
+    severity=Severity.Error,
+    effect=Effect.ContainersDoNotStart,
+    title="the Windows driver's libraries do not answer the container runtime",
+    meaning="libnvidia-container asks the driver in a process of its own, and that process fails inside NVML or "
+    "libcuda. In WSL2 both come from the Windows driver: it is too old, or the Windows build has no GPU support for "
+    "Linux.",
+    known_by="nvidia-container-cli says in WSL2 that the driver failed to process a request.",
+    disproved_by="nvidia-smi and a CUDA program run outside of containers.",
+    counter_check="on NODE: nvidia-smi ; nvidia-container-cli -k -d /dev/tty info : both print every GPU",
+    fix=Fix(
+        steps=(
+            "WSL2: newest Windows build and NVIDIA driver of Windows, no Linux driver inside; wsl --update, "
+            "wsl --shutdown",
+        ),
+        risk="another driver needs the GPU pods of the node to leave",
+        rollback="the former driver version",
+    ),
+    verify=("nvidia-container-cli info on NODE : all devices", "a GPU container starts"),
+    sources=("NVIDIA/libnvidia-container, src/rpc.c and src/driver.c", "NVIDIA, CUDA on WSL user guide"),
+)
+
 UVM_MISSING = Code(
     name="CudaFailsAtContainerStart",
     layer=Layer.L1,
@@ -104,8 +129,16 @@ def find(facts: Facts) -> Iterator[Answer]:
             )
     for node, said in by_node(facts.said("runtime.cli_timeout")).items():
         yield TIMED_OUT.finding(f"The driver: {first(said, 'why')}.", POSSIBLE, said, node=node)
+    # Outside of WSL it is mostly a driver that is initialised anew at each start.
+    wsl = list(facts.said("runtime.wsl", "runtime.wsl_told"))
+    for node, said in by_node(facts.said("runtime.cli_driver_gives_up")).items():
+        if wsl:
+            cause = "The libraries of the Windows driver fail when they are asked."
+            yield GIVES_UP.finding(cause, LIKELY, [*said, *wsl], node=node)
+        else:
+            yield TIMED_OUT.finding("The driver: failed to process request.", POSSIBLE, said, node=node)
     for node, said in by_node(facts.said("runtime.cli_cuda")).items():
         yield UVM_MISSING.finding(f"CUDA on the host: {first(said, 'error')}.", POSSIBLE, said, node=node)
 
 
-RULE = Rule((UNHEALTHY_GPU, TIMED_OUT, UVM_MISSING), find)
+RULE = Rule((UNHEALTHY_GPU, TIMED_OUT, GIVES_UP, UVM_MISSING), find)

@@ -100,9 +100,15 @@ def find(facts: Facts) -> Iterator[Answer]:
             said,
             node=node,
         )
+    for node, said in by_node(facts.said("runtime.told_config_version")).items():
+        yield CONFIG_REFUSED.finding("A file of another version than containerd reads.", POSSIBLE, said, node=node)
     for node, said in by_node(facts.said("runtime.config_refused")).items():
         version, drop = first(said, "version"), first(said, "drop")
-        why = f"it is of version {version}, newer than this containerd reads" if version else first(said, "why", "why2")
+        why = (
+            f"it is of version {version}, newer than this containerd reads"
+            if version
+            else first(said, "why", "why2", "why3")
+        )
         if drop:
             why = f"a drop-in is of version {drop} and the root file of {first(said, 'root')}, which has to be as new"
         yield CONFIG_REFUSED.finding(

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
 from berth.diagnosis.rules.l2.places import by_node, first
-from berth.diagnosis.words import ESTABLISHED, LIKELY, Effect, Layer, Severity
+from berth.diagnosis.words import ESTABLISHED, LIKELY, POSSIBLE, Effect, Layer, Severity
 from berth.evidence.facts import Facts
 
 SELINUX = Code(
@@ -96,12 +96,10 @@ def find(facts: Facts) -> Iterator[Answer]:
             f"{sum(one.times for one in said)} denials for device files of GPUs.", ESTABLISHED, said, node=node
         )
     for node, said in by_node(facts.said("runtime.cli_denied")).items():
-        yield RUNTIME_DENIED.finding(
-            f"Denied: {first(said, 'what', 'what2', 'what3', 'what4', 'what5', 'what6').strip()}.",
-            LIKELY,
-            said,
-            node=node,
-        )
+        what = first(said, "what", *(f"what{number}" for number in range(2, 20))).strip()
+        yield RUNTIME_DENIED.finding(f"Denied: {what}.", LIKELY, said, node=node)
+    for node, said in by_node(facts.said("runtime.told_selinux")).items():
+        yield SELINUX.finding("The device files have another type than containers may use.", POSSIBLE, said, node=node)
     for node, said in by_node(facts.said("runtime.tegra_denied")).items():
         yield TEGRA.finding(f"{first(said, 'path') or '/dev/nvmap'} may not be opened.", LIKELY, said, node=node)
 

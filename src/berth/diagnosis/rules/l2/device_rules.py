@@ -107,15 +107,27 @@ def find(facts: Facts) -> Iterator[Answer]:
         )
     dropped = list(facts.said("cgroup.rules_dropped"))
     off = [*(one for one in facts.of(ToolkitConfig) if one.no_cgroups), *facts.said("runtime.no_cgroups")]
-    unknown = list(facts.said("cgroup.nvml_unknown"))
-    for node, said in () if unknown else by_node(facts.said("cgroup.said_revoked")).items():
+    unknown = list(facts.said("cgroup.nvml_unknown", "cgroup.open_refused"))
+    for node, said in (
+        ()
+        if unknown
+        else by_node(
+            facts.said(
+                "cgroup.list_after_reload",
+                "cgroup.said_revoked",
+                "cgroup.told_no_links",
+                "cgroup.told_no_cgroups",
+                "cgroup.said_lost_later",
+            )
+        ).items()
+    ):
         yield REVOKED.finding(
             "Device rules are said to be dropped when systemd reads its units again.", POSSIBLE, said, node=node
         )
     for node, said in by_node(unknown).items():
         how = "no-cgroups is set, so nobody makes the rules" if off else "its device rules were dropped"
         yield REVOKED.finding(
-            f"NVML fails inside a container with Unknown Error: {how}.",
+            f"A container may not open its devices (NVML says Unknown Error): {how}.",
             ESTABLISHED if dropped or off else LIKELY,
             [*said, *dropped, *off],
             node=node,

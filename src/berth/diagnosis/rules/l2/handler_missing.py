@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
-from berth.diagnosis.finding import Answer, Code, Fix, Rule, Unconfirmed
+from berth.diagnosis.finding import Answer, Code, Finding, Fix, Rule, Unconfirmed
 from berth.diagnosis.rules.l2.places import by_node, first
-from berth.diagnosis.words import ESTABLISHED, LIKELY, Effect, Layer, Severity
-from berth.evidence.fact import Fact
+from berth.diagnosis.words import ESTABLISHED, LIKELY, POSSIBLE, Effect, Layer, Severity
+from berth.evidence.fact import Fact, Said
 from berth.evidence.facts import Facts
 from berth.evidence.formats.cluster_facts import ObjectSeen, PodSeen
 from berth.evidence.formats.container_facts import RuntimeConfig
 
-_HANDLERS = ("handler", "handler2", "handler3", "handler4", "handler5", "handler6")
+_HANDLERS = ("handler", *(f"handler{number}" for number in range(2, 10)))
+
+_OF_DOCKER = r"unknown runtime specified|invalid runtime name|requested docker runtime"
 
 HANDLER_MISSING = Code(
     name="RuntimeHandlerMissing",
@@ -79,12 +82,15 @@ CLASS_MISSING = Code(
 def find(facts: Facts) -> Iterator[Answer]:
     for node, said in by_node(facts.said("runtime.no_handler")).items():
         handler = first(said, *_HANDLERS) or "nvidia"
+        if handler.startswith("nvidia") and all(re.search(_OF_DOCKER, one.origin.text, re.IGNORECASE) for one in said):
+            yield _docker_without(facts, handler, said, node)
+            continue
         yield HANDLER_MISSING.finding(
             f"The runtime that serves the kubelet has no handler {handler!r}: the toolkit has not finished, it "
             "wrote to "
             f"a file that the runtime does not read, or the runtime was not restarted. "
             f"{sum(one.times for one in said)} refusals were seen.",
-            ESTABLISHED,
+            LIKELY,
             said,
             node=node,
         )
@@ -99,7 +105,39 @@ def find(facts: Facts) -> Iterator[Answer]:
     for node, said in by_node(facts.said("runtime.class_missing")).items():
         name = first(said, "name")
         yield CLASS_MISSING.finding(f"There is no RuntimeClass {name!r}.", ESTABLISHED, said, node=node)
+    yield from _told(facts)
     yield from _by_configuration(facts)
+
+
+def _docker_without(facts: Facts, handler: str, said: list[Said], node: str) -> Finding:
+    """Docker learns of runtimes from daemon.json, which the toolkit writes when it is set up: mostly it never was."""
+    names_it = [
+        *facts.said("runtime.toolkit_there", "runtime.docker_names_nvidia", "runtime.told_not_restarted"),
+        *(one for one in facts.of(RuntimeConfig) if one.engine == "docker" and one.handler(handler)),
+    ]
+    return HANDLER_MISSING.finding(
+        f"The configuration names {handler!r} and this Docker has not read it: it was not restarted, or another Docker "
+        "answers (rootless, snap, Docker Desktop)."
+        if names_it
+        else f"Docker knows no runtime {handler!r}: the toolkit is not installed or not set up for this Docker.",
+        LIKELY,
+        [*said, *names_it],
+        node=node,
+        cause_class=None if names_it else "runtime-install",
+    )
+
+
+def _told(facts: Facts) -> Iterator[Answer]:
+    for node, said in by_node(facts.said("runtime.told_no_handler")).items():
+        yield HANDLER_MISSING.finding(
+            "The runtime's configuration is said to have no NVIDIA handler.", POSSIBLE, said, node=node
+        )
+    for node, said in by_node(facts.said("runtime.told_not_restarted")).items():
+        yield HANDLER_MISSING.finding(
+            "The runtime was configured and not restarted: it does not know the handler yet.", POSSIBLE, said, node=node
+        )
+    for node, said in by_node(facts.said("runtime.told_no_class")).items():
+        yield CLASS_MISSING.finding("The cluster is said to have no such RuntimeClass.", POSSIBLE, said, node=node)
 
 
 def _by_configuration(facts: Facts) -> Iterator[Answer]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
 from berth.diagnosis.rules.l2.places import by_node, first
-from berth.diagnosis.words import ESTABLISHED, POSSIBLE, Effect, Layer, Severity
+from berth.diagnosis.words import LIKELY, POSSIBLE, WEAK, Effect, Layer, Severity
 from berth.evidence.fact import Said
 from berth.evidence.facts import Facts
 
@@ -76,15 +77,34 @@ _REASONS = (
     "runtime.hook_too_old",
 )
 
+_UNNAMED = ("runtime.cli_other", "runtime.nvidia_runtime_error", "runtime.not_created")
+# Whoever of these says something in the same text has the reason.
+_NAMED = (
+    "runtime.", "cgroup.", "cdi.", "toolkit.", "nvml.", "driver.", "selinux.", "security.", "apparmor.", "cuda.",
+    "kernel.",
+)  # fmt: skip
+
+
+_PROCESS = re.compile(r"/proc/\d+\S*: no such file or directory", re.IGNORECASE)
+
 
 def find(facts: Facts) -> Iterator[Answer]:
     for node, said in by_node(facts.said("runtime.hook_too_old")).items():
-        command = first(said, "command", "command2")
-        yield TOO_OLD.finding(f"The program does not know {command!r}.", ESTABLISHED, said, node=node)
+        command = first(said, "command", "command2", "command3") or "an option"
+        yield TOO_OLD.finding(f"The program does not know {command!r}.", LIKELY, said, node=node)
+    for node, said in by_node(facts.said("runtime.told_hook_unknown")).items():
+        yield TOO_OLD.finding("A hook is said to be unknown to the program.", POSSIBLE, said, node=node)
+    yield from _unnamed(facts)
     if _is_explained(facts):
         return
+    yield from _of_lxc(facts)
+    hides = list(facts.said("host.proc_hides"))
     for node, said in by_node(facts.said("runtime.hook_fails")).items():
         hook, why = first(said, "hook"), first(said, "why")
+        text = " ".join(one.origin.text for one in said)
+        if hides and _PROCESS.search(text):
+            yield from _hidden([*said, *hides], node)
+            continue
         by_cdi = "cdi" in hook or any("createContainer" in one.origin.text for one in said)
         yield FAILS.finding(
             f"{hook or 'A hook'} ends with code {first(said, 'code', 'code2')}{': ' + why if why else ''}.",
@@ -96,9 +116,45 @@ def find(facts: Facts) -> Iterator[Answer]:
         )
 
 
+def _hidden(said: list[Said], node: str) -> Iterator[Answer]:
+    cause = "The hook does not find the container's process: /proc is mounted with hidepid."
+    yield FAILS.finding(cause, LIKELY, said, node=node, cause_class="path-mount")
+
+
+def _of_lxc(facts: Facts) -> Iterator[Answer]:
+    for node, said in by_node(facts.said("runtime.lxc_hook")).items():
+        yield FAILS.finding(
+            "The hook of LXC that hands the driver over ended with an error.", POSSIBLE, said, node=node
+        )
+
+
+def _unnamed(facts: Facts) -> Iterator[Answer]:
+    """What the toolkit reports and no other rule has a name for: its own words are the answer."""
+    named = {one.origin.source for one in facts.said(*_NAMED) if one.message not in _UNNAMED}
+    for node, said in by_node(facts.said(*_UNNAMED)).items():
+        open_ones = [one for one in said if one.origin.source not in named]
+        if not open_ones:
+            continue
+        why = first(open_ones, "why").strip()
+        kind = first(open_ones, "kind")
+        hides = list(facts.said("host.proc_hides"))
+        if hides and _PROCESS.search(why):
+            yield from _hidden([*open_ones, *hides], node)
+            continue
+        yield FAILS.finding(
+            f"{kind + ' error: ' if kind else ''}{why}",
+            POSSIBLE if kind or "NVIDIA" in open_ones[0].origin.text else WEAK,
+            open_ones,
+            node=node,
+            cause_class="cdi" if "CDI" in why else "cgroup" if "cgroup" in why else None,
+        )
+
+
 def _is_explained(facts: Facts) -> bool:
     told: list[Said] = [
-        one for one in facts.said("runtime.") if one.message.startswith(("runtime.cli_", "runtime.hook_direct"))
+        one
+        for one in facts.said("runtime.")
+        if one.message.startswith(("runtime.cli_", "runtime.hook_direct")) and one.message not in _UNNAMED
     ]
     return bool(told) or any(True for _ in facts.said(*(name for name in _REASONS if not name.endswith("_"))))
 

@@ -107,10 +107,59 @@ NO_LOADER = Code(
     sources=("execve(2): ENOENT for a missing interpreter", "NVIDIA container toolkit: requirements of images"),
 )
 
+HOST_NEWER = Code(
+    name="HostLibraryTooNewForImage",
+    layer=Layer.L2,
+    cause_class="image",
+    severity=Severity.Error,
+    effect=Effect.ProgramFails,
+    title="the host's driver files want a newer C library than the image has",
+    meaning="Files of the host are put into the container and were built against a newer glibc than the image's: they, "
+    "or every program that loads them, fail there. Seen with Apptainer --nv, NixOS and Talos.",
+    known_by="The loader names a version of the C library and the driver's file that requires it.",
+    disproved_by="ldd --version in the container is as new as that version.",
+    counter_check="in the container: ldd --version : at least the version that is named",
+    fix=Fix(
+        steps=(
+            "take an image of a distribution as new as the host's",
+            "or hand in only what the program needs: Apptainer without graphics libraries (nvliblist.conf), "
+            "NVIDIA_DRIVER_CAPABILITIES=compute,utility",
+        ),
+        risk="none",
+        rollback="the former image",
+    ),
+    verify=("nvidia-smi in the container answers",),
+    sources=("Apptainer documentation, GPU support", "ld.so(8): symbol versions"),
+)
+
+NOT_IN_IMAGE = Code(
+    name="ProgramNotInImage",
+    layer=Layer.L6,
+    cause_class="image",
+    severity=Severity.Error,
+    effect=Effect.ProgramFails,
+    title="the image does not have the program that the container is to run",
+    meaning="The container ends before it begins. Another image or tag than the manifest was written for, or a command "
+    "line that was put into one word.",
+    known_by="The low-level runtime finds no such program in the image's PATH.",
+    disproved_by="The program is in the image, and a volume or an environment hides it.",
+    counter_check="docker run --rm --entrypoint which IMAGE PROGRAM : a path",
+    fix=Fix(
+        steps=(
+            "see whether image and tag are those that the manifest or chart was written for",
+            "command as a list of words: [sleep, infinity] and not one word with blanks",
+        ),
+        risk="none",
+        rollback="the former manifest",
+    ),
+    verify=("the container starts",),
+    sources=("opencontainers/runc and containers/crun: start of the container's process",),
+)
+
 
 def find(facts: Facts) -> Iterator[Answer]:
     for node, said in by_node(facts.said("runtime.cli_requirement")).items():
-        condition = first(said, "condition") or first(said, "why")
+        condition = first(said, "condition") or first(said, "why", "why2")
         yield NEWER_CUDA.finding(f"The image requires {condition}.", ESTABLISHED, said, node=node)
     for node, said in by_node(facts.said("runtime.cli_exists")).items():
         path = first(said, "path", "path2")
@@ -134,6 +183,11 @@ def find(facts: Facts) -> Iterator[Answer]:
         yield CAPABILITY.finding(
             f"Asked for {asked}{'; allowed are ' + allowed if allowed else ''}.", ESTABLISHED, said, node=node
         )
+    for node, said in by_node(facts.said("runtime.newer_glibc")).items():
+        yield HOST_NEWER.finding(f"{first(said, 'file')} wants {first(said, 'version')}.", LIKELY, said, node=node)
+    for node, said in by_node(facts.said("runtime.program_not_in_image")).items():
+        program = first(said, "program", "program2", "program3")
+        yield NOT_IN_IMAGE.finding(f"{program} is not in the image.", LIKELY, said, node=node)
 
 
-RULE = Rule((NEWER_CUDA, BRINGS_DRIVER, CAPABILITY, NO_LOADER), find)
+RULE = Rule((NEWER_CUDA, BRINGS_DRIVER, CAPABILITY, NO_LOADER, HOST_NEWER, NOT_IN_IMAGE), find)

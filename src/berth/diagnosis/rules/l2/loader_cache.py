@@ -63,9 +63,28 @@ CACHE_UNUSABLE = Code(
 
 def find(facts: Facts) -> Iterator[Answer]:
     for node, said in by_node(facts.said("runtime.cli_ldcache")).items():
-        yield LDCONFIG_FAILS.finding(f"ldconfig: {first(said, 'why')}.", LIKELY, said, node=node)
+        # What the tool's own log names as the reason.
+        denied = [one for one in facts.said("runtime.cli_denied") if one.get("what18")]
+        yield LDCONFIG_FAILS.finding(
+            f"ldconfig: {first(denied, 'what18') or first(said, 'why')}.",
+            LIKELY,
+            [*said, *denied],
+            node=node,
+            cause_class="permission" if denied else None,
+        )
     for node, said in by_node(facts.said("runtime.ldcache_unusable")).items():
-        yield CACHE_UNUSABLE.finding("The toolkit has no usable loader cache.", ESTABLISHED, said, node=node)
+        of_specification = any(True for _ in facts.said("cdi.not_generated"))
+        yield CACHE_UNUSABLE.finding(
+            "The toolkit has no usable loader cache.",
+            ESTABLISHED,
+            said,
+            node=node,
+            cause_class="cdi" if of_specification else None,
+        )
+    for node, said in by_node(facts.said("runtime.ldcache_stale")).items():
+        yield CACHE_UNUSABLE.finding(
+            f"It names {first(said, 'path')}, which is not there any more.", LIKELY, said, node=node
+        )
 
 
 RULE = Rule((LDCONFIG_FAILS, CACHE_UNUSABLE), find)

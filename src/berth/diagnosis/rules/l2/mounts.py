@@ -170,6 +170,8 @@ def find(facts: Facts) -> Iterator[Answer]:
             said,
             node=node,
         )
+    for node, said in by_node(facts.said("runtime.told_private")).items():
+        yield NOT_SHARED.finding("A mount is said not to be shared.", POSSIBLE, said, node=node)
     for node, said in by_node(facts.said("runtime.host_path_wrong")).items():
         path = first(said, "path")
         yield HOST_PATH.finding(
@@ -182,7 +184,7 @@ def find(facts: Facts) -> Iterator[Answer]:
         )
     for node, said in by_node(facts.said("runtime.cli_source_missing")).items():
         yield SOURCE_MISSING.finding(
-            f"{first(said, 'path', 'path2', 'path3', 'path4')} is not there.", POSSIBLE, said, node=node
+            f"{first(said, 'path', *(f'path{n}' for n in range(2, 7)))} is not there.", POSSIBLE, said, node=node
         )
     for node, said in by_node(facts.said("runtime.cli_misreads")).items():
         yield MISREADS.finding(f"{first(said, 'path')} is a word and no path.", LIKELY, said, node=node)
@@ -191,7 +193,8 @@ def find(facts: Facts) -> Iterator[Answer]:
             f"{first(said, 'path', 'path2', 'path3')} is a mount and cannot be replaced.", LIKELY, said, node=node
         )
     for node, said in by_node(facts.said("runtime.cli_target_blocked")).items():
-        yield BLOCKED.finding(f"{first(said, 'path', 'path2')}: {first(said, 'why', 'why2')}.", LIKELY, said, node=node)
+        path, why = first(said, "path", "path2", "path3", "path4"), first(said, "why", "why2", "why3", "why4")
+        yield BLOCKED.finding(f"{path}: {why}.", LIKELY, said, node=node)
 
 
 RULE = Rule((NOT_SHARED, HOST_PATH, SOURCE_MISSING, BLOCKED, MISREADS, FILE_IS_MOUNT), find)

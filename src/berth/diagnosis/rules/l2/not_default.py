@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
+from berth.diagnosis.rules.l2.places import by_node
 from berth.diagnosis.words import LIKELY, POSSIBLE, Effect, Layer, Severity
 from berth.evidence.facts import Facts
 from berth.evidence.formats.cluster_facts import PodSeen
@@ -55,6 +56,10 @@ NOT_DEFAULT = Code(
 
 
 def find(facts: Facts) -> Iterator[Answer]:
+    for node, said in by_node(facts.said("runtime.told_needs_default")).items():
+        yield NOT_DEFAULT.finding(
+            "GPUs are there only where NVIDIA's runtime is the default.", POSSIBLE, said, node=node
+        )
     signs = list(facts.said(*SIGNS))
     of_programs = [said for said in facts.said(*_OF_PROGRAMS) if not said.get("found")]
     if not signs and not of_programs:

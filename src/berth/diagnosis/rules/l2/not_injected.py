@@ -59,19 +59,28 @@ def find(facts: Facts) -> Iterator[Answer]:
     plain = {pod.key for pod in facts.of(PodSeen) if not _wants_a_gpu(pod)}  # what they lack is not the runtime's fault
     # In a container's own words; on a node the same means that the driver has made none.
     without_files = facts.said("driver.device_nodes_missing", "cdi.nodes_absent")
-    bare += facts.said("runtime.no_tegra_libraries", "runtime.dcgm_without_nvml")
+    bare += facts.said("runtime.no_tegra_libraries", "runtime.dcgm_without_nvml", "runtime.nv_not_bound")
     bare += [one for one in without_files if one.origin.kind in ("app-log", "nccl-log")]
     smi = [one for one in facts.said("runtime.no_smi") if one.origin.pod not in plain]
-    unset = list(facts.said("runtime.class_unset"))
-    for node, said in by_node((*bare, *smi, *unset)).items():
+    weak = [
+        *facts.said("runtime.class_unset", "runtime.smi_without_library", "runtime.kind_without_gpu"),
+        *facts.said("runtime.said_not_injected", "runtime.flag_unset", "runtime.told_no_variable"),
+        *facts.said("runtime.told_hook_not_run", "runtime.nvml_unsaid"),
+    ]
+    for node, said in by_node((*bare, *smi, *weak)).items():
         what = "nvidia-smi is not" if said[0] in smi else "the driver is not"
+        by_cdi = said[0] in weak and (
+            any("cdi" in one.origin.text.lower() for one in said)
+            or any(one.origin.source == said[0].origin.source for one in facts.said("cdi.told_present"))
+        )
         yield WITHOUT_LIBRARY.finding(
             f"{what.capitalize()} in the container: it was started by another runtime than NVIDIA's, or that one is "
             "not "
             "set up where this runtime reads.",
-            LIKELY if said[0] not in unset else POSSIBLE,
+            LIKELY if said[0] not in weak else POSSIBLE,
             said,
             node=node,
+            cause_class="cdi" if by_cdi else None,
         )
         if not facts.looked_at("containerd-config", "crio-config"):
             yield Unconfirmed(

@@ -28,6 +28,8 @@ MISSING = Code(
             "else install the package nvidia-container-toolkit, or let the toolkit DaemonSet run, and set BinaryName "
             "to "
             "its path",
+            "a hook of a CDI specification: name the program where it is (NVIDIA_CDI_HOOK_PATH of the plugin, "
+            "nvidiaCDIHookPath of the DRA driver; Talos: /usr/local/bin), and let the specification be written again",
             "a moved toolkit.installDir: configuration and directory must name the same path",
             "libraries that are missing or of two versions: install libnvidia-container1 and -tools of one release; "
             "others (libelf, libseccomp, libcap, a newer glibc) by the host's packages, or another toolkit",
@@ -64,6 +66,31 @@ NO_DOCKER_DRIVER = Code(
     sources=("moby, daemon device drivers", "NVIDIA container toolkit documentation, Docker"),
 )
 
+NOT_SET_UP = Code(
+    name="DockerNotSetUpForGpus",
+    layer=Layer.L2,
+    cause_class="runtime-config",
+    severity=Severity.Error,
+    effect=Effect.ContainersDoNotStart,
+    title="the toolkit is installed, and this Docker does not use it",
+    meaning="Docker looks for the toolkit's hook when it starts, on the search path of its own service. One that was "
+    "not restarted since, a rootless one, one from snap or Docker Desktop does not see it.",
+    known_by="Docker finds no driver with the capability gpu although the toolkit is installed.",
+    disproved_by="docker info lists the runtime nvidia, and which nvidia-container-runtime-hook finds nothing.",
+    counter_check="docker context show; docker info | grep -i -e runtimes -e rootless : which Docker answers",
+    fix=Fix(
+        steps=(
+            "nvidia-ctk runtime configure --runtime=docker; systemctl restart docker",
+            "rootless: the same with --config=$HOME/.config/docker/daemon.json, systemctl --user restart docker, and "
+            "nvidia-ctk config --set nvidia-container-cli.no-cgroups --in-place",
+            "Docker from snap or Docker Desktop: use the packages of Docker, or docker context use default",
+        ),
+        risk="a restart of dockerd ends its containers unless live-restore is on",
+        rollback="restore daemon.json",
+    ),
+    verify=("docker run --rm --gpus all ubuntu nvidia-smi -L : lists the GPUs",),
+    sources=("NVIDIA Container Toolkit documentation: rootless mode", "moby/moby, daemon/nvidia_linux.go"),
+)
 LOW_LEVEL = Code(
     name="LowLevelRuntimeMissing",
     layer=Layer.L2,
@@ -91,16 +118,39 @@ LOW_LEVEL = Code(
 
 def find(facts: Facts) -> Iterator[Answer]:
     for node, said in by_node(facts.said("runtime.binary_missing", "runtime.library_missing")).items():
-        program = first(said, "binary", "binary2", "binary3", "binary4") or "a program or library of the toolkit"
+        program = (
+            first(said, *(f"binary{n}" for n in ("", "2", "3", "4", "5"))) or "a program or library of the toolkit"
+        )
         library = first(said, "library", "library2")
-        sure = POSSIBLE if all(one.get("absent") for one in said) else ESTABLISHED
+        sure = POSSIBLE if all(one.get("absent") for one in said) else LIKELY  # or another place is meant
         why = f": {library} is missing or too old" if library else ""
-        yield MISSING.finding(f"{program} cannot be run{why}.", sure, said, node=node)
+        # A hook that a specification names: the path in the specification is what is wrong.
+        by_cdi = any(
+            "createContainer hook" in one.origin.text or "createRuntime hook" in one.origin.text for one in said
+        )
+        yield MISSING.finding(
+            f"{program} cannot be run{why}{', which a CDI specification names as a hook' if by_cdi else ''}.",
+            sure,
+            said,
+            node=node,
+            cause_class="cdi" if by_cdi else None,
+        )
+    for node, said in by_node(facts.said("runtime.told_program_gone")).items():
+        yield MISSING.finding("Programs of the toolkit are said to be gone.", POSSIBLE, said, node=node)
     for node, said in by_node(facts.said("runtime.no_device_driver")).items():
-        if first(said, "driver") != "cdi":
+        if first(said, "driver") == "cdi":
+            continue
+        if there := list(facts.said("runtime.toolkit_there")):
+            yield NOT_SET_UP.finding(
+                "The toolkit is installed, and the Docker that was asked does not know it.",
+                LIKELY,
+                [*said, *there],
+                node=node,
+            )
+        else:
             yield NO_DOCKER_DRIVER.finding("Docker finds no driver with the capability gpu.", LIKELY, said, node=node)
     for node, said in by_node(facts.said("runtime.low_level_missing")).items():
         yield LOW_LEVEL.finding("None of the candidates was found.", ESTABLISHED, said, node=node)
 
 
-RULE = Rule((MISSING, NO_DOCKER_DRIVER, LOW_LEVEL), find)
+RULE = Rule((MISSING, NO_DOCKER_DRIVER, NOT_SET_UP, LOW_LEVEL), find)

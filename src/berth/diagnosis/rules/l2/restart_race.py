@@ -46,6 +46,10 @@ def find(facts: Facts) -> Iterator[Answer]:
             [*said, *signals],
             node=node,
         )
+    for node, said in by_node(facts.said("runtime.told_left_terminating")).items():
+        yield LEFT_CREATED.finding(
+            "Pods stay in Terminating since the runtime was restarted under them.", POSSIBLE, said, node=node
+        )
 
 
 RULE = Rule((LEFT_CREATED,), find)

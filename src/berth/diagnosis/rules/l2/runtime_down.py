@@ -38,8 +38,12 @@ DOWN = Code(
 
 def find(facts: Facts) -> Iterator[Answer]:
     for node, said in by_node(facts.said("runtime.down")).items():
-        unit = first(said, "unit")
-        cause = f"{unit}.service has ended." if unit else f"{first(said, 'socket')}: {first(said, 'why')}."
+        unit = first(said, "unit", "unit2", "unit3", "unit4")
+        cause = (
+            f"{unit}{'.service' if ' ' not in unit else ''} does not run."
+            if unit
+            else f"{first(said, 'socket')}: {first(said, 'why')}."
+        )
         yield DOWN.finding(cause, POSSIBLE, said, node=node)
 
 

@@ -78,6 +78,31 @@ NOT_APPLIED = Code(
     sources=("opencontainers/runc, systemd cgroup driver",),
 )
 
+NAME_RESERVED = Code(
+    name="ContainerNameReserved",
+    layer=Layer.L2,
+    cause_class="host-limits",
+    severity=Severity.Error,
+    effect=Effect.ContainersDoNotStart,
+    title="a former attempt to make the container still holds its name",
+    meaning="Making the container takes longer than the kubelet waits: it tries again, and each new attempt is refused "
+    "until the first is done. Large images on a slow disk, a hook that hangs on the driver, too little CPU.",
+    known_by="The runtime says that the name is reserved, mostly after a deadline that was exceeded.",
+    disproved_by="The container starts after a while by itself: then it was only slow.",
+    counter_check="on NODE: iostat -x 5 2; ps -eo state,cmd | grep -e ^D -e nvidia-c : disk below 90 %, nothing hangs",
+    fix=Fix(
+        steps=(
+            "see what is slow: disk of the runtime's directory, nvidia-container-cli in state D (then the driver), CPU",
+            "a faster disk for images, a smaller image, fewer starts at once",
+            "the name stays reserved for ever: restart the runtime on NODE, and bring it up to date",
+        ),
+        risk="a restart of the runtime interrupts container starts for seconds",
+        rollback="nothing to undo",
+    ),
+    verify=("the pod starts",),
+    sources=("containerd, internal/cri/store: names", "cri-o, server: reserved names"),
+)
+
 
 def find(facts: Facts) -> Iterator[Answer]:
     for node, said in by_node(facts.said("runtime.store_full")).items():
@@ -87,6 +112,8 @@ def find(facts: Facts) -> Iterator[Answer]:
     for node, said in by_node(facts.said("cgroup.not_applied")).items():
         why = first(said, "why").strip()
         yield NOT_APPLIED.finding(f"The unit was not started{': ' + why if why else ''}.", POSSIBLE, said, node=node)
+    for node, said in by_node(facts.said("runtime.name_reserved")).items():
+        yield NAME_RESERVED.finding("An attempt before this one is not done.", POSSIBLE, said, node=node)
 
 
-RULE = Rule((STORE_FULL, GROUPS_EXHAUSTED, NOT_APPLIED), find)
+RULE = Rule((STORE_FULL, GROUPS_EXHAUSTED, NOT_APPLIED, NAME_RESERVED), find)

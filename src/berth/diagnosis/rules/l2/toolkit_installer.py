@@ -182,7 +182,7 @@ def find(facts: Facts) -> Iterator[Answer]:
         yield CANNOT_DIAL.finding(f"The toolkit cannot reach {socket}.", ESTABLISHED, said, node=node)
     for node, said in by_node(facts.said("toolkit.cannot_read")).items():
         version = first(said, "version")
-        why = f"it does not know version {version}" if version else first(said, "why", "why2")
+        why = f"it does not know version {version}" if version else first(said, "why", "why2", "why3", "why4", "why5")
         yield CANNOT_READ.finding(
             f"The configuration is not understood{': ' + why if why else ''}.", ESTABLISHED, said, node=node
         )

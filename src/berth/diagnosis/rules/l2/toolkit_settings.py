@@ -23,6 +23,7 @@ SETTINGS_BROKEN = Code(
     ": 0",
     fix=Fix(
         steps=(
+            "ldconfig is not host-relative: put an @ before its path (@/sbin/ldconfig, @/sbin/ldconfig.real)",
             "mend the line that it names; modes are auto, legacy, cdi, jit-cdi and csv, as far as the release knows "
             "them",
             "or write it anew: nvidia-ctk config default --output=/etc/nvidia-container-runtime/config.toml",
@@ -88,10 +89,13 @@ NRI_ABSENT = Code(
 def find(facts: Facts) -> Iterator[Answer]:
     for node, said in by_node(facts.said("runtime.settings_broken")).items():
         mode = first(said, "mode")
-        if docker := first(said, "docker"):
-            yield DOCKER_REFUSED.finding(
-                f"dockerd refuses {docker}: {first(said, 'why').strip()}", ESTABLISHED, said, node=node
-            )
+        if docker := first(said, "docker", "docker2"):
+            why = first(said, "why", "why2").strip()
+            yield DOCKER_REFUSED.finding(f"dockerd refuses {docker}: {why}", ESTABLISHED, said, node=node)
+            continue
+        if ldconfig := first(said, "ldconfig"):
+            cause = f"It takes {ldconfig} only as a program of the host: @{ldconfig}."
+            yield SETTINGS_BROKEN.finding(cause, ESTABLISHED, said, node=node)
             continue
         cause = f"It does not know the mode {mode!r}." if mode else "Its config.toml cannot be loaded."
         yield SETTINGS_BROKEN.finding(cause, ESTABLISHED, said, node=node)

@@ -95,6 +95,26 @@ def find(facts: Facts) -> Iterator[Answer]:
         yield WRONG_FILE.finding(
             f"containerd's main file does not import {first(said, 'path', 'path2')}.", POSSIBLE, said, node=node
         )
+    for node, said in by_node(facts.said("toolkit.dropin_unread")).items():
+        yield WRONG_FILE.finding(
+            f"{first(said, 'path') or 'A drop-in with the NVIDIA runtime'} was written, and the engine's main file has "
+            "to import its directory (containerd's own is conf.d).",
+            POSSIBLE,
+            said,
+            node=node,
+        )
+    for node, said in by_node(facts.said("runtime.template_broken")).items():
+        yield OVERWRITTEN.finding(
+            "The template from which the configuration is made has an error.", POSSIBLE, said, node=node
+        )
+    for node, said in by_node(facts.said("runtime.told_template")).items():
+        yield OVERWRITTEN.finding(
+            "A template that does not begin with the distribution's own replaces all of it.", POSSIBLE, said, node=node
+        )
+    for node, said in by_node(facts.said("runtime.told_wrong_file")).items():
+        name = first(said, "distribution", "distribution2", "distribution3").lower()
+        reads = f"{name} reads {OWN_FILES[name]}" if name else f"the kubelet uses {first(said, 'engine')}"
+        yield WRONG_FILE.finding(f"Another file was configured: {reads}.", POSSIBLE, said, node=node)
     yield from _elsewhere(facts)
     yield from _not_imported(facts)
     yield from _for_docker(facts)

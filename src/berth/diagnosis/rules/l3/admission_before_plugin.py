@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
 from berth.diagnosis.rules.l3.places import by_node, said_of
-from berth.diagnosis.words import LIKELY, POSSIBLE, Effect, Layer, Severity
+from berth.diagnosis.words import LIKELY, POSSIBLE, WEAK, Effect, Layer, Severity
 from berth.evidence.fact import Said
 from berth.evidence.facts import Facts
-from berth.evidence.formats.cluster_facts import PodSeen
+from berth.evidence.formats.cluster_facts import Advertised, PodSeen
 
 MANY = 5  # rejected pods that nobody has cleared away
 
@@ -84,15 +84,25 @@ NO_LONGER_HEALTHY = Code(
 )  # fmt: skip
 
 
-_NOT_THERE = ("kubelet.no_healthy_devices", "kubelet.unregistered", "reported.rejected_after_restart")
+_NOT_THERE = (
+    "kubelet.no_healthy_devices",
+    "kubelet.unregistered",
+    "reported.rejected_after_restart",
+    "reported.admitted_before_plugin",
+)
 
 
 def find(facts: Facts) -> Iterator[Answer]:
+    none_now = {one.resource for one in facts.of(Advertised) if one.allocatable == 0 < one.capacity}
+    latched = next(facts.said("reported.healthy_after_restart"), None) is not None
+    answered = next(facts.said("plugin.preferred_fails", "plugin.preferred_lost_gpu"), None)
     for said in by_node(facts.said(*_NOT_THERE)).values():
-        resource = said_of(one.get("resource") or one.get("plugin") for one in said)
+        if answered and all(one.message.startswith("reported.") for one in said):
+            continue  # the plugin was there, and says itself what is wrong
+        resource = said_of(one.get("resource") or one.get("resource2") or one.get("plugin") for one in said)
         yield BEFORE_PLUGIN.finding(
             f"At admission no healthy device of {resource or 'the resource'} was registered on the node.",
-            LIKELY,
+            WEAK if latched or (resource or next(iter(none_now), "")) in none_now else LIKELY,
             said,
             resource=resource,
         )
@@ -107,6 +117,15 @@ def find(facts: Facts) -> Iterator[Answer]:
             said,
             resource=resource,
         )
+    for said in by_node(one for one in facts.said("kubelet.out_of") if of_its_own_account(one)).values():
+        resource = said_of(map(_resource, said))
+        yield BEFORE_PLUGIN.finding(
+            f"The kubelet refuses {resource} to a pod that the scheduler found room for: by its account the devices "
+            "are not there (yet), as after its own restart.",
+            POSSIBLE,
+            said,
+            resource=resource,
+        )
     for said in by_node(facts.said("kubelet.no_longer_healthy")).values():
         resource = said_of(one.get("resource") for one in said)
         yield NO_LONGER_HEALTHY.finding(
@@ -115,9 +134,36 @@ def find(facts: Facts) -> Iterator[Answer]:
             said,
             resource=resource,
         )
+    yield from _plainly(facts)
     rejected = {pod.key: pod for pod in facts.of(PodSeen) if pod.reason == "UnexpectedAdmissionError"}
     if len(rejected) >= MANY:
         yield PILE_UP.finding(f"{len(rejected)} pods were rejected and are still there.", LIKELY, rejected.values())
+
+
+# Whatever says more of a rejection than its name.
+_SAID_MORE = (
+    *_NOT_THERE, "kubelet.out_of", "kubelet.no_longer_healthy", "kubelet.devices_unavailable", "kubelet.plugin_refused",
+    "kubelet.allocate_unreachable", "kubelet.allocate_inconsistent", "kubelet.topology_refused",
+    "kubelet.init_container_reallocated", "plugin.", "sharing.", "reported.shares_asked",
+)  # fmt: skip
+
+
+def _plainly(facts: Facts) -> Iterator[Answer]:
+    """Rejected, and nobody says why: mostly after a restart of kubelet or node."""
+    if next(facts.said(*_SAID_MORE), None) is None:
+        for said in by_node(facts.said("kubelet.rejected_plainly")).values():
+            yield BEFORE_PLUGIN.finding(
+                "The kubelet rejected pods; why is not among what was given. Mostly the plugin had not registered.",
+                WEAK,
+                said,
+            )
+
+
+def of_its_own_account(said: Said) -> bool:
+    """A refusal of devices by the kubelet without numbers: those would say whether all are taken."""
+    text, kind = said.origin.text, said.origin.kind
+    by_kubelet = "OutOf" in text or kind == "kubelet-log"
+    return by_kubelet and "/" in _resource(said) and "capacity:" not in text and "have enough resource: " in text
 
 
 def _resource(said: Said) -> str:

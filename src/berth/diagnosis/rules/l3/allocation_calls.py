@@ -117,11 +117,62 @@ RACE = Code(
     sources=("volcano-vgpu-device-plugin issue 93", "HAMi issues 653, 710, 1548"),
 )
 
+REFUSED = Code(
+    name="PluginRefusesPod",
+    layer=Layer.L3,
+    cause_class="plugin-health",
+    severity=Severity.Error,
+    effect=Effect.PodsRejected,
+    title="the device plugin refuses to give its device to the pod",
+    meaning="The kubelet asked, the plugin answered with an error, and the pod is rejected for good (or its container "
+    "does not start).",
+    known_by="'Allocate failed due to rpc error' or 'PreStartContainer rpc failed', with the plugin's own words.",
+    disproved_by="Another pod with the same request is admitted on that node now.",
+    counter_check="kubectl logs of the plugin at that time: the same words, and what stands before them",
+    fix=Fix(
+        steps=(
+            "read the words of the plugin: they name what it misses (an annotation, a device, a file, an interface)",
+            "plugins that share GPUs: scheduler and plugin of one release, the pod placed by that scheduler",
+            "delete the rejected pods once it is mended",
+        ),
+        risk="none by looking",
+        rollback="nothing to undo",
+    ),
+    verify=("a new pod with RESOURCE: 1 on NODE is admitted",),
+    sources=("kubernetes pkg/kubelet/cm/devicemanager/manager.go: allocateContainerResources",),
+)
+
+CONFLICT = Code(
+    name="AllocationsConflict",
+    layer=Layer.L3,
+    cause_class="plugin-config",
+    severity=Severity.Warning,
+    effect=Effect.DevicesNotInjected,
+    title="two resources of one container overwrite each other's answer",
+    meaning="A container asks for two resources whose plugins set the same variable or path (full GPUs and partitions, "
+    "two plugins for one card): the first answer stays, the devices of the second are not visible.",
+    known_by="The kubelet says that a variable, a device or a mount of an allocation is in conflict.",
+    disproved_by="The container asks for one resource of that vendor.",
+    counter_check="kubectl get pod POD -n NAMESPACE -o yaml | grep -A6 limits: one resource of the vendor a container",
+    fix=Fix(
+        steps=(
+            "let a container ask for one kind of GPU resource only",
+            "or pass devices by CDI (deviceListStrategy cdi-cri), where answers add up",
+        ),
+        risk="none",
+        rollback="nothing to undo",
+    ),
+    verify=("nvidia-smi -L in the pod lists all that was asked for",),
+    sources=("kubernetes pkg/kubelet/cm/devicemanager/pod_devices.go: deviceRunContainerOptions",),
+)
+
 
 def find(facts: Facts) -> Iterator[Answer]:
     lost = list(facts.said("plugin.preferred_lost_gpu"))
     unreached = {one.origin for one in facts.said("kubelet.allocate_unreachable")}  # nobody answered: no word of GPUs
-    failed = [one for one in facts.said("plugin.preferred_fails") if one.origin not in unreached]
+    failed = [
+        one for one in facts.said("plugin.preferred_fails", "reported.preferred_fails") if one.origin not in unreached
+    ]
     for node, said in by_node(failed).items():
         here = [one for one in lost if one.node in ("", node)]
         yield PREFERRED_FAILS.finding(
@@ -132,7 +183,7 @@ def find(facts: Facts) -> Iterator[Answer]:
             layer=Layer.L0 if here else None,
             cause_class="hw-fault" if here else None,
         )
-    for said in by_node(facts.said("kubelet.allocate_unreachable")).values():
+    for said in by_node(facts.said("kubelet.allocate_unreachable", "reported.call_times_out")).values():
         yield UNREACHABLE.finding(
             "The kubelet's call to the plugin failed: no connection, or no answer in time.", LIKELY, said
         )
@@ -143,8 +194,32 @@ def find(facts: Facts) -> Iterator[Answer]:
         )
     for said in by_node(facts.said("kubelet.allocate_inconsistent")).values():
         yield INCONSISTENT.finding("What was asked for and what was answered do not fit.", POSSIBLE, said)
-    for said in by_node(facts.said("plugin.annotation_race")).values():
+    for said in by_node(facts.said("plugin.annotation_race", "reported.wrong_pod")).values():
         yield RACE.finding("The plugin did not find this pod's decision in the annotations.", LIKELY, said)
+    yield from _refused(facts)
+    for said in by_node(facts.said("kubelet.answers_conflict")).values():
+        name = said_of(one.get("name") for one in said)
+        yield CONFLICT.finding(f"Two answers set {name or 'the same thing'} differently.", LIKELY, said)
 
 
-RULE = Rule((PREFERRED_FAILS, UNREACHABLE, UNKNOWN_DEVICE, INCONSISTENT, RACE), find)
+# Sentences that say more of why a plugin refused.
+_SAID_MORE = (
+    "kubelet.allocate_unreachable", "kubelet.allocate_inconsistent", "plugin.preferred_fails",
+    "plugin.preferred_lost_gpu", "plugin.unknown_device", "plugin.annotation_race", "plugin.shared_request_too_large",
+)  # fmt: skip
+
+
+def _refused(facts: Facts) -> Iterator[Answer]:
+    """A refusal in words that nobody else knows."""
+    known = {one.origin for one in facts.said(*_SAID_MORE)}
+    for said in by_node(one for one in facts.said("kubelet.plugin_refused") if one.origin not in known).values():
+        why = said_of(one.get("why") or one.get("why2") for one in said)
+        yield REFUSED.finding(
+            f"The plugin's answer: {why[:200]}." if why else "The plugin answered with an error.",
+            POSSIBLE,
+            said,
+            cause_class="cdi" if "cdi" in why.lower() else None,
+        )
+
+
+RULE = Rule((PREFERRED_FAILS, UNREACHABLE, UNKNOWN_DEVICE, INCONSISTENT, RACE, REFUSED, CONFLICT), find)

@@ -97,9 +97,7 @@ def find(facts: Facts) -> Iterator[Answer]:
         for bypass in account.bypasses:
             cause = f"{bypass.pod} reaches GPUs by {bypass.how} and asks for none."
             pods = [one for one in facts.of(PodSeen) if one.key == bypass.pod]
-            yield UNASKED.finding(
-                cause, LIKELY, pods, node=account.node, pod=bypass.pod, resource=account.resource
-            )
+            yield UNASKED.finding(cause, LIKELY, pods, node=account.node, pod=bypass.pod, resource=account.resource)
 
 
 def _ghosts(facts: Facts) -> Iterator[Answer]:

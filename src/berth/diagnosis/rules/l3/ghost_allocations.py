@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
 from berth.diagnosis.rules.l3.places import by_node, said_of
-from berth.diagnosis.words import LIKELY, POSSIBLE, Effect, Layer, Severity
+from berth.diagnosis.words import LIKELY, POSSIBLE, WEAK, Effect, Layer, Severity
 from berth.evidence.facts import Facts
 from berth.evidence.formats.kubelet_files import Checkpoint
+
+A_SIGN = 0.5  # a device may also be seen by a pod that was not given it
 
 GHOSTS = Code(
     name="GhostAllocation",
@@ -56,16 +59,33 @@ HELD_TWICE = Code(
 
 
 def find(facts: Facts) -> Iterator[Answer]:
-    for said in by_node(facts.said("kubelet.devices_unavailable")).values():
+    # The operator's validator goes past the scheduler: what it is refused is ordinary use, told elsewhere.
+    past = any(facts.said("operator.validator_refused"))
+    refused = facts.said("kubelet.devices_unavailable")
+    others = [
+        one for one in refused if not (past and (not one.origin.pod or "device-plugin-validator" in one.origin.pod))
+    ]
+    for said in by_node(others).values():
         first = said[0]
         resource = said_of(one.get("resource") for one in said)
+        asked, free = (first.get(what) or first.get(f"{what}2") or "?" for what in ("requested", "available"))
         yield GHOSTS.finding(
-            f"{first.get('requested', '?')} of {resource or 'the GPUs'} asked for, "
-            f"{first.get('available', '?')} free in the kubelet's account, although the scheduler sent the pod here.",
-            LIKELY if first.get("available") == "0" else POSSIBLE,
+            f"{asked} of {resource or 'the GPUs'} asked for, {free} free in the kubelet's account, although the "
+            "scheduler sent the pod here.",
+            LIKELY if free == "0" else POSSIBLE,
             said,
             resource=resource,
         )
+    for said in by_node(
+        facts.said("reported.account_of_gone_pods", "reported.account_of_pods_gone", "reported.not_freed")
+    ).values():
+        yield GHOSTS.finding("The kubelet's account names pods that are gone.", POSSIBLE, said)
+    for said in by_node(facts.said("reported.account_differs")).values():
+        yield GHOSTS.finding("The kubelet's account is not of what runs on the node.", POSSIBLE, said)
+    for said in by_node(facts.said("reported.held_twice", "reported.one_device_seen_twice")).values():
+        # Who sets the variable by himself takes what the kubelet never gave him.
+        is_taken = any(re.search(r"NVIDIA_VISIBLE_DEVICES\W{1,3}\w", one.origin.text) for one in said)
+        yield HELD_TWICE.finding("Two pods were given one device.", WEAK if is_taken else A_SIGN, said)
     for checkpoint in facts.of(Checkpoint):
         for resource, device in checkpoint.twice():
             if "::" not in device:  # a replica is a share, and has an id of its own

@@ -36,7 +36,7 @@ DOWN = Code(
 # Reasons that other rules tell.
 _TOLD = (
     "kubelet.checkpoint_corrupt", "kubelet.state_file_must_go", "cgroup.driver_mismatch", "runtime.cri_off",
-    "runtime.down", "plugin.watcher_limit",
+    "runtime.down", "plugin.watcher_limit", "kubelet.policies_refused",
 )  # fmt: skip
 
 

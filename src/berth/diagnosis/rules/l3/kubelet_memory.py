@@ -118,10 +118,21 @@ ABSENT_AT_START = Code(
 )
 
 
+_OF_OTHER_SETTINGS = ("reported.state_file", "reported.policy_state_differs", "reported.state_file_blocks")
+_AGAIN = (
+    "kubelet.init_container_reallocated", "reported.init_container_other_device", "reported.allocates_again",
+)  # fmt: skip
+_TOLD = ("reported.checkpoint_spoilt", *_OF_OTHER_SETTINGS)
+
+
 def find(facts: Facts) -> Iterator[Answer]:
-    for said in by_node(facts.said("kubelet.checkpoint_corrupt", "kubelet.state_file_must_go")).values():
+    spoilt = facts.said("kubelet.checkpoint_corrupt", "kubelet.state_file_must_go", *_TOLD)
+    for said in by_node(spoilt).values():
         file = said_of(one.get("file") for one in said)
-        of_other = any(" in state" in one.origin.text or "differs from" in one.origin.text for one in said)
+        of_other = any(
+            " in state" in one.origin.text or "differs from" in one.origin.text or one.message in _OF_OTHER_SETTINGS
+            for one in said
+        )
         what = "is of other settings than the kubelet's own" if of_other else "cannot be read"
         yield CORRUPT.finding(f"What was written down {what}{f': {file}' if file else ''}.", LIKELY, said)
     for checkpoint in facts.of(Checkpoint):
@@ -134,7 +145,7 @@ def find(facts: Facts) -> Iterator[Answer]:
     for said in by_node(facts.said("kubelet.checkpoint_not_written")).values():
         why = said_of(one.get("why") for one in said)
         yield NOT_WRITTEN.finding(f"The checkpoint is not written{f': {why}' if why else ''}.", LIKELY, said)
-    for said in by_node(facts.said("kubelet.init_container_reallocated")).values():
+    for said in by_node(facts.said(*_AGAIN)).values():
         yield INIT_AGAIN.finding("The kubelet asks for devices for a container that has finished.", POSSIBLE, said)
     for said in by_node(facts.said("kubelet.checkpoint_absent")).values():
         yield ABSENT_AT_START.finding(

@@ -9,6 +9,7 @@ from berth.diagnosis.rules.l3.places import by_node, said_of
 from berth.diagnosis.words import ESTABLISHED, LIKELY, POSSIBLE, Effect, Layer, Severity
 from berth.evidence.facts import Facts
 from berth.evidence.formats.cluster_facts import NodeSeen
+from berth.evidence.formats.plugin_config import PluginConfig
 from berth.evidence.formats.smi_facts import DeviceSeen
 
 PROFILES_DIFFER = Code(
@@ -124,6 +125,55 @@ UNNAMED = Code(
 )  # fmt: skip
 
 
+STRATEGY_NONE = Code(
+    name="MigIgnoredByPlugin",
+    layer=Layer.L3,
+    cause_class="plugin-config",
+    severity=Severity.Error,
+    effect=Effect.NoDeviceInContainer,
+    title="MIG is on, and the device plugin is told to ignore it",
+    meaning="With strategy none the plugin offers whole GPUs. A GPU in MIG mode cannot be used as a whole: the pod "
+    "gets it, and CUDA finds no device.",
+    known_by="The plugin's migStrategy is none while nvidia-smi shows MIG enabled.",
+    disproved_by="MIG is off on all GPUs of the node.",
+    counter_check="on NODE: nvidia-smi --query-gpu=mig.mode.current --format=csv: Disabled on each",
+    fix=Fix(
+        steps=("offer the partitions: migStrategy single (all alike) or mixed in the plugin and GPU Feature Discovery "
+               "(operator: mig.strategy)",
+               "or switch MIG off: nvidia.com/mig.config=all-disabled, after a drain of NODE"),
+        risk="the plugin restarts; repartitioning ends what runs on the GPUs",
+        rollback="the former strategy",
+    ),
+    verify=("kubectl logs of the plugin: 'Registered device plugin for nvidia.com/…' with as many as nvidia-smi -L",),
+    sources=("k8s-device-plugin README: migStrategy",),
+)  # fmt: skip
+
+FILES_UNSEEN = Code(
+    name="MigFilesUnseen",
+    layer=Layer.L3,
+    cause_class="mig-state",
+    severity=Severity.Error,
+    effect=Effect.PluginDown,
+    title="the device plugin does not see the files of a partition",
+    meaning="Each partition has files under /proc/driver/nvidia/capabilities and numbers in mig-minors. The plugin "
+    "finds a partition without them and ends, or passes over it.",
+    known_by="The plugin cannot open mig-minors, or misses the capability path of an instance.",
+    disproved_by="The path is there on the node and in the plugin's container.",
+    counter_check="on NODE: ls /proc/driver/nvidia-caps/mig-minors /proc/driver/nvidia/capabilities/gpu*/mig; the "
+    "same in the plugin's pod",
+    fix=Fix(
+        steps=("partitions were changed under the plugin: delete its pod on NODE",
+               "on the host and not in the pod: start it with the NVIDIA runtime and NVIDIA_MIG_MONITOR_DEVICES=all",
+               "not on the host: nvidia-modprobe -f, or a driver that knows MIG; driver and its /proc are of one "
+               "version"),
+        risk="no new allocations for some seconds",
+        rollback="nothing to undo",
+    ),
+    verify=("kubectl logs of the plugin: 'Registered device plugin'",),
+    sources=("k8s-device-plugin internal/mig/mig-dp.go, internal/rm/nvml_devices.go",),
+)  # fmt: skip
+
+
 def find(facts: Facts) -> Iterator[Answer]:
     told: set[str] = set()
     for node, said in by_node(facts.said("plugin.mig_profiles_differ")).items():
@@ -147,7 +197,11 @@ def find(facts: Facts) -> Iterator[Answer]:
     for node, said in by_node(facts.said("mig.none_found")).items():
         if node not in told and not any(device.mig for device in facts.of(DeviceSeen)):
             yield EMPTY.finding("MIG is enabled, and nvidia-smi finds no partition.", POSSIBLE, said)
-    for said in by_node(facts.said("reported.partitions_unoffered")).values():
+    for said in by_node(facts.said("reported.profiles_differ")).values():
+        yield PROFILES_DIFFER.finding("Strategy single, and GPUs with different profiles.", LIKELY, said)
+    for said in by_node(facts.said("reported.mig_without_instances", "reported.empty_mig")).values():
+        yield EMPTY.finding("A GPU has MIG enabled and no partition on it.", LIKELY, said)
+    for said in by_node(facts.said("reported.partitions_unoffered", "reported.partitions_stale")).values():
         yield EMPTY.finding("Partitions were made after the plugin had started: it does not look again.", LIKELY, said)
     for said in by_node(facts.said("plugin.mig_unplaced")).values():
         device = said_of(one.get("device") for one in said)
@@ -156,7 +210,11 @@ def find(facts: Facts) -> Iterator[Answer]:
             "of them is too narrow.",
             LIKELY,
             said,
+            cause_class=None if any("mig" in one.origin.text.lower() for one in said) else "plugin-health",
         )
+    yield from _strategy_none(facts)
+    for said in by_node(facts.said("plugin.mig_files_unseen")).values():
+        yield FILES_UNSEEN.finding("The plugin misses the files of a partition.", LIKELY, said)
     for said in by_node(facts.said("plugin.mig_denied")).values():
         yield DENIED.finding("NVML refuses to show the partitions to the plugin.", LIKELY, said)
     for said in by_node(facts.said("plugin.mig_name_unknown")).values():
@@ -164,4 +222,17 @@ def find(facts: Facts) -> Iterator[Answer]:
         yield UNNAMED.finding(f"The plugin has no name for {profile or 'a partition'}.", LIKELY, said)
 
 
-RULE = Rule((PROFILES_DIFFER, EMPTY, UNPLACED, DENIED, UNNAMED), find)
+def _strategy_none(facts: Facts) -> Iterator[Answer]:
+    for said in by_node(facts.said("reported.strategy_none_with_mig")).values():
+        yield STRATEGY_NONE.finding("Strategy none, and MIG is on.", LIKELY, said)
+    configs = [one for one in facts.of(PluginConfig) if one.is_in_effect and one.mig_strategy == "none"]
+    on = [one for one in facts.of(DeviceSeen) if one.mig_mode == "Enabled"]
+    if configs and on:
+        yield STRATEGY_NONE.finding(
+            f"The plugin runs with strategy none, and {len(on)} GPU{'s have' if len(on) > 1 else ' has'} MIG enabled.",
+            LIKELY,
+            [*configs[:1], *on],
+        )
+
+
+RULE = Rule((PROFILES_DIFFER, EMPTY, UNPLACED, DENIED, UNNAMED, FILES_UNSEEN, STRATEGY_NONE), find)

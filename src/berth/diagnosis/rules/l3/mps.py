@@ -108,8 +108,36 @@ CLIENT_UNREACHED = Code(
 )
 
 
+PROGRAM_MISSING = Code(
+    name="MpsProgramMissing",
+    layer=Layer.L2,
+    cause_class="runtime-config",
+    severity=Severity.Error,
+    effect=Effect.PluginDown,
+    title="the MPS daemon's program is not in its container",
+    meaning="nvidia-cuda-mps-control comes from the host's driver. The container was started without the NVIDIA "
+    "runtime, or the host's driver package leaves the program out.",
+    known_by="'nvidia-cuda-mps-control: executable file not found'.",
+    disproved_by="which nvidia-cuda-mps-control finds it in a container of the same runtime class.",
+    counter_check="on NODE: which nvidia-cuda-mps-control nvidia-cuda-mps-server; kubectl get pod of the daemon -o "
+    "jsonpath={.spec.runtimeClassName}",
+    fix=Fix(
+        steps=("on the host: install the driver's compute utilities (nvidia-utils, nvidia-compute-utils)",
+               "in the pod: runtimeClassName nvidia, NVIDIA_DRIVER_CAPABILITIES with compute and utility",
+               "images of an operating system that carry no MPS (some container systems): time-slicing in its place"),
+        risk="the daemon restarts",
+        rollback="nothing to undo",
+    ),
+    verify=("kubectl logs of the daemon: 'Starting MPS daemon' and no error after it",),
+    sources=("k8s-device-plugin cmd/mps-control-daemon/mps/daemon.go", "libnvidia-container src/nvc_info.c"),
+)  # fmt: skip
+
+
 def find(facts: Facts) -> Iterator[Answer]:
-    refused = by_node(facts.said("sharing.mps_refused"))
+    missing = by_node(facts.said("sharing.mps_program_missing"))
+    for said in missing.values():
+        yield PROGRAM_MISSING.finding("The container has no nvidia-cuda-mps-control.", POSSIBLE, said)
+    refused = by_node(facts.said("sharing.mps_refused", "reported.mps_refused"))
     for said in refused.values():
         yield REFUSED.finding("The plugin names what stands in the way of MPS.", LIKELY, said)
     for config in facts.of(PluginConfig):
@@ -117,27 +145,28 @@ def find(facts: Facts) -> Iterator[Answer]:
             yield REFUSED.finding(
                 f"{config.replicas} replicas by MPS; a server serves {MOST_CLIENTS} clients at most.", LIKELY, [config]
             )
-    for node, said in by_node(facts.said("sharing.mps_daemon_absent")).items():
+    for node, said in by_node(facts.said("sharing.mps_daemon_absent", "reported.mps_daemon_missing")).items():
         if node not in refused:
             yield DAEMON_ABSENT.finding(
                 "The MPS control daemon of the plugin does not answer on the node.", LIKELY, said
             )
     shared = [config for config in facts.of(PluginConfig) if config.kind == "mps"]
-    unreached = [one for one in facts.said("reported.busy_mps_client") if shared or "mps" in one.origin.text.lower()]
+    busy = facts.said("reported.busy_mps_client", "reported.mps_unreached")
+    unreached = [one for one in busy if shared or "mps" in one.origin.text.lower()]
     for said in by_node(unreached).values():
         yield CLIENT_UNREACHED.finding(
             "CUDA finds the shared device busy: it does not reach the MPS server.", POSSIBLE, [*said, *shared]
         )
-    for said in by_node(facts.said("sharing.mps_server_fails")).values():
+    for said in by_node(facts.said("sharing.mps_server_fails", "reported.mps_daemon_fails")).values():
         is_denied = any("permission denied" in one.origin.text.lower() for one in said)
         yield SERVER_FAILS.finding(
             "The MPS server did not start: it may not write where it must."
             if is_denied
             else "The MPS server did not start or was ended by a fault.",
-            POSSIBLE,
+            LIKELY if any(one.message == "reported.mps_daemon_fails" for one in said) else POSSIBLE,
             said,
             cause_class="permission" if is_denied else None,
         )
 
 
-RULE = Rule((DAEMON_ABSENT, REFUSED, SERVER_FAILS, CLIENT_UNREACHED), find)
+RULE = Rule((DAEMON_ABSENT, REFUSED, SERVER_FAILS, CLIENT_UNREACHED, PROGRAM_MISSING), find)

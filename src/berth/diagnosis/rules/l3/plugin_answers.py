@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule, Unconfirmed
 from berth.diagnosis.ledger import accounts, is_gpu
+from berth.diagnosis.rules.l3.places import by_node, said_of
 from berth.diagnosis.words import ESTABLISHED, LIKELY, POSSIBLE, Effect, Layer, Severity
 from berth.evidence.facts import Facts
 from berth.evidence.formats.boundary_facts import PluginAnswer, SocketsSeen
@@ -183,6 +184,9 @@ def find(facts: Facts) -> Iterator[Answer]:
     for answer in facts.of(PluginAnswer):
         if is_gpu(answer.resource):
             plugins[answer.node, answer.resource].append(answer)
+    for told in by_node(facts.said("plugin.reports_unhealthy")).values():
+        device = said_of(one.get("device") or one.get("device2") for one in told)
+        yield UNHEALTHY.finding(f"The plugin writes down {device} as not healthy.", LIKELY, told)
     yield from _answers(plugins, offers)
     yield from _sockets(facts, plugins, offers)
     for account in accounts(facts):

@@ -129,20 +129,50 @@ WITHHELD = Code(
 )
 
 
+_NO_EVENTS = ("plugin.health_events_fail", "plugin.too_old_for_health", "reported.all_unhealthy")
+_OFFERED_STILL = (
+    "reported.lost_still_offered", "reported.vanished_still_offered", "reported.hung_still_offered",
+    "reported.health_unwatched", "reported.gone_still_offered", "reported.offers_more_than_there",
+)  # fmt: skip
+_KEPT = ("reported.healthy_after_restart", "reported.no_recovery", "reported.never_looked_at_again")
+
+
 def find(facts: Facts) -> Iterator[Answer]:
     yield from _marked(facts)
     marked = set(by_node(facts.said("plugin.xid")))
-    for node, said in by_node(facts.said("plugin.health_events_fail", "plugin.too_old_for_health")).items():
+    for node, said in by_node(facts.said(*_NO_EVENTS)).items():
         if node not in marked:
             yield HEALTH_EVENTS_FAIL.finding("The plugin cannot read health events from the driver.", LIKELY, said)
     yield from _split(facts)
     yield from _withheld(facts)
-    for said in by_node(facts.said("reported.lost_still_offered")).values():
+    for said in by_node(facts.said("reported.fewer_offered", "reported.smi_has_more")).values():
+        if any(_is_fewer(one) for one in said):
+            yield WITHHELD.finding("The node offers fewer devices than somebody counts on it.", A_SIGN, said)
+    for said in by_node(facts.said("reported.fewer_registered")).values():
+        yield WITHHELD.finding("The node offers fewer devices than somebody counts on it.", A_SIGN, said)
+    for said in by_node(facts.said(*_OFFERED_STILL)).values():
         yield STILL_OFFERED.finding("A device is lost, and the plugin still calls it healthy.", POSSIBLE, said)
-    for said in by_node(facts.said("reported.healthy_after_restart")).values():
+    not_by_plugin = {one.origin for one in facts.said("reported.not_back_with_plugin")}
+    for said in by_node(one for one in facts.said(*_KEPT) if one.origin not in not_by_plugin).values():
         yield XID_MARKED.finding(
             "The verdict is gone with a new start of the plugin: it was kept, not renewed.", POSSIBLE, said
         )
+    for said in by_node(facts.said("reported.user_fault_is_illness")).values():
+        yield XID_MARKED.finding("The plugin takes a program's fault for an ill device.", LIKELY, said)
+
+
+_IN_WORDS = {"one": 1, "two": 2, "three": 3, "four": 4, "eight": 8}
+
+
+def _is_fewer(said: Said) -> bool:
+    left, all_of_them = ("", "")
+    for end in ("", "2", "3", "4", "5"):
+        left, all_of_them = left or said.get(f"left{end}"), all_of_them or said.get(f"all{end}")
+    return _number(left) < _number(all_of_them)
+
+
+def _number(word: str) -> int:
+    return _IN_WORDS.get(word.lower()) or int(word or 0)
 
 
 def _marked(facts: Facts) -> Iterator[Answer]:
@@ -183,6 +213,9 @@ def _split(facts: Facts) -> Iterator[Answer]:
         left = int(said.get("allocatable") or said.get("left") or 0)
         if replicas > 1 and left % replicas:
             yield _split_finding(said, replicas, left)
+    told = [*facts.said("reported.replicas_split"), *filter(_is_one_less, facts.said("reported.replica_lost"))]
+    for several in by_node(told).values():
+        yield REPLICAS_SPLIT.finding("One replica of a device is marked, its others are not.", LIKELY, several)
     factors = {one.replicas for one in facts.of(PluginConfig) if one.replicas > 1}
     for offer in facts.of(Advertised):
         is_shared = offer.capacity > 0 and any(offer.capacity % factor == 0 for factor in factors)
@@ -190,6 +223,11 @@ def _split(facts: Facts) -> Iterator[Answer]:
             factor = max(factor for factor in factors if offer.capacity % factor == 0)
             if offer.allocatable % factor:
                 yield _split_finding(offer, factor, offer.allocatable)
+
+
+def _is_one_less(said: Said) -> bool:
+    had, left = (int(said.get(what) or said.get(f"{what}2") or 0) for what in ("of", "left"))
+    return had - left == 1
 
 
 def _split_finding(fact: Said | Advertised, replicas: int, left: int) -> Answer:

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
 from berth.diagnosis.rules.l3.places import by_node, said_of
-from berth.diagnosis.words import ESTABLISHED, LIKELY, Effect, Layer, Severity
+from berth.diagnosis.words import ESTABLISHED, LIKELY, POSSIBLE, Effect, Layer, Severity
 from berth.evidence.fact import Said
 from berth.evidence.facts import Facts
 from berth.evidence.formats.plugin_config import PluginConfig
+from berth.evidence.formats.smi_facts import DeviceSeen
 
 CONFIG_REFUSED = Code(
     name="PluginConfigRefused",
@@ -57,13 +58,55 @@ SHARED_REQUEST = Code(
 )  # fmt: skip
 
 
-_WHY = ("reason", "why", "why2", "option", "option2", "option3", "option4", "option5")
+_WHY = (
+    "reason", "why", "why2", "why3", "why4", "why5", "why6", "option", "option2", "option3", "option4",
+    "option5", "option6",
+)  # fmt: skip
+
+_REFUSED = (
+    "plugin.config_refused", "sharing.replicas_refused", "reported.config_makes_it_crash", "reported.replicas_too_few",
+    "reported.config_key_unknown",
+)  # fmt: skip
+
+FOR_TEGRA = Code(
+    name="PluginLooksForTegra",
+    layer=Layer.L3,
+    cause_class="plugin-config",
+    severity=Severity.Error,
+    effect=Effect.CapacityMissing,
+    title="the device plugin is told to look for a Tegra on a machine with cards",
+    meaning="deviceDiscoveryStrategy tegra offers one integrated GPU and asks NVML for nothing: of several cards one "
+    "is offered.",
+    known_by="deviceDiscoveryStrategy is tegra, and the machine has more processors or cards than any Jetson.",
+    disproved_by="The node is a Jetson or another Tegra.",
+    counter_check="on NODE: nvidia-smi -L: the cards; ls /etc/nv_tegra_release: not there",
+    fix=Fix(
+        steps=("set deviceDiscoveryStrategy to auto or nvml (chart value, DEVICE_DISCOVERY_STRATEGY)",
+               "with nvml the plugin has to find libnvidia-ml: runtimeClassName nvidia, or CDI"),
+        risk="the plugin restarts; running pods keep their devices",
+        rollback="the former value",
+    ),
+    verify=("kubectl get node NODE -o jsonpath={.status.allocatable}: RESOURCE as many as nvidia-smi -L lists",),
+    sources=("k8s-device-plugin README: device discovery strategy", "k8s-device-plugin issue 995"),
+)  # fmt: skip
 
 
 def find(facts: Facts) -> Iterator[Answer]:
-    refused = facts.said("plugin.config_refused", "sharing.replicas_refused")
+    tegra, large = list(facts.said("plugin.told_tegra")), list(facts.said("host.many_cpus"))
+    discrete = [device for device in facts.of(DeviceSeen) if device.pci]
+    if tegra and (large or len(discrete) > 1) and not any(facts.said("host.is_tegra")):
+        yield FOR_TEGRA.finding(
+            "The plugin is told to look for a Tegra's one integrated GPU, on a machine with cards of its own.",
+            POSSIBLE,
+            [*tegra, *large[:1], *discrete[:2]],
+            resource="nvidia.com/gpu",
+        )
     # The MIG manager reads another file in the same words.
-    for said in by_node(one for one in refused if "mig-parted" not in one.origin.text.lower()).values():
+    of_mig = {one.origin for one in facts.said("mig.")}
+    refused = [
+        one for one in facts.said(*_REFUSED) if one.origin not in of_mig and "mig-parted" not in one.origin.text.lower()
+    ]
+    for said in by_node(refused).values():
         why = said_of(next((one.get(name) for name in _WHY if one.get(name)), "") or _of_node(one) for one in said)
         if not any(facts.said("sharing.mps_refused")):
             yield CONFIG_REFUSED.finding(
@@ -77,16 +120,19 @@ def find(facts: Facts) -> Iterator[Answer]:
             )
     for one in facts.said("plugin.shared_request_too_large"):
         asked = one.get("asked") or one.get("found")
+        most = one.get("most") or one.get("most2") or "1"
         yield SHARED_REQUEST.finding(
-            f"{asked or 'More than one'} share{'s' if asked != '1' else ''} asked for, {one.get('most', '1')} allowed.",
+            f"{asked or 'More than one'} share{'s' if asked != '1' else ''} asked for, {most} allowed.",
             ESTABLISHED,
             [one],
-            resource=one.get("resource"),
+            resource=one.get("resource") or one.get("resource2"),
         )
+    for said in by_node(facts.said("reported.shares_asked")).values():
+        yield SHARED_REQUEST.finding("More than one share asked for, 1 allowed.", LIKELY, said)
 
 
 def _of_node(said: Said) -> str:
     return "it does not know the name of its node (NODE_NAME)" if said.get("empty") else ""
 
 
-RULE = Rule((CONFIG_REFUSED, SHARED_REQUEST), find)
+RULE = Rule((CONFIG_REFUSED, SHARED_REQUEST, FOR_TEGRA), find)

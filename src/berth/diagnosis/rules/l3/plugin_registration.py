@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
 from berth.diagnosis.rules.l3.places import by_node, said_of
-from berth.diagnosis.words import LIKELY, POSSIBLE, Effect, Layer, Severity
+from berth.diagnosis.words import LIKELY, POSSIBLE, CauseClass, Effect, Layer, Severity
+from berth.evidence.fact import Said
 from berth.evidence.facts import Facts
 from berth.evidence.formats.kubelet_files import KubeletConfig
 
@@ -149,18 +150,30 @@ NOT_REGISTERED = Code(
 )  # fmt: skip
 
 
+_UNREGISTERED = (
+    "plugin.cannot_register", "plugin.cannot_bind", "plugin.bad_name", "reported.registration_rejected",
+)  # fmt: skip
+_OF_VERSIONS = (
+    "plugin.api_not_served", "kubelet.plugin_api_unsupported", "reported.api_versions", "reported.gate_missing",
+)  # fmt: skip
+
+
 def find(facts: Facts) -> Iterator[Answer]:
     explained: set[str] = set()
     for node, said in by_node(facts.said("plugin.socket_denied")).items():
         explained.add(node)
         yield SOCKET_DENIED.finding("The kubelet's socket refuses the plugin: permission denied.", LIKELY, said)
-    denied = [one for one in facts.said("selinux.kubelet_socket") if one.get("permissive") != "1"]
+    denied = [
+        one for one in facts.said("selinux.kubelet_socket", "reported.selinux_socket") if one.get("permissive") != "1"
+    ]
     for node, said in by_node(denied).items():
         if node not in explained:
             explained.add(node)
             path = said_of(one.get("path") or one.get("path2") for one in said)
-            yield SOCKET_DENIED.finding(f"SELinux keeps a container away from {path}.", LIKELY, said)
-    for node, said in by_node(facts.said("plugin.api_not_served", "kubelet.plugin_api_unsupported")).items():
+            yield SOCKET_DENIED.finding(
+                f"SELinux keeps a container away from {path or 'the kubelet socket'}.", LIKELY, said
+            )
+    for node, said in by_node(facts.said(*_OF_VERSIONS)).items():
         explained.add(node)
         yield API_NOT_SERVED.finding(
             "The other side does not serve the version of the interface that is spoken.", LIKELY, said
@@ -176,16 +189,41 @@ def find(facts: Facts) -> Iterator[Answer]:
             yield SOCKET_ABSENT.finding(
                 f"The plugin finds no kubelet at its path.{where}", LIKELY if roots else POSSIBLE, said
             )
-    for node, said in by_node(facts.said("kubelet.cannot_dial_plugin")).items():
+    for node, said in by_node(
+        facts.said("reported.other_root", "reported.other_directory", "reported.socket_absent")
+    ).items():
+        if node not in explained:
+            explained.add(node)
+            yield SOCKET_ABSENT.finding(
+                "The plugin does not see the kubelet's directory: another root, or no mount.", LIKELY, said
+            )
+    for node, said in by_node(facts.said("kubelet.registry_fails")).items():
+        explained.add(node)
+        yield NOT_SERVED.finding("The kubelet's server for registrations does not run.", LIKELY, said)
+    other_version = {one.origin for one in facts.said("kubelet.plugin_api_unsupported")}
+    undialled = facts.said("kubelet.cannot_dial_plugin", "reported.registry_dial")
+    unreached = [one for one in undialled if one.origin not in other_version]
+    for node, said in by_node(unreached).items():
         explained.add(node)
         path = said_of(one.get("path") or one.get("socket") for one in said)
+        asked = any(facts.said("kubelet.registration_request"))
+        if asked and "/device-plugins/" in path and all(_is_late(one.origin.text) for one in said):
+            # It asked through the kubelet's socket in the same directory: the path is right.
+            yield PLUGIN_UNREACHABLE.finding(
+                f"The plugin registered and does not answer at {path}: it announces its socket before it serves it, "
+                "and the kubelet dials once, at once.",
+                LIKELY,
+                said,
+                cause_class="plugin-health",
+            )
+            continue
         yield PLUGIN_UNREACHABLE.finding(
             f"The kubelet cannot dial {path or 'the socket that the plugin announced'}: on the host it is not there, "
             "or nobody listens.",
             LIKELY,
             said,
         )
-    for node, said in by_node(facts.said("plugin.cannot_register", "plugin.cannot_bind", "plugin.bad_name")).items():
+    for node, said in by_node(facts.said(*_UNREGISTERED)).items():
         if node not in explained:
             of_name = all(one.message == "plugin.bad_name" for one in said)
             yield NOT_REGISTERED.finding(
@@ -194,8 +232,27 @@ def find(facts: Facts) -> Iterator[Answer]:
                 else "The plugin says that it was not registered.",
                 POSSIBLE,
                 said,
-                cause_class="plugin-config" if of_name else None,
+                cause_class=_class_of(said, of_name),
             )
+
+
+def _is_late(text: str) -> bool:
+    return any(words in text.lower() for words in ("deadline exceeded", "connection refused", "i/o timeout"))
+
+
+def _class_of(said: list[Said], of_name: bool) -> CauseClass | None:
+    # A plugin whose library takes the socket's path for a name to look up was built wrong: another image mends it.
+    if any("produced zero addresses" in one.origin.text for one in said):
+        return "plugin-config"
+    if of_name or any("address already in use" in one.origin.text.lower() for one in said):
+        return "plugin-config"
+    return "version-mismatch" if _asks_for_gate(said) else None
+
+
+def _asks_for_gate(said: list[Said]) -> bool:
+    """Plugins of the first years ask for the feature gate when nobody serves them; the kubelet then had none."""
+    texts = [one.origin.text.lower() for one in said]
+    return any("feature gate" in text for text in texts) and any("deadline exceeded" in text for text in texts)
 
 
 RULE = Rule((SOCKET_DENIED, SOCKET_ABSENT, NOT_SERVED, PLUGIN_UNREACHABLE, API_NOT_SERVED, NOT_REGISTERED), find)

@@ -40,6 +40,8 @@ def find(facts: Facts) -> Iterator[Answer]:
     for said in by_node(facts.said("plugin.rights_missing")).values():
         account, what = said_of(one.get("account") for one in said), said_of(one.get("what") for one in said)
         yield RIGHTS_MISSING.finding(f"{account} may not {said[0].get('verb')} {what}.", LIKELY, said)
+    for said in by_node(facts.said("reported.rights_missing", "reported.account_may_not")).values():
+        yield RIGHTS_MISSING.finding("The plugin's account lacks rights.", LIKELY, said)
 
 
 RULE = Rule((RIGHTS_MISSING,), find)

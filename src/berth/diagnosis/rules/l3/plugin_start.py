@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
@@ -202,7 +203,7 @@ _REASONS = (
     "plugin.xid", "plugin.watcher_limit", "plugin.watcher_no_directory", "plugin.socket_denied", "plugin.socket_absent",
     "plugin.api_not_served", "plugin.mig_profiles_differ", "plugin.mig_empty", "plugin.mig_denied",
     "plugin.config_refused", "plugin.memory_not_supported", "plugin.cannot_register", "sharing.mps_daemon_absent",
-    "sharing.mps_refused",
+    "sharing.mps_refused", "plugin.mig_files_unseen", "plugin.mig_name_unknown",
 )  # fmt: skip
 _ENDS = ("CrashLoopBackOff", "Error", "RunContainerError", "OOMKilled")
 
@@ -261,11 +262,11 @@ def _of_plugins(facts: Facts) -> Iterator[Said]:
 def _by_device(facts: Facts, told: set[str]) -> Iterator[Answer]:
     reasons = by_node(facts.said(*_REASONS))
     failed = list(facts.said("plugin.device_map_fails"))
-    for_cdi = [one for one in failed if "cdi spec" in one.origin.text.lower()]
+    for_cdi = [one for one in failed if re.search("cdi (?:spec|handler)", one.origin.text, re.IGNORECASE)]
     for said in by_node(for_cdi).values():
         is_denied = "permission denied" in said[-1].origin.text.lower()
         yield PLUGIN_CRASHES.finding(
-            "The plugin cannot write its CDI specification.",
+            "The plugin cannot make its CDI specification.",
             LIKELY,
             said,
             layer=Layer.L3,
@@ -275,7 +276,13 @@ def _by_device(facts: Facts, told: set[str]) -> Iterator[Answer]:
         if node not in told and node not in reasons:
             told.add(node)
             why = said[-1].get("why").rpartition(": ")[2]
-            yield MAP_FAILS.finding(f"A device does not answer the plugin{f': {why}' if why else ''}.", POSSIBLE, said)
+            of_mig = any(re.search("MIG (?:profile|device map)|mig.?strategy", one.origin.text, re.I) for one in said)
+            yield MAP_FAILS.finding(
+                f"A device does not answer the plugin{f': {why}' if why else ''}.",
+                POSSIBLE,
+                said,
+                cause_class="mig-state" if of_mig else None,
+            )
     for node, said in by_node(facts.said("plugin.no_devices")).items():
         later = any(_is_after(one, said) for one in facts.said("plugin.registered"))
         if node not in told and node not in reasons and not later:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
@@ -10,6 +11,10 @@ from berth.diagnosis.words import LIKELY, POSSIBLE, WEAK, Effect, Layer, Severit
 from berth.evidence.fact import Said
 from berth.evidence.facts import Facts
 from berth.evidence.formats.cluster_facts import Advertised, NodeSeen, PodSeen
+from berth.evidence.formats.told import Told
+
+A_SIGN = 0.5  # one end says little of why
+SOON_S = 300  # seconds
 
 PLUGIN_ENDED = Code(
     name="PluginEndedUnderKubelet",
@@ -93,6 +98,15 @@ AT_ZERO = Code(
     sources=("kubernetes pkg/kubelet/cm/devicemanager/manager.go: GetCapacity", "k8s-device-plugin issue 1228"),
 )  # fmt: skip
 
+# A count that is told of as past.
+_CAME_AGAIN = re.compile(
+    r"\b(?:then|now|afterwards?|later|since)\b.*\b(?:capacity|allocatable|GPUs?)\W{1,3}[1-9]", re.I
+)
+
+_NOT_ANEW = (
+    "reported.plugin_not_restarted", "reported.unregistered_after_restart", "reported.never_registers_again",
+)  # fmt: skip
+
 
 def find(facts: Facts) -> Iterator[Answer]:
     yield from _ended(facts)
@@ -108,15 +122,26 @@ def _ended(facts: Facts) -> Iterator[Answer]:
         if starts > sum(end.times for end in ends):  # each end stands between two registrations
             continue
         last = [end for end in ends if not _came_back(end, again)]
-        if last:
+        anew = list(facts.said("plugin.sees_new_kubelet"))
+        if last and anew:
+            yield STREAM_BROKEN.finding(
+                "The kubelet made its socket anew, the plugin started anew for it, and did not register again.",
+                POSSIBLE,
+                [*last, *anew],
+                resource=said_of(one.get("resource") for one in last),
+            )
+        elif last:
             killed = [one for one in facts.said("plugin.terminated") if not node or one.node in ("", node)]
             resource = said_of(one.get("resource") for one in last)
+            refused = [] if killed else list(facts.said("kubelet.plugin_socket_refused"))
             yield PLUGIN_ENDED.finding(
                 f"The kubelet lost the plugin{f' of {resource}' if resource else ''} (EOF): its process ended"
                 + (", ended by a signal from outside." if killed else ", and it did not register again."),
                 LIKELY if killed else POSSIBLE,
-                [*last, *killed],
+                [*last, *killed, *refused[:1]],
                 resource=resource,
+                # Nobody listens any more, and nothing shows who ended it.
+                cause_class="plugin-health" if refused else None,
             )
 
 
@@ -124,17 +149,40 @@ def _killed(facts: Facts) -> Iterator[Answer]:
     """The plugin's own side: it registered, and a signal from outside ended it, again and again."""
     registered = {one.origin.source for one in facts.said("plugin.registered")}
     killed = [one for one in facts.said("plugin.terminated") if one.origin.source in registered]
+    backing_off = list(facts.said("runtime.plugin_crashes"))
     looping = [
         pod for pod in facts.of(PodSeen) if _is_plugin(pod) and any("CrashLoop" in state.reason for state in pod.states)
     ]
-    if killed and looping and next(facts.said("kubelet.stream_eof", "plugin.xid"), None) is None:
+    for said in by_node(facts.said("reported.drivers_differ_plugin_ends")).values():
+        yield PLUGIN_ENDED.finding(
+            "Kubelet and runtime have different cgroup drivers, and the plugin ends.", LIKELY, said
+        )
+    for said in by_node(facts.said("reported.stream_ends_again")).values():
+        yield PLUGIN_ENDED.finding("The kubelet loses the plugin (EOF), again and again.", POSSIBLE, said)
+    for said in by_node(facts.said("reported.ended_again_and_again")).values():
+        yield PLUGIN_ENDED.finding("The plugin is ended by a signal from outside, again and again.", POSSIBLE, said)
+    if next(facts.said("kubelet.stream_eof", "plugin.xid"), None) is not None or not killed:
+        return
+    if looping or backing_off:
         yield PLUGIN_ENDED.finding(
             "The plugin registers, and is ended by a signal from outside, again and again.",
             LIKELY,
-            [*killed, *looping],
-            node=looping[0].on,
-            pod=looping[0].key,
+            [*killed, *backing_off, *looping],
+            node=looping[0].on if looping else "",
+            pod=looping[0].key if looping else "",
         )
+    elif soon := _soon(facts, killed):
+        yield PLUGIN_ENDED.finding("A signal from outside ended the plugin soon after it had registered.", A_SIGN, soon)
+
+
+def _soon(facts: Facts, killed: list[Said]) -> list[Said]:
+    """A start and its end in one log, shortly after each other: nobody rolls out that often."""
+    for end in killed:
+        for start in facts.said("plugin.registered"):
+            one_log = start.origin.source == end.origin.source and start.origin.line < end.origin.line
+            if one_log and start.origin.at_s and end.origin.at_s and 0 <= end.origin.at_s - start.origin.at_s < SOON_S:
+                return [start, end]
+    return []
 
 
 def _came_back(end: Said, again: list[Said]) -> bool:
@@ -142,6 +190,10 @@ def _came_back(end: Said, again: list[Said]) -> bool:
 
 
 def _broken(facts: Facts) -> Iterator[Answer]:
+    for said in by_node(facts.said("reported.socket_removed", "reported.never_listed")).values():
+        yield STREAM_BROKEN.finding(
+            "The kubelet does not reach the plugin's socket any more: it was removed, or is not asked.", POSSIBLE, said
+        )
     for said in by_node(facts.said("kubelet.stream_broken", "reported.stream_dead")).values():
         yield STREAM_BROKEN.finding(
             "ListAndWatch of the device plugin broke off and was not set up anew; the kubelet works with its last "
@@ -149,9 +201,43 @@ def _broken(facts: Facts) -> Iterator[Answer]:
             LIKELY,
             said,
         )
-    for said in by_node(facts.said("reported.plugin_not_restarted")).values():
+    for said in by_node(facts.said("reported.runs_without_resource")).values():
         yield STREAM_BROKEN.finding(
-            "The kubelet was restarted and the plugin was not: it has not registered anew.", LIKELY, said
+            "The plugin's pod runs, and the node has no such resource: the kubelet does not hear it.", WEAK, said
+        )
+    for said in by_node(facts.said("reported.stays_without_plugin")).values():
+        yield AT_ZERO.finding(
+            "The kubelet keeps the resource of a plugin that was taken away.",
+            POSSIBLE,
+            said,
+            cause_class="kubelet-state",
+        )
+    for said in by_node(facts.said("reported.not_back_with_plugin")).values():
+        yield AT_ZERO.finding(
+            "The plugin was started anew, and the kubelet keeps its former account of the resource.",
+            POSSIBLE,
+            said,
+            cause_class="kubelet-state",
+        )
+    for said in by_node(facts.said("reported.count_drops")).values():
+        if all(_CAME_AGAIN.search(one.get("rest")) for one in said):
+            continue
+        told = " ".join(one.origin.text for one in said).lower()
+        # Told on other lines of the same text as well: it took a restart of the kubelet.
+        others = " ".join(one.origin.text for one in facts.of(Told) if "restart" in one.topics).lower()
+        if "kubelet" in told or "kubelet" in others:
+            yield STREAM_BROKEN.finding("The count drops to 0 until the kubelet is restarted.", POSSIBLE, said)
+        else:
+            yield AT_ZERO.finding("The count drops to 0 on a node that had devices.", A_SIGN, said)
+    for said in by_node(facts.said(*_NOT_ANEW)).values():
+        yield STREAM_BROKEN.finding("The plugin has not registered anew with the kubelet that runs now.", LIKELY, said)
+    for said in by_node(facts.said("kubelet.count_lost_by_restart")).values():
+        resource = said_of(one.get("resource") for one in said)
+        yield STREAM_BROKEN.finding(
+            f"{resource} is at 0 after a restart of the kubelet: the plugin has not registered anew.",
+            POSSIBLE,
+            said,
+            resource=resource,
         )
     running = {pod.on for pod in facts.of(PodSeen) if _is_plugin(pod) and pod.phase == "Running"}
     for offer in facts.of(Advertised):

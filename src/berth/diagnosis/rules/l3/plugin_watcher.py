@@ -32,6 +32,29 @@ INOTIFY_EXHAUSTED = Code(
     sources=("inotify(7)", "gpu-operator issue 441"),
 )  # fmt: skip
 
+OUT_OF_FILES = Code(
+    name="PluginOutOfFiles",
+    layer=Layer.L3,
+    cause_class="host-limits",
+    severity=Severity.Error,
+    effect=Effect.PluginDown,
+    title="the device plugin gets no further file or socket",
+    meaning="Its server cannot take the kubelet's calls: pods are refused, or the plugin serves an old list.",
+    known_by="'too many open files' from the plugin's server at its socket.",
+    disproved_by="The table has room (/proc/sys/fs/file-nr) and the plugin's process is far below its limit.",
+    counter_check="on NODE: cat /proc/sys/fs/file-nr; ls /proc/<pid of the plugin>/fd | wc -l",
+    fix=Fix(
+        steps=("'… in system': raise fs.file-max, and find who holds the files (lsof | awk '{print $1}' | sort | uniq "
+               "-c | sort -n)",
+               "else: raise the limit of the plugin's process (LimitNOFILE of the runtime)",
+               "delete the plugin's pod so that it starts anew"),
+        risk="no new allocations for some seconds",
+        rollback="the former values",
+    ),
+    verify=("kubectl logs of the plugin: 'Registered device plugin' and no further line like it",),
+    sources=("accept(2): EMFILE, ENFILE", "k8s-device-plugin issue 152"),
+)  # fmt: skip
+
 DIRECTORY_MISSING = Code(
     name="PluginDirectoryMissing",
     layer=Layer.L3,
@@ -55,10 +78,13 @@ DIRECTORY_MISSING = Code(
 
 
 def find(facts: Facts) -> Iterator[Answer]:
-    limited = by_node(facts.said("plugin.watcher_limit"))
+    limited = by_node(facts.said("plugin.watcher_limit", "reported.watch_limit"))
     for said in limited.values():
         yield INOTIFY_EXHAUSTED.finding("The kernel gives no further inotify instance or watch.", ESTABLISHED, said)
-    for node, said in by_node(facts.said("plugin.watcher_no_directory")).items():
+    for node, said in by_node(facts.said("plugin.out_of_files")).items():
+        if node not in limited:
+            yield OUT_OF_FILES.finding("The plugin's server gets no further file descriptor.", LIKELY, said)
+    for node, said in by_node(facts.said("plugin.watcher_no_directory", "reported.directory_absent")).items():
         if node not in limited:
             yield DIRECTORY_MISSING.finding(
                 "The plugin cannot watch the kubelet's device-plugins directory: it is not where it is mounted from.",
@@ -67,4 +93,4 @@ def find(facts: Facts) -> Iterator[Answer]:
             )
 
 
-RULE = Rule((INOTIFY_EXHAUSTED, DIRECTORY_MISSING), find)
+RULE = Rule((INOTIFY_EXHAUSTED, OUT_OF_FILES, DIRECTORY_MISSING), find)

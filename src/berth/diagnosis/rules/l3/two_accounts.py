@@ -64,7 +64,11 @@ AGAIN = 3  # endpoints that replace each other that often do not come from a rol
 def find(facts: Facts) -> Iterator[Answer]:
     yield from _two_plugins(facts)
     yield from _claims(facts)
-    for said in by_node(facts.said("reported.two_plugins")).values():
+    for said in by_node(
+        facts.said(
+            "reported.two_plugins", "reported.plugins_on_one_node", "reported.pair_serves_one", "reported.both_serve"
+        )
+    ).values():
         yield TWO_PLUGINS.finding("Two plugins register one resource.", POSSIBLE, said)
     for said in by_node(facts.said("reported.beside_claims")).values():
         yield BESIDE_CLAIMS.finding("The plugin and the driver of claims serve the same GPUs.", POSSIBLE, said)

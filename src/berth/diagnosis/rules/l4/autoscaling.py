@@ -108,7 +108,8 @@ GKE_DRIVER = Code(
 
 def find(facts: Facts) -> Iterator[Answer]:
     for said in by_node(facts.said("clouds.resource_not_registered")).values():
-        resource = said_of(one.get("resource") or one.get("other") for one in said) or "the resource"
+        named = (one.get("resource") or one.get("other") or one.get("expected") for one in said)
+        resource = said_of(named) or "the resource"
         yield NOT_REGISTERED.finding(
             f"The node was made for {resource}, and offers none under that name.", LIKELY, said, resource=resource
         )
@@ -119,6 +120,15 @@ def find(facts: Facts) -> Iterator[Answer]:
             said,
             resource="nvidia.com/gpu",
         )
+    if not any(facts.said("clouds.resource_not_registered", "clouds.startup_taint_stays")):
+        for said in by_node(facts.said("clouds.not_initialized")).values():
+            yield NOT_REGISTERED.finding(
+                "The autoscaler does not take the node for initialised: a resource that was asked for is not offered, "
+                "or a startup taint stays.",
+                POSSIBLE,
+                said,
+                resource="nvidia.com/gpu",
+            )
     for said in by_node(facts.said("clouds.scales_too_far")).values():
         yield SCALES_TOO_FAR.finding("Nodes were made for a pod that needs one.", POSSIBLE, said)
     for said in by_node(facts.said("clouds.startup_taint_stays")).values():

@@ -137,8 +137,12 @@ def find(facts: Facts) -> Iterator[Answer]:
             yield LIBRARY_ABSENT.finding("DCGM or its library does not begin to work.", LIKELY, said)
     for said in by_node(facts.said("clouds.agent_blind")).values():
         yield AGENT_BLIND.finding("The agent's verdict contradicts the faults: it does not see them.", LIKELY, said)
+    idle = list(facts.said("clouds.no_action"))
     for said in by_node(facts.said("clouds.cordoned_by_monitor")).values():
-        yield CORDON_STAYS.finding("The agent's cordon is on the node.", WEAK, said)
+        why = " It recommends no action, so nothing will ever lift it." if idle else ""
+        yield CORDON_STAYS.finding(
+            f"The agent's cordon is on the node.{why}", LIKELY if idle else WEAK, [*said, *idle]
+        )
     for said in by_node(facts.said("clouds.agent_without_dcgm")).values():
         yield AGENT_BLIND.finding("The agent does not reach a DCGM on the node.", POSSIBLE, said)
 

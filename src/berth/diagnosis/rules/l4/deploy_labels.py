@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
+from berth.diagnosis.heard import value
 from berth.diagnosis.rules.l3.places import by_node
 from berth.diagnosis.words import ESTABLISHED, LIKELY, POSSIBLE, Effect, Layer, Severity
 from berth.evidence.facts import Facts
@@ -55,28 +56,29 @@ HELD_BACK = Code(
     sources=("gpu-operator controllers/state_manager.go", "gpu-operator pull request 2575"),
 )  # fmt: skip
 
-PAUSED = Code(
-    name="OperandsPausedForUpgrade",
+WORKLOAD_UNKNOWN = Code(
+    name="WorkloadLabelUnknown",
     layer=Layer.L4,
-    cause_class="driver-in-use",
-    severity=Severity.Error,
+    cause_class="node-labels",
+    severity=Severity.Warning,
     effect=Effect.OperandsHeldBack,
-    title="components are paused for a driver upgrade that does not end",
-    meaning="The driver's manager took plugin, toolkit and exporter off the node and waits until nothing uses the "
-    "driver; it stopped half way.",
-    known_by="gpu.deploy labels are paused-for-driver-upgrade, or the upgrade state is failed or does not move.",
-    disproved_by="The upgrade is on its way: the state changed some minutes ago.",
-    counter_check="kubectl get node NODE -L nvidia.com/gpu-driver-upgrade-state: changes within ten minutes",
+    title="the node's workload label has a value that the operator does not know",
+    meaning="The operator takes its default for that node (container, if nothing else is set): components for "
+    "containers run where virtual machines were meant, or the other way round.",
+    known_by="The operator: invalid GPU workload config.",
+    disproved_by="The label has one of the values by now.",
+    counter_check="kubectl get node NODE -L nvidia.com/gpu.workload.config: container, vm-passthrough or vm-vgpu",
     fix=Fix(
-        steps=("kubectl logs of nvidia-driver-daemonset on NODE -c k8s-driver-manager: what still uses the driver",
-               "end these pods and host services, or drain NODE and reboot it",
-               "then the labels come back to true; else set them"),
-        risk="GPU pods of the node end",
-        rollback="the former driver version",
+        steps=(
+            "kubectl label node NODE nvidia.com/gpu.workload.config=container --overwrite (or vm-passthrough, vm-vgpu)",
+            "Kata containers: vm-passthrough, and sandboxWorkloads.enabled=true",
+        ),
+        risk="the other kind of components comes; GPUs change their driver",
+        rollback="the former label",
     ),
-    verify=("label nvidia.com/gpu-driver-upgrade-state: upgrade-done", "no gpu.deploy label is paused"),
-    sources=("k8s-driver-manager", "gpu-operator issues 316, 416, 2509"),
-)  # fmt: skip
+    verify=("kubectl logs of the operator: no 'invalid GPU workload config' any more",),
+    sources=("gpu-operator controllers/state_manager.go", "gpu-operator issue 1871"),
+)
 
 STALE_MODE = Code(
     name="ResourceModeLabelStale",
@@ -108,16 +110,6 @@ _BROUGHT_BY_HOST = (
     "mig-manager",
     "mps",
 )
-_UNDER_WAY = (
-    "upgrade-required",
-    "cordon-required",
-    "wait-for-jobs-required",
-    "pod-deletion-required",
-    "drain-required",
-    "pod-restart-required",
-    "validation-required",
-    "uncordon-required",
-)
 
 
 def find(facts: Facts) -> Iterator[Answer]:
@@ -132,24 +124,22 @@ def find(facts: Facts) -> Iterator[Answer]:
                 node=node.name,
             )
         yield from _held_back(node)
-        yield from _paused(node)
         wants_claims = labels.get("nvidia.com/gpu-operator.resource-allocation.mode") == "dra"
         if wants_claims and labels.get("nvidia.com/gpu.deploy.device-plugin") == "true":
             yield STALE_MODE.finding(
                 "The label says dra, the device plugin is wanted.", POSSIBLE, [node], node=node.name
             )
+    for said in by_node(facts.said("operator.workload_unknown")).values():
+        told = next((one for each in said if (one := each.get("workload")) and one != "NodeName"), "")
+        yield WORKLOAD_UNKNOWN.finding(f"There is no workload {told or 'of that name'}.", LIKELY, said)
     if not any(node.labels for node in facts.of(NodeSeen)):
         yield from _mentioned(facts)
-    for said in by_node(facts.said("operator.upgrade_failed")).values():
-        yield PAUSED.finding("The driver upgrade of the node failed.", LIKELY, said)
 
 
 def _mentioned(facts: Facts) -> Iterator[Answer]:
     """Labels in prose, where none were printed."""
     for said in by_node(facts.said("operator.workload_label")).values():
-        yield WORKLOAD.finding(f"gpu.workload.config is {said[0].get('workload')}.", LIKELY, said)
-    for said in by_node(facts.said("operator.paused_for_upgrade")).values():
-        yield PAUSED.finding("Components are paused for a driver upgrade.", POSSIBLE, said)
+        yield WORKLOAD.finding(f"gpu.workload.config is {value(said[0], 'workload')}.", LIKELY, said)
     off = [one for one in facts.said("operator.deploy_off") if one.get("component") not in _BROUGHT_BY_HOST]
     for said in by_node(off).values():
         yield HELD_BACK.finding(f"gpu.deploy.{said[0].get('component')} is false.", LIKELY, said)
@@ -157,35 +147,15 @@ def _mentioned(facts: Facts) -> Iterator[Answer]:
 
 def _held_back(node: NodeSeen) -> Iterator[Answer]:
     off = [key.removeprefix("nvidia.com/gpu.deploy.") for key, value in node.labels.items()
-           if key.startswith("nvidia.com/gpu.deploy.") and value == "false"]  # fmt: skip
+           if key.startswith("nvidia.com/gpu.deploy.") and value in ("false", "")]  # fmt: skip
     missed = [name for name in off if name not in _BROUGHT_BY_HOST]
     if missed:
         yield HELD_BACK.finding(
-            f"gpu.deploy of {', '.join(sorted(missed))} is false.",
+            f"gpu.deploy of {', '.join(sorted(missed))} is false or empty.",
             ESTABLISHED if "operands" in missed or "device-plugin" in missed else LIKELY,
             [node],
             node=node.name,
         )
 
 
-def _paused(node: NodeSeen) -> Iterator[Answer]:
-    paused = [key for key, value in node.labels.items() if value == "paused-for-driver-upgrade"]
-    state = node.labels.get("nvidia.com/gpu-driver-upgrade-state", "")
-    if paused or state == "upgrade-failed":
-        yield PAUSED.finding(
-            f"{len(paused)} components paused for a driver upgrade; its state is {state or 'unknown'}.",
-            LIKELY if state == "upgrade-failed" or not state or state == "upgrade-done" else POSSIBLE,
-            [node],
-            node=node.name,
-        )
-    elif state in _UNDER_WAY and node.is_cordoned:
-        yield PAUSED.finding(
-            f"The node is cordoned, and its driver upgrade is at {state}.",
-            POSSIBLE,
-            [node],
-            node=node.name,
-            severity=Severity.Warning,
-        )
-
-
-RULE = Rule((WORKLOAD, HELD_BACK, PAUSED, STALE_MODE), find)
+RULE = Rule((WORKLOAD, WORKLOAD_UNKNOWN, HELD_BACK, STALE_MODE), find)

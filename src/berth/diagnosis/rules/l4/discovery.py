@@ -176,7 +176,9 @@ def find(facts: Facts) -> Iterator[Answer]:
         yield NFD_MISSING.finding(
             "The operator finds no node that Node Feature Discovery calls one with GPUs.", LIKELY, said
         )
-    for said in by_node(facts.said("operator.nfd_pod_denied")).values():
+    refused = {said.origin.text for said in facts.said("admission.privileged")}  # that says more
+    denied = [said for said in facts.said("operator.nfd_pod_denied") if said.origin.text not in refused]
+    for said in by_node(denied).values():
         yield NFD_MISSING.finding("Node Feature Discovery itself does not work.", POSSIBLE, said)
     for said in by_node(facts.said("kai.memory_unknown")).values():
         yield NO_LABELS.finding(
@@ -190,8 +192,13 @@ def find(facts: Facts) -> Iterator[Answer]:
     for said in by_node(facts.said("nfd.tainted_away")).values():
         yield NFD_MISSING.finding("Node Feature Discovery's worker does not run on the node.", LIKELY, said)
     for said in by_node(facts.said("nfd.other_label")).values():
-        form = said_of(one.get("form") or one.get("form2") for one in said)
-        yield NFD_MISSING.finding(f"The label has the form pci-{form}, which the operator does not know.", LIKELY, said)
+        form = said_of(one.get("form") or one.get("form2") or one.get("form3") for one in said)
+        if not any(_PCI_LABEL in one.labels for one in facts.of(NodeSeen)):
+            yield NFD_MISSING.finding(
+                f"The label has the form pci-{form}, which the operator does not know.", LIKELY, said
+            )
+    for said in by_node(facts.said("nfd.not_published")).values():
+        yield NFD_MISSING.finding("Node Feature Discovery cannot publish or read what it found.", LIKELY, said)
     yield from _configured(facts)
     for said in by_node(facts.said("reported.nfd_missing")).values():
         yield NFD_MISSING.finding("Node Feature Discovery's label of the card is missing.", LIKELY, said)
@@ -201,6 +208,10 @@ def find(facts: Facts) -> Iterator[Answer]:
         yield NO_LABELS.finding("nvidia.com/gpu.count is 0: discovery saw no GPU in its container.", POSSIBLE, said)
     for said in by_node(facts.said("reported.labels_stale")).values():
         yield STALE.finding("Labels of GPUs are on a node that does not have them.", POSSIBLE, said)
+    for said in by_node(facts.said("operator.sets_absent")).values():
+        yield NFD_MISSING.finding("The operator takes the node for one without GPUs.", POSSIBLE, said)
+    for said in by_node(facts.said("nfd.node_gone")).values():
+        yield STALE.finding("Node Feature Discovery keeps objects of nodes that are gone.", POSSIBLE, said)
     for node in facts.of(NodeSeen):
         odd = [key for key in node.labels if "_10de" in key and key.startswith("feature.node.kubernetes.io/pci-")]
         if odd and _PCI_LABEL not in node.labels and "nvidia.com/gpu.present" not in node.labels:

@@ -157,6 +157,7 @@ PROFILING_STUCK = Code(
 _BUSY_PERCENT = 50.0
 _UNFETCHED = (
     "dcgm.scrape_fails", "dcgm.exporter_hangs", "dcgm.collect_fails", "dcgm.cannot_listen", "dcgm.not_selected",
+    "dcgm.program_fails",
 )  # fmt: skip
 
 
@@ -194,6 +195,14 @@ def _nobodys(facts: Facts) -> Iterator[Answer]:
         and not sample.pod
     ]
     figures = list(facts.of(Sample))
+    # Prometheus puts the scraped pod into `pod`; the exporter's own label would be exported_pod.
+    nobodys += [
+        sample
+        for sample in figures
+        if "dcgm-exporter" in sample.labels.get("pod", "")
+        and "dcgm-exporter" in sample.pod
+        and "exported_pod" not in sample.labels
+    ][:1]
     if any(sample.pod for sample in figures):  # the mapping is on, and partitions are left out of it
         nobodys += [
             sample

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
-from berth.diagnosis.words import LIKELY, Effect, Layer, Severity
+from berth.diagnosis.words import LIKELY, WEAK, Effect, Layer, Severity
 from berth.evidence.facts import Facts
 from berth.evidence.formats.dcgm_metrics import Sample
+from berth.evidence.formats.smi_facts import DeviceSeen
 
 XID_LATCHED = Code(
     name="XidMetricLatched",
@@ -85,6 +86,15 @@ NO_UTILISATION = Code(
 )
 
 
+# DCGM's stand-ins for "no value" begin here: 32 and 64 bits, as integers and floats.
+_BLANK_32 = range(0x7FFFFFF0, 0x80000000)
+_BLANK_64 = 9.22e18
+
+
+def _is_blank(value: float) -> bool:
+    return value in _BLANK_32 or value >= _BLANK_64 or value == 0xFFFFFFFF
+
+
 def find(facts: Facts) -> Iterator[Answer]:
     for sample in facts.of(Sample):
         if sample.field in _XID_FIELDS and sample.value > 0:
@@ -95,7 +105,7 @@ def find(facts: Facts) -> Iterator[Answer]:
                 node=sample.node,
                 pci=sample.pci,
             )
-        elif sample.field.endswith("UTIL") and sample.value > 100:
+        elif (sample.field.endswith("UTIL") and sample.value > 100) or _is_blank(sample.value):
             yield SENTINEL.finding(
                 f"{sample.field} is {sample.value:.0f}: no value.", LIKELY, [sample], node=sample.node
             )
@@ -103,8 +113,16 @@ def find(facts: Facts) -> Iterator[Answer]:
         yield XID_LATCHED.finding("The metric's level is read as if it were a fault of now.", LIKELY, [one])
     for one in facts.said("dcgm.wrong_values"):
         yield SENTINEL.finding("A figure at the end of its range is no value.", LIKELY, [one])
-    if without := list(facts.said("dcgm.mig_no_utilisation")):
-        yield NO_UTILISATION.finding("Utilisation is not given for a GPU in MIG mode.", LIKELY, without)
+    without = list(facts.said("dcgm.mig_no_utilisation"))
+    rows = [
+        device.quote("gpu_percent", "mig_mode")
+        for device in facts.of(DeviceSeen)
+        if device.form == "table" and device.mig_mode == "Enabled" and device.gpu_percent is None
+    ]
+    if without or rows:
+        yield NO_UTILISATION.finding(
+            "Utilisation is not given for a GPU in MIG mode.", LIKELY if without else WEAK, [*without, *rows]
+        )
 
 
 RULE = Rule((NO_UTILISATION, XID_LATCHED, SENTINEL), find)

@@ -151,13 +151,18 @@ CHANGE_FAILED = Code(
 _PARTS = re.compile(r"all-\d+g\.\d+gb|all-balanced")
 
 
+_OF_INSTANCES = ("mig", "compute instance", "gpu instance")
+
+
 def find(facts: Facts) -> Iterator[Answer]:
     in_use = by_node(one for one in facts.said("mig.in_use") if _is_of_mig(one, facts))
     for node, said in in_use.items():
         drm = [one for one in facts.said("mig.drm_holds") if one.node in ("", node)]
         gpus = sorted({one.get("pci") for one in said if one.get("pci")})
+        kept = all("instance" in one.origin.text.lower() for one in said)
+        what = "An instance could not be destroyed" if kept else f"{', '.join(gpus) or 'A GPU'} could not be reset"
         yield GPU_IN_USE.finding(
-            f"{', '.join(gpus) or 'A GPU'} could not be reset: a client holds it"
+            f"{what}: a client holds it"
             + (", nvidia_drm among them." if drm else " (DCGM, nvidia_drm, persistenced, Fabric Manager, a pod)."),
             LIKELY,
             [*said, *drm],
@@ -167,6 +172,13 @@ def find(facts: Facts) -> Iterator[Answer]:
         if node not in in_use:
             yield MODE_PENDING.finding(
                 "A change of the MIG mode was asked for and has not come into effect.", LIKELY, said
+            )
+    for node, said in by_node(facts.said("mig.needs_reboot")).items():
+        if node not in in_use and node not in pending:
+            yield MODE_PENDING.finding(
+                "The MIG mode of this machine changes only with a reset or a reboot, which somebody has to do.",
+                POSSIBLE,
+                said,
             )
     yield from _pending_modes(facts, {*in_use, *pending})
     yield from _without_effect(facts, {*in_use, *pending})
@@ -221,9 +233,10 @@ def _without_partitions(facts: Facts) -> Iterator[Answer]:
 
 def _is_of_mig(said: Said, facts: Facts) -> bool:
     """The same words come from other resets; here only with a sign of MIG in the text or in the same source."""
-    if "mig" in said.origin.text.lower() or said.origin.kind == "mig-log":
+    text = said.origin.text.lower()
+    if any(word in text for word in _OF_INSTANCES) or said.origin.kind == "mig-log":
         return True
-    near = facts.said("mig.apply_failed", "mig.mode_checked", "mig.mode_now", "mig.mode_pending", "mig.state_set")
+    near = facts.said("mig.appl", "mig.mode_checked", "mig.mode_now", "mig.mode_pending", "mig.state_set")
     return any(one.origin.source == said.origin.source for one in near)
 
 

@@ -123,6 +123,9 @@ def find(facts: Facts) -> Iterator[Answer]:
     if not any(_PAUSED in node.labels.values() for node in facts.of(NodeSeen)):
         for said in by_node(stuck).values():
             yield WEDGED.finding("The components that use the GPU did not leave within the time.", LIKELY, said)
+    if not facts.of(NodeSeen):
+        for said in by_node(facts.said("mig.manager_absent")).values():
+            yield UNHANDLED.finding("The MIG manager does not run on the node.", LIKELY, said)
     labelled = any("nvidia.com/mig.config.state" in node.labels for node in facts.of(NodeSeen))
     if labelled:
         return

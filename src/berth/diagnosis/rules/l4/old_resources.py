@@ -35,12 +35,15 @@ OLD_AT_ZERO = Code(
     verify=("kubectl get node NODE -o jsonpath={.status.allocatable}: devices under the new name",),
     sources=("kubernetes issue 92396", "k8s-device-plugin issues 240, 214"),
     is_trap=True,
+    instead_of=("ResourceAtZero",),
 )
 
 
 def find(facts: Facts) -> Iterator[Answer]:
     if any(config.renames for config in facts.of(PluginConfig)):
         return  # a configuration that renames is a finding of its own (sharing_config.py)
+    if told := list(facts.said("harmless.old_resource", "harmless.old_resource_lines")):
+        yield OLD_AT_ZERO.finding("It is the name of partitions that are no more.", LIKELY, told)
     by_place: dict[tuple[str, str], list[Advertised]] = defaultdict(list)
     for offer in facts.of(Advertised):
         by_place[(offer.name, offer.resource.partition("/")[0])].append(offer)

@@ -149,11 +149,20 @@ def find(facts: Facts) -> Iterator[Answer]:
     for said in by_node(facts.said("operator.group_absent")).values():
         version = said_of(one.get("version") for one in said)
         yield API_ABSENT.finding(f"The API {version} is not served by this cluster.", LIKELY, said)
+    for said in by_node(facts.said("operator.cluster_old")).values():
+        wanted, has = said_of(one.get("wanted") for one in said), said_of(one.get("has") for one in said)
+        yield API_ABSENT.finding(f"The chart wants Kubernetes {wanted}, this is {has}.", LIKELY, said)
     for said in by_node(facts.said("operator.rights_missing")).values():
         account, what = said_of(one.get("account") for one in said), said_of(one.get("what") for one in said)
-        yield RIGHTS_MISSING.finding(f"{account} may not {said[0].get('verb')} {what}.", LIKELY, said)
+        yield RIGHTS_MISSING.finding(
+            f"{account} may not {said[0].get('verb')} {what}."
+            if what
+            else "The account may not delete what it sets as owner, or update its finalizers.",
+            LIKELY,
+            said,
+        )
     for said in by_node(facts.said("operator.crd_old")).values():
-        field = said_of(one.get("field") or one.get("why") for one in said)
+        field = said_of(one.get("field") or one.get("field2") or one.get("why") for one in said)
         yield CRD_OLD.finding(f"The CRD does not take {field or 'the new policy'}.", LIKELY, said)
     for said in by_node(facts.said("operator.os_unread")).values():
         version = said_of(one.get("version") for one in said)

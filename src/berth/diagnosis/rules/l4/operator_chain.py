@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
+from berth.diagnosis.heard import value
 from berth.diagnosis.rules.l3.places import by_node
 from berth.diagnosis.words import POSSIBLE, WEAK, CauseClass, Effect, Layer, Severity
 from berth.evidence.fact import Fact
@@ -38,13 +39,35 @@ def _stopped(
     )
 
 
-AT_DRIVER = _stopped(
-    "ValidationStopsAtDriver", Layer.L1, "driver-build", Effect.DriverAbsent, "the driver",
-    ("kubectl -n gpu-operator logs ds/nvidia-driver-daemonset --all-containers --tail=50: build, signing, in use, "
-     "download",
-     "a driver on the host: driver.enabled=false, and nvidia-smi must work on NODE"),
-    "driver-ready",
-)  # fmt: skip
+AT_DRIVER = Code(
+    name="DriverPodFails",
+    layer=Layer.L1,
+    cause_class="driver-build",
+    severity=Severity.Critical,
+    effect=Effect.OperandsHeldBack,
+    title="the driver does not come up: its pod or its validation fails",
+    meaning="All other components of the operator on this node wait for the driver.",
+    known_by="The pod of nvidia-driver-daemonset is in CrashLoopBackOff, Error, or cannot pull its image; the "
+    "validator's driver-ready is missing, or the components after it say that they wait for the driver.",
+    disproved_by="The pod is Running and its log ends with `now waiting for signal`; driver-ready is there.",
+    counter_check="kubectl logs -n gpu-operator -l app=nvidia-driver-daemonset --all-containers --previous --tail=50; "
+    "on NODE: ls /run/nvidia/validations",
+    fix=Fix(
+        steps=(
+            "read the log of the container that fails: k8s-driver-manager unloads the old driver, nvidia-driver-ctr "
+            "builds and loads the new one; download, build, signing, in use",
+            "mend what it names, then delete the pod",
+            "a driver on the host: driver.enabled=false, and nvidia-smi must work on NODE",
+        ),
+        risk="none for what runs",
+        rollback="nothing to undo",
+    ),
+    verify=(
+        "kubectl get pods -n gpu-operator -l app=nvidia-driver-daemonset: Running",
+        "ls /run/nvidia/validations on NODE: driver-ready",
+    ),
+    sources=("GPU Operator, driver DaemonSet", "gpu-driver-container", *_SOURCES),
+)
 AT_TOOLKIT = _stopped(
     "ValidationStopsAtToolkit", Layer.L2, "runtime-config", Effect.RuntimeAbsent, "the container toolkit",
     ("kubectl -n gpu-operator logs ds/nvidia-container-toolkit-daemonset, and its events",
@@ -121,9 +144,11 @@ _CHAIN = (
 )
 _WAITS = {"operator.waits_for_toolkit": AT_TOOLKIT, "operator.toolkit_invalid": AT_TOOLKIT,
           "operator.waits_for_driver": AT_DRIVER, "operator.driver_invalid": AT_DRIVER,
-          "operator.waits_for_plugin": AT_PLUGIN}  # fmt: skip
-_ILL = ("CrashLoopBackOff", "Error", "Init:CrashLoopBackOff", "Init:Error", "RunContainerError", "CreateContainerError",
-        "ImagePullBackOff", "ErrImagePull", "Init:ImagePullBackOff")  # fmt: skip
+          "operator.waits_for_plugin": AT_PLUGIN, "driver.pod_fails": AT_DRIVER}  # fmt: skip
+_PARTS = {"driver": AT_DRIVER, "toolkit": AT_TOOLKIT, "cuda": AT_CUDA, "plugin": AT_PLUGIN}
+_RUNTIMES_OWN = ("OCI runtime create failed", "failed to create containerd task", "nvidia-container-cli")
+_ILL = ("CrashLoopBackOff", "Error", "Init:CrashLoopBackOff", "Init:Error", "RunContainerError", "CreateContainerError")
+_NO_IMAGE = ("ImagePullBackOff", "ErrImagePull", "Init:ImagePullBackOff", "Init:ErrImagePull")  # says all
 
 
 def find(facts: Facts) -> Iterator[Answer]:
@@ -141,6 +166,8 @@ def find(facts: Facts) -> Iterator[Answer]:
         if code.name == first and (code.name, node) not in seen:
             seen.add((code.name, node))
             # 802 is no affair of the runtime: NVLink's fabric is not ready.
+            # Without the plugin that the policy leaves out there is nothing that could be validated.
+            is_off = code is AT_PLUGIN and next(facts.said("operator.plugin_off"), None) is not None
             of_fabric = code is AT_CUDA and next(facts.said("cuda.system_not_ready"), None) is not None
             yield code.finding(
                 why,
@@ -148,7 +175,7 @@ def find(facts: Facts) -> Iterator[Answer]:
                 evidence,
                 node=node,
                 layer=Layer.L1 if of_fabric else None,
-                cause_class="fabric" if of_fabric else None,
+                cause_class="fabric" if of_fabric else "plugin-config" if is_off else None,
             )
     for said in by_node(facts.said("operator.waits_for_mofed")).values():
         yield AT_MOFED.finding("The GPU driver waits for the network driver.", POSSIBLE, said)
@@ -184,6 +211,8 @@ def _by_pods(facts: Facts) -> Iterator[_Stop]:
         for part in _CHAIN:
             mine = [pod for pod in pods if pod.name.startswith(part.pods)]
             ill = [pod for pod in mine if any(state.reason in _ILL for state in pod.states)]
+            if any(state.reason in _NO_IMAGE for pod in mine for state in pod.states):
+                break
             if ill and part.code is not AT_PLUGIN:
                 yield part.code, f"{ill[0].name} is not ready ({_reason(ill[0])}).", [*ill, *waiting], node
                 break
@@ -210,7 +239,8 @@ def _by_pods(facts: Facts) -> Iterator[_Stop]:
 
 
 def _waits(pod: PodSeen) -> bool:
-    return any(state.reason.startswith("Init:") or state.reason == "PodInitializing" for state in pod.states)
+    reasons = [state.reason for state in pod.states if state.reason not in _NO_IMAGE]
+    return any(reason.startswith("Init:") or reason == "PodInitializing" for reason in reasons)
 
 
 def _reason(pod: PodSeen) -> str:
@@ -220,15 +250,39 @@ def _reason(pod: PodSeen) -> str:
 def _by_words(facts: Facts) -> Iterator[_Stop]:
     # A toolkit too old for the driver: the validator names the driver, and the driver is well.
     elsewhere = {(one.origin.source, one.origin.line) for one in facts.said("toolkit.major_unknown")}
+    # What tells more: no image, or no memory.
+    never_began = any("driver" in one.get("image") for one in facts.said("operator.image_fails"))
+    # What the driver manager itself says of modules that are in use is the answer.
+    never_began = never_began or (
+        any(facts.said("driver.already_loaded")) and not any(facts.said("driver.uninstalled", "driver.built"))
+    )
+    never_began = never_began or any("driver" in one.get("who") for one in facts.said("operator.oom"))
     for message, code in _WAITS.items():
-        told = [one for one in facts.said(message) if (one.origin.source, one.origin.line) not in elsewhere]
+        if message == "driver.pod_fails" and never_began:
+            continue
+        told = [
+            one
+            for one in facts.said(message)
+            if (one.origin.source, one.origin.line) not in elsewhere
+            and not any(state in one.origin.text for state in _NO_IMAGE)
+            and not any(words in one.origin.text for words in _RUNTIMES_OWN)
+        ]
+        why = (
+            "The pod that brings the driver fails again and again."
+            if message == "driver.pod_fails"
+            else "A later part says that it waits for it, or that it is not valid."
+        )
         for node, said in by_node(told).items():
-            yield code, "A later part says that it waits for it, or that it is not valid.", list(said), node
+            yield code, why, list(said), node
+    for one in facts.said("operator.validation_restarts"):
+        if not any(words in one.origin.text for words in _RUNTIMES_OWN):
+            part = value(one, "part")
+            yield _PARTS[part.lower()], f"The validator's container {part}-validation fails.", [one], one.node
 
 
 _REASONS = (
     "operator.api_absent", "operator.group_absent", "operator.crd_old", "operator.rights_missing",
-    "operator.nfd_absent", "operator.image_fails", "operator.psa_denied",
+    "operator.nfd_absent", "operator.image_fails", "admission.privileged",
 )  # fmt: skip
 
 

@@ -16,42 +16,25 @@ IMAGE_FAILS = Code(
     cause_class="image",
     severity=Severity.Error,
     effect=Effect.OperandsHeldBack,
-    title="an image of the operator cannot be pulled",
+    title="an image of the operator cannot be pulled or used",
     meaning="That component does not start, and what comes after it waits.",
-    known_by="ErrImagePull or ImagePullBackOff for an image of the operator.",
+    known_by="ErrImagePull or ImagePullBackOff for an image of the operator; the operator knows no image for a "
+    "component; or its program does not go with the image's libraries.",
     disproved_by="The image is there by now (a slow or limited registry).",
     counter_check="kubectl describe pod POD -n NAMESPACE: the last event of the pull",
     fix=Fix(
         steps=("not found: does that tag exist? a driver image is named <version>-<os><release>: not each OS has one",
                "no access: pull secret in the operator's namespace, imagePullSecrets of each component",
                "air gap: mirror all images and rewrite repository and version of each component in the values",
-               "certificate or proxy: configure the runtime on the node"),
+               "certificate or proxy: configure the runtime on the node",
+               "no image named: repository, image and version of that component in the ClusterPolicy, or those of the "
+               "operator's own release",
+               "GLIBC not found: another tag of that image (ubi8, ubi9, ubuntu) or a newer release"),
         risk="none",
         rollback="the former version",
     ),
     verify=("kubectl get pod -n gpu-operator: no ImagePullBackOff",),
     sources=("GPU Operator documentation: air-gapped installation", "gpu-operator issue 388"),
-)  # fmt: skip
-
-SECURITY_DENIED = Code(
-    name="OperandsDeniedByPodSecurity",
-    layer=Layer.L5,  # what has to be mended is an admission rule of the cluster
-    cause_class="permission",
-    severity=Severity.Error,
-    effect=Effect.OperandsHeldBack,
-    title="Pod Security refuses the operator's privileged pods",
-    meaning="No pod of these DaemonSets is created; the node gets no driver, toolkit or plugin.",
-    known_by="'violates PodSecurity' for pods of the operator's namespace.",
-    disproved_by="The namespace is labelled privileged, and pods are created since.",
-    counter_check="kubectl get ns gpu-operator -o jsonpath={.metadata.labels}: pod-security.kubernetes.io/enforce: "
-    "privileged",
-    fix=Fix(
-        steps=("kubectl label ns gpu-operator pod-security.kubernetes.io/enforce=privileged --overwrite",),
-        risk="pods of that namespace may be privileged: let nobody else use it",
-        rollback="remove the label",
-    ),
-    verify=("kubectl get ds -n gpu-operator: CURRENT equals DESIRED",),
-    sources=("GPU Operator documentation: prerequisites", "Kubernetes documentation: Pod Security Standards"),
 )  # fmt: skip
 
 OUT_OF_MEMORY = Code(
@@ -115,6 +98,21 @@ def find(facts: Facts) -> Iterator[Answer]:
     for said in by_node(facts.said("operator.image_fails")).values():
         image = said_of(one.get("image") for one in said)
         yield IMAGE_FAILS.finding(f"{image or 'An image of the operator'} cannot be pulled.", LIKELY, said)
+    if not any(facts.of(PodSeen)):
+        for said in by_node(facts.said("operator.image_waited_for")).values():
+            pods = sorted({one.get("pod") for one in said})
+            yield IMAGE_FAILS.finding(f"{', '.join(pods[:3])} waits for its image.", LIKELY, said)
+    for said in by_node(facts.said("operator.bundle_fails")).values():
+        yield IMAGE_FAILS.finding(
+            "The operator's bundle is not unpacked: its image cannot be pulled, or its job does not end.", LIKELY, said
+        )
+    for said in by_node(facts.said("operator.image_unset")).values():
+        yield IMAGE_FAILS.finding(
+            "The policy names no image for a component: repository, image or version is missing.", LIKELY, said
+        )
+    for said in by_node(facts.said("operator.program_unfit")).values():
+        program = said_of(one.get("program") for one in said)
+        yield IMAGE_FAILS.finding(f"{program} was built for a newer C library than its image has.", LIKELY, said)
     for pod in facts.of(PodSeen):
         if pod.name.startswith(_OF_OPERATOR):
             pulls = [
@@ -126,10 +124,6 @@ def find(facts: Facts) -> Iterator[Answer]:
                 yield OUT_OF_MEMORY.finding(
                     f"{pod.name} was killed for memory.", LIKELY, [pod], pod=pod.key, node=pod.on
                 )
-    for said in by_node(one for one in facts.said("operator.psa_denied") if _is_operators(one.origin.text)).values():
-        yield SECURITY_DENIED.finding(
-            "Pods of the GPU components violate the namespace's Pod Security level.", LIKELY, said
-        )
     yield from _beside(facts)
     for one in facts.said("plugin.panic"):
         if "dcgm" in f"{one.origin.kind} {one.origin.source} {one.origin.text}".lower():
@@ -169,8 +163,4 @@ def _is_killed(pod: PodSeen) -> bool:
     return any(map(is_of, pod.states))
 
 
-def _is_operators(text: str) -> bool:
-    return any(word in text for word in ("gpu-operator", "nvidia", "dcgm", "device-plugin"))
-
-
-RULE = Rule((IMAGE_FAILS, SECURITY_DENIED, OUT_OF_MEMORY, CRASHES), find)
+RULE = Rule((IMAGE_FAILS, OUT_OF_MEMORY, CRASHES), find)

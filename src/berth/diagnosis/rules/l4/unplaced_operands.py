@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
-from berth.diagnosis.words import POSSIBLE, Effect, Layer, Severity
+from berth.diagnosis.rules.l3.places import by_node, said_of
+from berth.diagnosis.words import LIKELY, POSSIBLE, WEAK, Effect, Layer, Severity
 from berth.evidence.facts import Facts
 from berth.evidence.formats.cluster_facts import NodeSeen, Operand, PodSeen
 
@@ -74,6 +75,12 @@ def find(facts: Facts) -> Iterator[Answer]:
     ]
     tainted = list(_tainted(facts, idle, pending)) if idle or pending else []
     yield from tainted
+    if not tainted:
+        for said in by_node(facts.said("operator.tainted_away")).values():
+            taint = said_of(one.get("taint") for one in said)
+            yield TAINT_KEEPS_AWAY.finding(f"The component does not tolerate {taint or 'a taint'}.", LIKELY, said)
+    for said in by_node(facts.said("operator.set_wanted_nowhere")).values():
+        yield WANTED_NOWHERE.finding("The plugin's DaemonSet is wanted on 0 nodes.", WEAK, said)
     companions = [
         one for one in sets if one.name.startswith(("gpu-feature", "nvidia-container-toolkit", "nvidia-dcgm"))
     ]

@@ -81,7 +81,8 @@ PRIVILEGED = Code(
     "enforcement",
     fix=Fix(
         steps=(
-            "kubectl label ns NAMESPACE pod-security.kubernetes.io/enforce=privileged for the operator's namespace",
+            "kubectl label ns NAMESPACE pod-security.kubernetes.io/enforce=privileged --overwrite for the operator's "
+            "namespace",
             "API server and kubelet with --allow-privileged=true; OpenShift: a security context constraint for the "
             "service account",
             "a workload (not an operand) should do without: devices come from the plugin",
@@ -135,6 +136,9 @@ ACCOUNT = Code(
 )
 
 
+_OF_OPERATOR = ("gpu-operator", "nvidia", "dcgm", "device-plugin")
+
+
 def find(facts: Facts) -> Iterator[Answer]:
     opened = {value(said, "webhook") for said in facts.said("admission.webhook_open")}
     lines = {said.origin.text for said in facts.said("admission.webhook_open")}
@@ -152,17 +156,38 @@ def find(facts: Facts) -> Iterator[Answer]:
                 f"The API server cannot call {name}. {why[:160]}".rstrip(), LIKELY, alone, node=node, pod=pod
             )
     refused = {said.origin.text for said in facts.said("admission.privileged")}
-    yield from heard(
-        facts,
-        PRIVILEGED,
-        ("admission.privileged",),
-        "A policy of the namespace or cluster forbids what the pod needs of the host.",
-        ESTABLISHED,
-    )
+    selecting = [said for said in facts.said("admission.privileged") if value(said, "selects")]
+    privileged = [] if selecting else list(facts.said("admission.privileged"))
+    for node, pod, found in by_place(selecting):
+        yield DENIED.finding(
+            "The cluster wants the kind of GPU to be chosen by a node selector.", LIKELY, found, node=node, pod=pod,
+            cause_class="scheduling-policy",
+        )  # fmt: skip
+    for node, pod, found in by_place(privileged):
+        is_operators = any(word in one.origin.text.lower() for one in found for word in _OF_OPERATOR)
+        yield PRIVILEGED.finding(
+            "A policy of the namespace or cluster forbids what "
+            + ("pods of the GPU components need" if is_operators else "the pod needs")
+            + " of the host.",
+            ESTABLISHED,
+            found,
+            node=node,
+            pod=pod,
+            effect=Effect.OperandsHeldBack if is_operators else None,
+        )
     for node, pod, found in by_place(facts.said("admission.policy_denied")):
         if alone := [said for said in found if said.origin.text not in refused]:
             name, why = value(alone[0], "webhook", "a webhook"), value(alone[0], "why")
-            yield DENIED.finding(f"{name} denied it. {why[:160]}".rstrip(), POSSIBLE, alone, node=node, pod=pod)
+            # The scheduler that shares GPUs cannot place what names its node already.
+            is_placed = "node assigned" in why
+            yield DENIED.finding(
+                f"{name} denied it. {why[:160]}".rstrip(),
+                POSSIBLE,
+                alone,
+                node=node,
+                pod=pod,
+                cause_class="scheduling-policy" if is_placed else None,
+            )
     yield from heard(
         facts, ACCOUNT, ("admission.account_missing",), "The service account of the pods is not there.", ESTABLISHED
     )

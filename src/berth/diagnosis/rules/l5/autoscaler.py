@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
 from berth.diagnosis.heard import by_place, heard, value
 from berth.diagnosis.words import LIKELY, POSSIBLE, Effect, Layer, Severity
 from berth.evidence.facts import Facts
+from berth.evidence.formats.cluster_facts import ObjectSeen
 from berth.evidence.formats.failed_scheduling import unplaced
 
 _VERIFY = ("kubectl get nodeclaims or nodes: a new node; the pod has a node",)
@@ -108,6 +110,23 @@ def find(facts: Facts) -> Iterator[Answer]:
         if not held or short:
             # Where every group is kept out by the pod's own selector or tolerations, these stand first.
             yield NO_TYPE.finding(cause, POSSIBLE if held or is_pods else LIKELY, found, node=node, pod=pod)
+    for node, pod, found in by_place(facts.said("autoscaler.label_unknown")):
+        yield NO_TYPE.finding(
+            f"The label {value(found[0], 'label')} is none that the autoscaler knows before a node is there.",
+            POSSIBLE,
+            found,
+            node=node,
+            pod=pod,
+            cause_class="scheduling-policy",
+        )
+    for pool in facts.of(ObjectSeen):
+        if pool.kind in ("NodePool", "Provisioner") and (label := _found_label(pool)):
+            yield NO_TYPE.finding(
+                f"{pool.kind} {pool.name} requires the label {label}, which discovery sets only once a node is up.",
+                POSSIBLE,
+                [pool],
+                cause_class="scheduling-policy",
+            )
     yield from heard(
         facts,
         CLOUD_EMPTY,
@@ -115,6 +134,18 @@ def find(facts: Facts) -> Iterator[Answer]:
         "The provider refused to start the machine.",
         LIKELY,
     )
+
+
+# Set by feature discovery on a node that runs; a pool cannot promise them.
+_FOUND_LABEL = re.compile(
+    r"\bkey\W+(?P<label>nvidia\.com/gpu\.(?:product|memory|family|count|machine|replicas)|"
+    r"nvidia\.com/cuda\.[\w.]+|feature\.node\.kubernetes\.io/[\w.-]+)"
+)
+
+
+def _found_label(pool: ObjectSeen) -> str:
+    found = _FOUND_LABEL.search(str(pool.body.get("spec")))
+    return found["label"] if found else ""
 
 
 RULE = Rule((NO_TYPE, AT_LIMIT, CLOUD_EMPTY), find)

@@ -1,4 +1,4 @@
-"""L5. Dynamic resource allocation: a claim is not allocated or not prepared."""
+"""L5. Dynamic resource allocation: a claim is not allocated."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from berth.evidence.formats.failed_scheduling import unplaced
 from berth.evidence.formats.resource_slices import KIND, devices_of
 
 _DRA = ("Kubernetes documentation: Dynamic resource allocation", "kubernetes, plugin dynamicresources")
-_DRIVER = ("kubernetes-sigs/dra-driver-nvidia-gpu, kubelet plugins",)
 _PREPARED = ("kubectl get resourceclaim -n NAMESPACE: allocated,reserved", "kubectl get pod POD -n NAMESPACE: Running")
 
 UNALLOCATED = Code(
@@ -83,30 +82,6 @@ NO_CLAIM = Code(
     verify=_PREPARED,
     sources=_DRA,
 )
-UNREGISTERED = Code(
-    name="DraDriverNotRegistered",
-    layer=Layer.L5,
-    cause_class="dra",
-    severity=Severity.Error,
-    effect=Effect.ClaimsUnprepared,
-    title="the kubelet knows no DRA driver of that name on the node",
-    meaning="The driver's kubelet plugin does not run there, or its registration socket is not where the kubelet "
-    "looks.",
-    known_by="FailedPrepareDynamicResources: DRA driver is not registered.",
-    disproved_by="The plugin's pod runs on the node and its socket is in plugins_registry.",
-    counter_check="ls /var/lib/kubelet/plugins_registry on NODE: the driver's socket is there",
-    fix=Fix(
-        steps=(
-            "kubectl get pods -A -o wide | grep kubelet-plugin: Running on NODE",
-            "after a node restart pods may start before the plugin: they are tried again",
-            "kubelet with another --root-dir: set the path in the chart",
-        ),
-        risk="a restart of the plugin does not touch running pods",
-        rollback="nothing to undo",
-    ),
-    verify=_PREPARED,
-    sources=("kubernetes, pkg/kubelet/cm/dra", *_DRIVER),
-)
 SELECTOR = Code(
     name="ClaimSelectorFails",
     layer=Layer.L5,
@@ -125,103 +100,6 @@ SELECTOR = Code(
     ),
     verify=_PREPARED,
     sources=_DRA,
-)
-API_SKEW = Code(
-    name="ResourceApiSkew",
-    layer=Layer.L5,
-    cause_class="version-mismatch",
-    severity=Severity.Error,
-    effect=Effect.ClaimsUnprepared,
-    title="API server, kubelet and driver do not agree about the version of the resource API",
-    meaning="resource.k8s.io is v1 from 1.34, v1beta1 and v1beta2 before, each served only where it is switched on. "
-    "A driver "
-    "or kubelet that asks for another version gets nothing.",
-    known_by="The server could not find the requested resource, or no matches for a kind of resource.k8s.io.",
-    disproved_by="kubectl api-resources lists the version that the component asks for.",
-    counter_check="kubectl api-versions | grep resource.k8s.io; kubectl get nodes: kubelet of the same minor as the "
-    "API server",
-    fix=Fix(
-        steps=(
-            "bring kubelets to the API server's minor",
-            "before 1.34: feature gate DynamicResourceAllocation and --runtime-config=resource.k8s.io/v1beta1=true",
-            "a driver release that speaks the version that is served",
-        ),
-        risk="runtime-config needs a restart of the API server",
-        rollback="take the setting out again",
-    ),
-    verify=("kubectl get resourceslices: lists devices of each GPU node",),
-    sources=("Kubernetes documentation: set up DRA in a cluster", *_DRIVER),
-)
-DOMAIN = Code(
-    name="ComputeDomainNotReady",
-    layer=Layer.L5,
-    cause_class="dra",
-    severity=Severity.Error,
-    effect=Effect.ClaimsUnprepared,
-    title="the node is not ready in its compute domain",
-    meaning="The IMEX daemon of the domain does not see its peers or is not up. Pods of the domain wait at the "
-    "preparation of their channel.",
-    known_by="FailedPrepareDynamicResources: current node not ready in ComputeDomain, or the daemon's pod is not "
-    "ready.",
-    disproved_by="The ComputeDomain's status lists the node as Ready.",
-    counter_check="kubectl get computedomain -n NAMESPACE -o yaml: every node Ready; nvidia-imex-ctl -N in the "
-    "daemon's pod: UP",
-    fix=Fix(
-        steps=(
-            "log of the IMEX daemon's pod on NODE: peers that are not reached, version mismatch",
-            "all nodes of one clique (label nvidia.com/gpu.clique); port 50000 and 50005 open between them; the "
-            "host's own nvidia-imex off",
-        ),
-        risk="a restart of the daemon ends the domain's jobs",
-        rollback="nothing to undo",
-    ),
-    verify=("kubectl get computedomain -n NAMESPACE: Ready", *_PREPARED),
-    sources=_DRIVER,
-)
-MIG = Code(
-    name="ClaimMigRefused",
-    layer=Layer.L5,
-    cause_class="mig-state",
-    severity=Severity.Error,
-    effect=Effect.ClaimsUnprepared,
-    title="the driver cannot make the MIG device of a claim",
-    meaning="Instances that the driver does not know of hold the slices, or the placement is taken.",
-    known_by="error creating MIG device: Insufficient Resources or In use.",
-    disproved_by="nvidia-smi mig -lgi lists only instances of allocated claims, and the placement is free.",
-    counter_check="nvidia-smi mig -lgi and -lgipp on NODE: free slices for the profile",
-    fix=Fix(
-        steps=(
-            "nvidia-smi mig -lgi, -lci: destroy instances that no claim owns (-dci, then -dgi)",
-            "leave MIG to one owner: no MIG manager beside the driver",
-        ),
-        risk="destroying an instance ends what runs on it",
-        rollback="make the instance again",
-    ),
-    verify=_PREPARED,
-    sources=_DRIVER,
-)
-PREPARE = Code(
-    name="ClaimPreparationFails",
-    layer=Layer.L5,
-    cause_class="dra",
-    severity=Severity.Error,
-    effect=Effect.ContainersDoNotStart,
-    title="a claim is allocated, and the node cannot prepare it",
-    meaning="The pod stays in ContainerCreating and the kubelet tries again; the driver's own error stands behind "
-    "the event.",
-    known_by="FailedPrepareDynamicResources.",
-    disproved_by="The next try succeeds.",
-    counter_check="kubectl logs of the driver's kubelet plugin on NODE: no error for the claim",
-    fix=Fix(
-        steps=(
-            "read the driver's error in its kubelet plugin's log on NODE",
-            "restart the plugin's pod where it holds an old picture of devices or CDI files",
-        ),
-        risk="running pods are not touched",
-        rollback="nothing to undo",
-    ),
-    verify=_PREPARED,
-    sources=_DRIVER,
 )
 ADMIN = Code(
     name="ClaimAdminAccessRefused",
@@ -242,63 +120,33 @@ ADMIN = Code(
     verify=_PREPARED,
     sources=_DRA,
 )
-
-CLASSIC = Code(
-    name="ClassicAllocationFails",
+STOPS = Code(
+    name="ClaimPluginFails",
     layer=Layer.L5,
     cause_class="dra",
     severity=Severity.Error,
     effect=Effect.PodsWait,
-    title="the controller of a classic DRA driver cannot allocate the claim",
-    meaning="Up to Kubernetes 1.31 a driver's controller allocated claims and wrote that into NodeAllocationState "
-    "objects. A claim that it does not understand, or a definition of these objects from another release, ends it.",
-    known_by="An event of `resource driver`: allocate, immediate allocation or NodeAllocationState, with an error.",
-    disproved_by="The claim's status is allocated.",
-    counter_check="kubectl get resourceclaim -n NAMESPACE; kubectl get crd | grep nas.gpu: of the driver's release",
+    title="the scheduler's plugin for claims ends with an error of its own",
+    meaning="DynamicResources allocates claims inside the scheduler. An error at one of its steps is none of the pod's "
+    "or the node's: a case that its version does not handle, or a claim that cannot be written. The pod is tried "
+    "again and fails each time.",
+    known_by="The scheduler: running Score, Reserve or PreBind plugin DynamicResources failed, with what it met.",
+    disproved_by="The next try places the pod: the object had been modified meanwhile.",
+    counter_check="kubectl get events -n NAMESPACE --field-selector involvedObject.name=POD: the failure does not come "
+    "again",
     fix=Fix(
         steps=(
-            "allocationMode WaitForFirstConsumer in the claim, where it says Immediate",
-            "custom resource definitions of the driver's own release: a chart's upgrade leaves the old ones",
-            "from Kubernetes 1.32 on: a driver that publishes ResourceSlices (structured parameters)",
+            "read the error: rights of the scheduler on resourceclaims and their status, a webhook, an API that is off",
+            "one of numbers or nil pointers: a later patch release of the scheduler; until then claims of one kind in "
+            "a pod (own or shared, not both)",
         ),
-        risk="changing definitions under running claims loses their allocation",
-        rollback="the former chart and its definitions",
+        risk="none: the pod does not run yet",
+        rollback="the former manifest",
     ),
     verify=_PREPARED,
-    sources=("Kubernetes 1.26 to 1.31: classic DRA, dynamic-resource-allocation controller", *_DRIVER),
+    sources=("kubernetes, pkg/scheduler/framework: Score, Reserve, PreBind", *_DRA),
 )
-DENIED = Code(
-    name="DraDriverFileDenied",
-    layer=Layer.L5,
-    cause_class="permission",
-    severity=Severity.Error,
-    effect=Effect.ClaimsUnprepared,
-    title="a part of the DRA driver may not write its file",
-    meaning="The IMEX daemon's container writes its list of nodes, the kubelet plugins their checkpoint and socket. "
-    "Where the security context does not let them, they end, and claims of the node are not prepared.",
-    known_by="Permission denied, or a read-only file system, for nodes_config.cfg or a file of the driver's plugin.",
-    disproved_by="The same pod runs with the security context of the chart and can write.",
-    counter_check="kubectl get pod POD -n NAMESPACE -o jsonpath='{.metadata.annotations.openshift\\.io/scc}': "
-    "privileged; on NODE: ausearch -m avc -ts recent: nothing of nvidia",
-    fix=Fix(
-        steps=(
-            "OpenShift: give the driver's service accounts the privileged SCC (oc adm policy add-scc-to-user "
-            "privileged -z ACCOUNT -n NAMESPACE), those of the ComputeDomain daemons too",
-            "a namespace with a Pod Security level: label pod-security.kubernetes.io/enforce=privileged",
-            "the daemon's container runs as root in the driver's chart: no runAsUser from a policy engine",
-        ),
-        risk="privileged pods own the node: for the driver's namespace only",
-        rollback="oc adm policy remove-scc-from-user",
-    ),
-    verify=("the pod of the daemon is Ready", *_PREPARED),
-    sources=("dra-driver-nvidia-gpu, cmd/compute-domain-daemon", "OpenShift: security context constraints"),
-)
-
-SHORT = 100  # characters of a line that says this and nothing else
-_OF_CLAIMS = ("resource.k8s.io", "resourceclaim", "resourceslice", "deviceclass", "resource claim")
-
-_SHARP = ("dra.driver_unregistered", "dra.domain_not_ready", "dra.mig_refused", "dra.api_absent", "dra.claim_missing")
-_KNOWN_ELSEWHERE = ("cdi", "empty device edits", "checkpoint")  # layers below name these
+_SAYS_MORE = ("dra.selector_fails", "dra.class_missing", "dra.claim_missing", "dra.admin_access")
 
 
 def find(facts: Facts) -> Iterator[Answer]:
@@ -311,6 +159,7 @@ def find(facts: Facts) -> Iterator[Answer]:
     for node, pod, found in by_place(facts.said("dra.not_allocatable")):
         cause = f"No device that is free satisfies the claim.{_published(facts)}"
         yield UNALLOCATED.finding(cause, LIKELY, found, node=node, pod=pod)
+    yield from heard(facts, UNALLOCATED, ("dra.no_slices",), "The driver publishes no devices.", POSSIBLE)
     for node, pod, found in by_place(facts.said("dra.class_missing")):
         yield NO_CLASS.finding(
             f"Device class {value(found[0], 'name', 'of the claim')} is not there.",
@@ -319,67 +168,25 @@ def find(facts: Facts) -> Iterator[Answer]:
             node=node,
             pod=pod,
         )
-    yield from heard(facts, NO_CLAIM, ("dra.claim_missing",), "The claim or its template is not there.", LIKELY)
-    for node, pod, found in by_place(facts.said("dra.driver_unregistered")):
-        yield UNREGISTERED.finding(
-            f"DRA driver {value(found[0], 'driver')} is not registered with the kubelet.",
-            LIKELY,
-            found,
-            node=node,
-            pod=pod,
+    off, classes = list(facts.said("dra.gpus_off")), list(facts.said("dra.domain_classes"))
+    if off and classes and not any(facts.said("dra.gpus_served")):
+        yield NO_CLASS.finding(
+            "The driver was installed for ComputeDomains alone (resources.gpus.enabled: false): it makes no class and "
+            "publishes no GPU.",
+            POSSIBLE,
+            [*off, *classes],
+            resource="gpu.nvidia.com",
         )
-    yield from heard(facts, UNALLOCATED, ("dra.no_slices",), "The driver publishes no devices.", POSSIBLE)
+    yield from heard(facts, NO_CLAIM, ("dra.claim_missing",), "The claim or its template is not there.", LIKELY)
     yield from heard(
         facts, ADMIN, ("dra.admin_access",), "Admin access is not allowed in the claim's namespace.", LIKELY
     )
+    if not any(facts.said(*_SAYS_MORE)):
+        for node, pod, found in by_place(facts.said("dra.scheduling_fails")):
+            error = value(found[0], "why")
+            cause = f"DynamicResources fails in the scheduler{': ' + error if error else ''}."
+            yield STOPS.finding(cause, LIKELY, found, node=node, pod=pod)
     yield from heard(facts, SELECTOR, ("dra.selector_fails",), "A selector of the claim ends with an error.", LIKELY)
-    for node, pod, found in by_place(facts.said("dra.api_absent")):
-        if alone := [said for said in found if _is_about_claims(said.origin.text.lower())]:
-            yield API_SKEW.finding(
-                "A component asks for a version of the resource API that is not served.",
-                POSSIBLE,
-                alone,
-                node=node,
-                pod=pod,
-            )
-    yield from heard(
-        facts,
-        DOMAIN,
-        ("dra.domain_not_ready",),
-        "The IMEX daemon of the domain is not ready on the node: peers, clique, names or ports.",
-        LIKELY,
-    )
-    for node, pod, found in by_place(facts.said("dra.file_denied")):
-        yield DENIED.finding(
-            f"The driver may not write {value(found[0], 'path', 'its file')}.", LIKELY, found, node=node, pod=pod
-        )
-    for node, pod, found in by_place(facts.said("dra.classic")):
-        words = value(found[0], "why")
-        yield CLASSIC.finding(
-            f"The driver's controller cannot allocate the claim{': ' + words[:160] if words else ''}.",
-            LIKELY,
-            found,
-            node=node,
-            pod=pod,
-        )
-    yield from heard(
-        facts,
-        MIG,
-        ("dra.mig_refused",),
-        "The slices for the profile are held by instances that the driver does not own.",
-        LIKELY,
-    )
-    if not any(True for _ in facts.said(*_SHARP)):
-        for node, pod, found in by_place(facts.said("dra.prepare_failed")):
-            text = " ".join(said.origin.text for said in found).lower()
-            sure = POSSIBLE if not any(word in text for word in _KNOWN_ELSEWHERE) else POSSIBLE - 0.1
-            yield PREPARE.finding(
-                f"The node cannot prepare the claim. {value(found[0], 'why')[:160]}".rstrip(),
-                sure,
-                found,
-                node=node,
-                pod=pod,
-            )
 
 
 def _published(facts: Facts) -> str:
@@ -396,28 +203,4 @@ def _published(facts: Facts) -> str:
     return f" Published are: {listed(f'{count} of {name}' for name, count in sorted(counts.items()))}."
 
 
-def _is_about_claims(line: str) -> bool:
-    """The API server says the same of every API that it does not serve. What the operator cannot apply is its own
-    affair, one layer below; a right that is missing is no version."""
-    if any(word in line for word in ("clusterpolicy", "forbidden")):
-        return False
-    return len(line) < SHORT or any(word in line for word in _OF_CLAIMS)
-
-
-RULE = Rule(
-    (
-        UNALLOCATED,
-        NO_CLASS,
-        NO_CLAIM,
-        UNREGISTERED,
-        SELECTOR,
-        API_SKEW,
-        DOMAIN,
-        CLASSIC,
-        DENIED,
-        MIG,
-        PREPARE,
-        ADMIN,
-    ),
-    find,
-)
+RULE = Rule((UNALLOCATED, NO_CLASS, NO_CLAIM, SELECTOR, ADMIN, STOPS), find)

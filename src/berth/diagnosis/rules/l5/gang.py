@@ -9,6 +9,7 @@ from berth.diagnosis.heard import by_place, heard, value
 from berth.diagnosis.words import LIKELY, POSSIBLE, Effect, Layer, Severity
 from berth.evidence.facts import Facts
 from berth.evidence.formats.cluster_facts import PodSeen
+from berth.evidence.formats.failed_scheduling import unplaced
 
 _QUEUE_GATES = ("kueue.x-k8s.io/", "scheduling.run.ai", "volcano.sh")
 
@@ -139,6 +140,11 @@ def find(facts: Facts) -> Iterator[Answer]:
             node=node,
             pod=pod,
         )
+    for said in facts.said("scheduler.unplaced"):
+        why = unplaced(said.get("total"), said.get("reasons"))
+        if reasons := why.of("quota"):
+            cause = f"{reasons[0].nodes} of {why.total} nodes: {reasons[0].text}."
+            yield QUEUE_FULL.finding(cause, LIKELY, [said])
     if not queue:
         for node, pod, found in by_place(facts.said("gang.not_ready", "gang.waits_for_members")):
             one = found[0]

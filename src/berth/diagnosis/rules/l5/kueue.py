@@ -45,13 +45,14 @@ INACTIVE = Code(
     meaning="A flavour, topology or admission check that it names does not exist, or it was stopped. Every job of "
     "its local queues waits.",
     known_by="The Active condition is False with a reason such as FlavorNotFound, or a local queue reports its "
-    "ClusterQueue inactive.",
+    "ClusterQueue inactive, or MultiKueue has missing or inactive clusters.",
     disproved_by="Active is True.",
     counter_check="kubectl get clusterqueue -o jsonpath='{.items[*].status.conditions}': Active True",
     fix=Fix(
         steps=(
             "make the ResourceFlavor, Topology or AdmissionCheck that is named, or take it out of the ClusterQueue",
             "spec.stopPolicy: None where it was stopped",
+            "MultiKueue: the secret with the worker's kubeconfig, and the way to its API server",
         ),
         risk="waiting jobs begin at once",
         rollback="delete what was made",
@@ -160,6 +161,9 @@ def find(facts: Facts) -> Iterator[Answer]:
         )
     for node, pod, found in by_place(facts.said("kueue.queue_inactive")):
         missing = value(found[0], "what")
+        if "clusters" in missing.lower() or "cluster " in missing.lower():
+            yield INACTIVE.finding(f"A cluster behind it is not reached: {missing}.", LIKELY, found, node=node, pod=pod)
+            continue
         yield INACTIVE.finding(
             f"The ClusterQueue is not active{': a ' + missing + ' is missing' if missing else ''}.",
             ESTABLISHED,

@@ -6,7 +6,9 @@ from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
 from berth.diagnosis.heard import by_place, heard, value
+from berth.diagnosis.rules.l3.admission_before_plugin import of_its_own_account
 from berth.diagnosis.words import ESTABLISHED, LIKELY, POSSIBLE, Effect, Layer, Severity
+from berth.evidence.fact import Said
 from berth.evidence.facts import Facts
 from berth.evidence.formats.cluster_facts import EventSeen, PodSeen
 
@@ -151,6 +153,31 @@ EXTENDER = Code(
     sources=("Kubernetes documentation: scheduler extenders",),
 )
 
+VALIDATOR = Code(
+    name="ValidatorFindsNoFreeGpu",
+    layer=Layer.L5,
+    cause_class="capacity",
+    severity=Severity.Warning,
+    effect=Effect.PodsRejected,
+    title="the operator's validator wants a GPU, and all of the node are in use",
+    meaning="The validator of the device plugin starts a pod with a GPU of its own on the node, past the scheduler. "
+    "Where users' pods came first the kubelet refuses it, the validator starts again and again, and the policy is "
+    "called not ready; GPUs and users' pods are well.",
+    known_by="nvidia-device-plugin-validator fails with UnexpectedAdmissionError, Available: 0.",
+    disproved_by="The node has free GPUs: requests of its pods are below allocatable.",
+    counter_check="kubectl describe node NODE | grep -A12 'Allocated resources': nvidia.com/gpu fully requested",
+    fix=Fix(
+        steps=(
+            "ClusterPolicy: validator.plugin.env WITH_WORKLOAD=false (default in newer releases)",
+            "or let it be: it passes when a GPU becomes free",
+        ),
+        risk="none for pods that run",
+        rollback="WITH_WORKLOAD=true",
+    ),
+    verify=("kubectl get pod -n gpu-operator: nvidia-operator-validator Running",),
+    sources=("gpu-operator cmd/nvidia-validator", "gpu-operator issues 233, 480, 481"),
+)
+
 
 def find(facts: Facts) -> Iterator[Answer]:
     yield from heard(
@@ -160,7 +187,15 @@ def find(facts: Facts) -> Iterator[Answer]:
         "The topology manager of the node cannot align what the pod asks for.",
         ESTABLISHED,
     )
-    for node, pod, found in by_place(facts.said("kubelet.out_of")):
+    if any(facts.said("kubelet.devices_unavailable")):
+        yield from heard(
+            facts,
+            VALIDATOR,
+            ("operator.validator_refused",),
+            "The validator's pod finds no free GPU: users' pods have them all.",
+            LIKELY,
+        )
+    for node, pod, found in by_place(one for one in facts.said("kubelet.out_of") if not of_its_own_account(one)):
         one = found[-1]
         resource = value(one, "resource")
         numbers = (
@@ -169,12 +204,16 @@ def find(facts: Facts) -> Iterator[Answer]:
             else ""
         )
         yield OUT_OF.finding(
-            f"The node has no room for {resource}{numbers}.", POSSIBLE, found, node=node, pod=pod, resource=resource
-        )
+            f"The node has no room for {resource}{numbers}.", POSSIBLE, found, node=node, pod=pod, resource=resource,
+            cause_class="capacity" if _is_full(one) else None,
+        )  # fmt: skip
     yield from heard(
         facts, NOBODY, ("scheduler.not_responsible",), "No scheduler of the name that the pod gives is there.", LIKELY
     )
-    yield from heard(facts, BIND, ("scheduler.bind_failed",), "The last step of the placement fails.", POSSIBLE)
+    of_claims = {said.origin for said in facts.said("dra.scheduling_fails")}
+    failed = [said for said in facts.said("scheduler.bind_failed") if said.origin not in of_claims]
+    for node, pod, found in by_place(failed):
+        yield BIND.finding("The last step of the placement fails.", POSSIBLE, found, node=node, pod=pod)
     yield from heard(
         facts,
         DISPLACED,
@@ -194,6 +233,12 @@ def find(facts: Facts) -> Iterator[Answer]:
     yield from _unserved(facts)
 
 
+def _is_full(said: Said) -> bool:
+    """The numbers themselves leave no room: whoever placed it, there is none."""
+    asked, used, capacity = (int(said.get(name) or 0) for name in ("requested", "used", "capacity"))
+    return 0 < capacity < used + asked and used > 0
+
+
 def _unserved(facts: Facts) -> Iterator[Answer]:
     told = {f"{event.namespace}/{event.name}" for event in facts.of(EventSeen)}
     for pod in facts.of(PodSeen):
@@ -208,4 +253,4 @@ def _unserved(facts: Facts) -> Iterator[Answer]:
             )
 
 
-RULE = Rule((TOPOLOGY, OUT_OF, NOBODY, BIND, DISPLACED, EXTENDER), find)
+RULE = Rule((TOPOLOGY, OUT_OF, NOBODY, BIND, DISPLACED, EXTENDER, VALIDATOR), find)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
 from berth.diagnosis.heard import by_place, heard, value
+from berth.diagnosis.rules.l3.places import by_node
 from berth.diagnosis.words import ESTABLISHED, LIKELY, Effect, Layer, Severity
 from berth.evidence.fact import pci_of
 from berth.evidence.facts import Facts
+from berth.evidence.formats.cluster_facts import ObjectSeen
+from berth.evidence.formats.machine_facts import PciSeen
 
 _KERNEL = ("Linux documentation: VFIO", "QEMU, hw/vfio")
 _STARTS = ("the virtual machine starts and lspci inside it shows the GPU",)
@@ -161,6 +165,11 @@ NO_FILE = Code(
     sources=("Linux documentation: VFIO, device cdev; IOMMUFD", "QEMU, hw/vfio/iommufd.c", "KubeVirt: IOMMUFD"),
 )
 
+# Plugins for virtual machines name a resource for the card: nvidia.com/TU104GL_Tesla_T4.
+_CARD = re.compile(r"Insufficient \[?nvidia\.com/[A-Z]{2}\d{2,3}[A-Z]*_\w+")
+_SURER = 0.65  # than that all are taken: somebody showed the list, not what runs
+_OF_HOST = ("nvidia", "nouveau", "nvidiafb", "nova_core")
+
 
 def find(facts: Facts) -> Iterator[Answer]:
     for node, pod, found in by_place(facts.said("vfio.group_not_viable")):
@@ -190,11 +199,52 @@ def find(facts: Facts) -> Iterator[Answer]:
             node=node,
             pod=pod,
         )
+    for node, pod, found in by_place(facts.said("vfio.not_switched")):
+        cause = (
+            "Processes still have the GPU open, so it cannot change its driver."
+            if value(found[0], "busy")
+            else "The GPU has virtual functions (vGPU): they must go first."
+            if value(found[0], "functions")
+            else "The module vfio-pci is not loaded."
+            if value(found[0], "module")
+            else "The GPU did not change its driver."
+        )
+        yield UNUSABLE.finding(cause, LIKELY, found, node=node, pod=pod)
+    if wanted := list(facts.said("vfio.wanted")):
+        held = [one for one in facts.of(PciSeen) if one.is_gpu and one.driver in _OF_HOST]
+        for node, seen in by_node(held).items():
+            yield UNUSABLE.finding(
+                f"vfio-pci is to take the device, and {seen[0].driver} has it: it was loaded first (initramfs, order "
+                "of modules), or the id is another.",
+                LIKELY,
+                [*wanted, *seen],
+                node=node,
+                pci=seen[0].pci,
+            )
     yield from heard(facts, NO_KVM, ("vfio.no_kvm",), "No node has /dev/kvm for the virtual machine.", LIKELY)
     for node, pod, found in by_place(facts.said("vfio.not_permitted")):
         resource = value(found[0], "resource")
         cause = f"{resource or 'The device'} is not among the devices that KubeVirt's configuration permits."
         yield NOT_PERMITTED.finding(cause, ESTABLISHED, found, node=node, pod=pod, resource=resource)
+    for seen_object in facts.of(ObjectSeen):
+        spec = seen_object.body.get("spec") if seen_object.kind == "KubeVirt" else None
+        if isinstance(spec, Mapping) and "permittedHostDevices" in spec:
+            yield NOT_PERMITTED.finding(
+                f"KubeVirt {seen_object.namespace}/{seen_object.name} lists its devices under spec, where nobody reads "
+                "them: they belong under spec.configuration.",
+                LIKELY,
+                [seen_object],
+            )
+    if permits := list(facts.said("vfio.lists_permitted")):
+        short = facts.said("scheduler.insufficient", "scheduler.unplaced")
+        for unmet in by_node(said for said in short if _CARD.search(said.origin.text)).values():
+            yield NOT_PERMITTED.finding(
+                "No node offers the card that the virtual machine asks for, beside a list of permitted devices: the "
+                "list must stand under spec.configuration of the KubeVirt object, with this resource's name and the "
+                "card's ids.",
+                _SURER,
+                [*unmet, *permits],
+            )
 
 
 RULE = Rule((NOT_VIABLE, NO_IOMMU, UNUSABLE, NO_FILE, NOT_PERMITTED, NO_KVM), find)

@@ -201,6 +201,10 @@ def find(facts: Facts) -> Iterator[Answer]:
         "The priority class is admitted only in namespaces with a quota for it; this one has none.", ESTABLISHED,
     )  # fmt: skip
     yield from heard(
+        facts, WITHOUT_EFFECT, ("admission.quota_unknown",),
+        "The quota has no count: it names what nothing counts, or its controller has not been there yet.", LIKELY,
+    )  # fmt: skip
+    yield from heard(
         facts,
         CLASS_MISSING,
         ("admission.priority_class_missing",),
@@ -251,9 +255,14 @@ def _is_beyond(asked: str, limited: str) -> bool:
 def _of_object(one: ObjectSeen) -> Iterator[Answer]:
     spec = _mapping(one.body.get("spec"))
     name = f"{one.kind} {one.namespace}/{one.name}"
-    if one.kind == "ResourceQuota":
-        keys = [str(key) for key in _mapping(spec.get("hard"))]
-        idle = [key for key in keys if is_device(key.removeprefix("limits.")) and not key.startswith("requests.")]
+    if one.kind in ("ResourceQuota", "Profile"):
+        of_profile = _mapping(spec.get("resourceQuotaSpec"))  # Kubeflow makes a quota of it
+        keys = [str(key) for key in _mapping(spec.get("hard") or of_profile.get("hard"))]
+        idle = [
+            key
+            for key in keys
+            if (is_device(key.removeprefix("limits.")) and not key.startswith("requests.")) or key in _NO_KEY
+        ]
         if idle:
             yield WITHOUT_EFFECT.finding(
                 f"{name} has {listed(idle)}, which nothing counts.",
@@ -269,6 +278,9 @@ def _of_object(one: ObjectSeen) -> Iterator[Answer]:
             if given := _defaults(_mapping(limit)):
                 cause = f"{name} gives {listed(given)} to each container that asks for none."
                 yield GIVES_GPU.finding(cause, LIKELY, [one], subject=name, pod=f"{one.namespace}/")
+
+
+_NO_KEY = ("gpu", "gpus", "requests.gpu", "limits.gpu")  # no resource has such a name
 
 
 def _defaults(limit: Mapping[str, Any]) -> list[str]:

@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
 from berth.diagnosis.heard import by_place, heard, listed, value, values
 from berth.diagnosis.words import LIKELY, POSSIBLE, Effect, Layer, Severity
+from berth.evidence.fact import Said
 from berth.evidence.facts import Facts
+from berth.evidence.formats.failed_scheduling import unplaced
 
 _HAMI = ("HAMi, pkg/device/common/common.go: reasons of the filter", "HAMi documentation: scheduler events")
 _VERIFY = ("kubectl get pod POD -n NAMESPACE -o wide: it has a node",)
@@ -34,6 +36,31 @@ NO_CARD = Code(
     ),
     verify=_VERIFY,
     sources=_HAMI,
+)
+UNREGISTERED = Code(
+    name="ShareNodeUnregistered",
+    layer=Layer.L3,
+    cause_class="plugin-config",
+    severity=Severity.Error,
+    effect=Effect.CapacityMissing,
+    title="no node has told the share scheduler about its cards",
+    meaning="HAMi's device plugin writes the cards of its node into an annotation and renews it; a node without it is "
+    "none to the scheduler, however free its GPUs are.",
+    known_by="The share scheduler counts every node as unregistered.",
+    disproved_by="The node has the annotation hami.io/node-nvidia-register, and hami.io/node-handshake is recent.",
+    counter_check="kubectl get node NODE -o yaml | grep -e node-nvidia-register -e node-handshake: both, and recent",
+    fix=Fix(
+        steps=(
+            "label the GPU nodes for the plugin (gpu=on) and see that its pod runs there: kubectl get pods -A -o wide "
+            "| grep hami-device-plugin",
+            "its log: NVML must load (runtime class nvidia, driver); another device plugin on the node must go",
+            "after a restart of the node: restart the plugin, then delete and make the pods anew",
+        ),
+        risk="a restart of the plugin does not touch running pods",
+        rollback="remove the label",
+    ),
+    verify=_VERIFY,
+    sources=("HAMi, pkg/scheduler/scheduler.go: node registration", "HAMi issues 815, 29, 812"),
 )
 EXCLUDED = Code(
     name="CardsExcludedByPod",
@@ -129,7 +156,16 @@ def find(facts: Facts) -> Iterator[Answer]:
         yield MORE_THAN_NODE.finding(
             f"The pod asks for more devices than the node has.{numbers}", LIKELY, found, node=node, pod=pod
         )
-    if not excluded and not above:
+    unregistered = [said for said in facts.said("scheduler.unplaced") if _is_unregistered(said)]
+    for node, pod, found in by_place(unregistered):
+        yield UNREGISTERED.finding(
+            f"Nodes of {found[0].get('total')} are unregistered, and no other reason is given.",
+            LIKELY,
+            found,
+            node=node,
+            pod=pod,
+        )
+    if not excluded and not above and not unregistered:
         for node, pod, found in by_place(facts.said("hami.no_card", "hami.unregistered")):
             reasons = listed(values(found, "why"))
             yield NO_CARD.finding(
@@ -145,4 +181,12 @@ def find(facts: Facts) -> Iterator[Answer]:
     )
 
 
-RULE = Rule((NO_CARD, EXCLUDED, MORE_THAN_NODE, LOCKED, STALE), find)
+def _is_unregistered(said: Said) -> bool:
+    why = unplaced(said.get("total"), said.get("reasons"))
+    texts = [one.text.lower() for one in why.reasons if "resource fit failed" not in one.text]
+    return bool(texts) and all(
+        text.startswith(("node unregister", "node not initialized with device")) for text in texts
+    )
+
+
+RULE = Rule((NO_CARD, UNREGISTERED, EXCLUDED, MORE_THAN_NODE, LOCKED, STALE), find)

@@ -13,6 +13,7 @@ from berth.evidence.fact import Said
 from berth.evidence.facts import Facts
 from berth.evidence.formats.cluster_facts import UNSAID, Advertised, EventSeen, NodeSeen, PodSeen
 from berth.evidence.formats.failed_scheduling import Unplaced, unplaced
+from berth.evidence.formats.resource_slices import SliceDevice
 
 ORDINARY = ("cpu", "memory", "ephemeral-storage", "pods", "hugepages-2Mi", "hugepages-1Gi")
 VIRTUAL = "devices.kubevirt.io/"  # of virtual machines: rules of passthrough name these
@@ -63,7 +64,7 @@ EXHAUSTED = Code(
 NOT_OFFERED = Code(
     name="ResourceNotAdvertised",
     layer=Layer.L3,
-    cause_class="plugin-health",
+    cause_class="plugin-config",
     severity=Severity.Error,
     effect=Effect.CapacityMissing,
     title="a pod asks for a resource that its nodes do not offer now",
@@ -140,8 +141,41 @@ def find(facts: Facts) -> Iterator[Answer]:
     for resource, sayings in _insufficient(facts).items():
         if ("/" in resource or resource in NEVER_OFFERED) and not resource.startswith(VIRTUAL):
             yield from _of(facts, resource, sayings, offered)
+    for said in facts.said("scheduler.other_name_told"):
+        yield UNKNOWN_NAME.finding(
+            f"The pod asks for {said.get('asked')}, and the nodes offer {said.get('offered')}.",
+            LIKELY,
+            [said],
+            resource=said.get("asked"),
+        )
+    yield from _not_counted(facts)
     yield from _ordinary(facts)
     yield from _of_other_schedulers(facts)
+
+
+# Labels by which a node is said to have GPUs, whoever wrote them.
+_HAS_GPUS = (
+    "nvidia.com/gpu.present", "nvidia.com/gpu.product", "cloud.google.com/gke-accelerator",
+    "k8s.amazonaws.com/accelerator", "kubernetes.azure.com/accelerator", "karpenter.k8s.aws/instance-gpu-count",
+)  # fmt: skip
+_KEPT_AWAY = ("false", "dra", "paused-for-driver-upgrade", "paused-for-mig-change", "vm-passthrough", "vm-vgpu")
+
+
+def _not_counted(facts: Facts) -> Iterator[Answer]:
+    """Nodes that have GPUs by their labels, and what they offer was printed without any."""
+    if facts.of(SliceDevice):
+        return  # claims may be the way in which they are offered
+    offering = {one.name for one in facts.of(Advertised)}
+    for node in facts.of(NodeSeen):
+        said = next((key for key in _HAS_GPUS if node.labels.get(key, "false") != "false"), "")
+        if said and node.is_counted and node.name not in offering and not set(node.labels.values()) & set(_KEPT_AWAY):
+            yield NOT_OFFERED.finding(
+                f"{node.name or 'The node'} has GPUs by its label {said}, and there is no GPU among what it offers.",
+                POSSIBLE,
+                [node],
+                node=node.name,
+                resource="nvidia.com/gpu",
+            )
 
 
 def _of(
@@ -156,6 +190,12 @@ def _of(
         yield UNKNOWN_NAME.finding(cause, LIKELY, evidence, pod=pod, resource=resource)
     elif resource in NEVER_OFFERED and not any(amounts.values()):
         cause = f"The pod asks for {resource}, a name that no device plugin offers; nvidia.com/gpu is meant."
+        yield UNKNOWN_NAME.finding(cause, LIKELY, evidence, pod=pod, resource=resource)
+    elif resource.endswith(_OF_SHARES) and not any(amounts.values()) and _by_default(sayings):
+        cause = f"A scheduler for shares counts {resource}; the default scheduler was asked, and no node offers it."
+        yield UNKNOWN_NAME.finding(cause, POSSIBLE, evidence, pod=pod, resource=resource)
+    elif not any(amounts.values()) and (parts := _parts(resource, offered)):
+        cause = f"The pod asks for {resource}, and the nodes offer their GPUs as {listed(parts)}."
         yield UNKNOWN_NAME.finding(cause, LIKELY, evidence, pod=pod, resource=resource)
     elif (offered or _seen_whole(facts)) and not any(amounts.values()):
         nodes = listed(sorted(amounts) or ["not listed"])
@@ -178,6 +218,14 @@ def _of(
                 EXHAUSTED.name,
                 Layer.L5,
             )
+
+
+# Amounts that HAMi and Volcano account for themselves: nodes never offer them.
+_OF_SHARES = ("/gpumem", "/gpucores", "/gpumem-percentage", "/vgpu-memory", "/vgpu-cores")
+
+
+def _by_default(sayings: list[tuple[Said, Unplaced]]) -> bool:
+    return any("default-scheduler" in said.origin.text or why.total for said, why in sayings)
 
 
 def _where(resource: str, sayings: list[tuple[Said, Unplaced]]) -> str:
@@ -213,7 +261,10 @@ def _of_other_schedulers(facts: Facts) -> Iterator[Answer]:
     """KAI and Volcano say it in words of their own; where they speak of a group, the rule of groups answers."""
     if any(facts.said("gang.not_ready", "gang.waits_for_members", "kai.over_quota", "gang.queue_short")):
         return
-    for node, pod, found in by_place(facts.said("kai.no_room", "scheduler.all_unfit")):
+    refused = {said.origin for said in facts.said("kubelet.out_of")}  # the kubelet's words, not a scheduler's
+    for node, pod, found in by_place(
+        said for said in facts.said("kai.no_room", "scheduler.all_unfit") if said.origin not in refused
+    ):
         what = value(found[0], "what") or "what the pod asks for"
         yield EXHAUSTED.finding(f"No node has enough {what} free.", POSSIBLE, found, node=node, pod=pod)
 
@@ -270,6 +321,13 @@ def _near(resource: str, offered: Mapping[str, Mapping[str, int]]) -> str:
     folded = {name.lower(): name for name in candidates}
     found = difflib.get_close_matches(resource.lower(), folded, 1, NEAR)
     return folded[found[0]] if found else ""
+
+
+def _parts(resource: str, offered: Mapping[str, Mapping[str, int]]) -> list[str]:
+    """What a GPU is offered as where it is shared under another name, or partitioned with strategy mixed."""
+    names = [name for name in offered if name == f"{resource}.shared" or name.startswith("nvidia.com/mig-")]
+    is_gpu = resource == "nvidia.com/gpu"
+    return sorted(name for name in names if any(offered[name].values()) and (is_gpu or not name.count("/mig-")))
 
 
 def _pod(facts: Facts, sayings: Iterable[tuple[Said, Unplaced]]) -> str:

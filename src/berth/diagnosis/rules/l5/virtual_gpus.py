@@ -88,6 +88,33 @@ OTHER_KIND = Code(
     sources=("KubeVirt user guide: host devices", "kubevirt, pkg/virt-launcher/virtwrap/device/hostdevice"),
 )
 
+PARTITION = Code(
+    name="FabricPartitionFails",
+    layer=Layer.L1,
+    cause_class="fabric",
+    severity=Severity.Error,
+    effect=Effect.FabricDown,
+    title="Fabric Manager does not activate the partition of a virtual machine's GPUs",
+    meaning="On machines with NVSwitches a virtual machine gets GPUs of one fabric partition, which Fabric Manager of "
+    "the host (FABRIC_MODE 1 or 2) activates before it starts.",
+    known_by="A return code of fmActivateFabricPartition, or of the library that calls it.",
+    disproved_by="fmpm -l lists the partition as active with the machine's GPUs.",
+    counter_check="on NODE: systemctl status nvidia-fabricmanager; fmpm -l: partitions with all their links",
+    fix=Fix(
+        steps=(
+            "not ready or configured: FABRIC_MODE=1 or 2 in fabricmanager.cfg, restart Fabric Manager with no virtual "
+            "machine running",
+            "version mismatch: library libnvfm and daemon of one release",
+            "in use, already active: deactivate the partition of the machine that ended (fmpm -d ID)",
+            "miswired or insufficient trunks, missing switches: NVLinks of the board, see the log of Fabric Manager",
+        ),
+        risk="a restart of Fabric Manager ends what runs over NVLink",
+        rollback="the former configuration",
+    ),
+    verify=("fmpm -l: active", *_STARTS),
+    sources=("NVIDIA Fabric Manager user guide: shared NVSwitch, vGPU", "kubevirt-gpu-device-plugin, pkg/fabric"),
+)
+
 
 def find(facts: Facts) -> Iterator[Answer]:
     for node, pod, found in by_place(facts.said("kata.no_port")):
@@ -97,10 +124,13 @@ def find(facts: Facts) -> Iterator[Answer]:
         why = next((one for said in found if (one := value(said, "why"))), "")
         cause = f"The vGPU manager of the host cannot make the virtual GPU{': ' + why[:120] if why else ''}."
         yield NO_VGPU.finding(cause, LIKELY, found, node=node, pod=pod)
+    for node, pod, found in by_place(facts.said("fabric.partition_fails")):
+        what, why = value(found[0], "what", "Fabric Manager"), value(found[0], "why")
+        yield PARTITION.finding(f"{what}: {why.strip(' :') or 'an error'}.", LIKELY, found, node=node, pod=pod)
     for node, pod, found in by_place(facts.said("kubevirt.no_address")):
         resource = value(found[0], "resource")
         cause = f"The plugin gave no {value(found[0], 'variable')} for {resource}."
         yield OTHER_KIND.finding(cause, LIKELY, found, node=node, pod=pod, resource=resource)
 
 
-RULE = Rule((NO_PORT, NO_VGPU, OTHER_KIND), find)
+RULE = Rule((NO_PORT, NO_VGPU, OTHER_KIND, PARTITION), find)

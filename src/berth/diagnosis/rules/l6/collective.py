@@ -222,10 +222,13 @@ def find(facts: Facts) -> Iterator[Answer]:
     yield from heard(
         facts,
         PLUGIN,
-        ("efa.unused", "nccl.plugin_failed", "sharp.failed", "nvshmem.failed"),
+        ("efa.unused", "nccl.plugin_failed", "sharp.failed"),
         "The network plugin finds no device or library in the container.",
         LIKELY,
     )
+    if not any(facts.said("host.peermem_absent", "nvshmem.no_right")):
+        cause = "NVSHMEM cannot begin with the transport that is wanted."
+        yield from heard(facts, PLUGIN, ("nvshmem.failed",), cause, LIKELY)
     yield from _fails_in_use(facts)
     for node, pod, found in by_place(facts.said("nccl.mismatched_calls")):
         got, wanted = value(found[0], "got"), value(found[0], "wanted")

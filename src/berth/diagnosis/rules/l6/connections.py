@@ -198,7 +198,11 @@ def find(facts: Facts) -> Iterator[Answer]:
         if any(said.get("family") for said in found):
             cause = "The container has no interface of the address family that is asked for: no IPv4 or IPv6 address."
         yield NO_INTERFACE.finding(cause, LIKELY, found, node=node, pod=pod)
-    for node, pod, found in by_place(facts.said("nccl.unreachable", "dist.rendezvous", "nccl.bootstrap_mismatch")):
+    apart = list(facts.said("nccl.unreachable", "dist.rendezvous", "nccl.bootstrap_mismatch"))
+    if all("NCCL INFO" in said.origin.text and "retrying" in said.origin.text for said in apart):
+        began = {said.origin.source for said in facts.said("nccl.begun")}
+        apart = [said for said in apart if said.origin.source not in began]  # it waited for a peer that came
+    for node, pod, found in by_place(apart):
         why, peer = value(found[0], "why"), value(found[0], "peer") or value(found[0], "host")
         yield UNREACHABLE.finding(
             f"A rank does not reach {peer or 'another'}{': ' + why if why else ''}.", LIKELY, found, node=node, pod=pod
@@ -243,8 +247,17 @@ def _interfaces(facts: Facts) -> Iterator[Answer]:
             found,
             subject=f"interface {name}",
         )
+    for said in facts.said("nccl.sockets_used"):
+        interfaces = interfaces_of(said.get("interfaces"))
+        if len(interfaces) > 1 and interfaces[0][0] == "lo":  # NCCL takes it only where it is told to, or is old
+            yield INTERFACE.finding(
+                "Data may go over lo, which no other machine reaches.", POSSIBLE, [said], subject="interface lo"
+            )
     if any(facts.said("nccl.unreachable", "nccl.peer_closed")):
         yield from led_astray(facts, LIKELY)
+    elif any(facts.said("nccl.unreachable_told")):
+        yield from led_astray(facts, POSSIBLE)
+    yield from _listed_alone(facts)
     unheard = [said for said in facts.said("nccl.unreachable") if value(said, "peer").startswith(LINK_LOCAL)]
     if unheard:
         peer = value(unheard[0], "peer")
@@ -252,6 +265,23 @@ def _interfaces(facts: Facts) -> Iterator[Answer]:
             f"A rank is asked for at {peer}, a link-local address that only its own machine has.", LIKELY, unheard,
             subject=f"interface of {peer.partition('<')[0]}",
         )  # fmt: skip
+
+
+def _listed_alone(facts: Facts) -> Iterator[Answer]:
+    """Interfaces in old logs, a line each: one that only its own machine reaches, while several machines take part."""
+    listed_by = list(facts.said("nccl.socket_listed"))
+    hosts = {said.get("host") for said in listed_by}
+    odd = [
+        said for said in listed_by if LOCAL.match(said.get("interface")) or said.get("address").startswith(LINK_LOCAL)
+    ]
+    if odd and len(hosts) > 1 and len({said.get("interface") for said in listed_by}) > 1:
+        name = odd[0].get("interface")
+        yield INTERFACE.finding(
+            f"{name} is among the interfaces of {listed(sorted(hosts))}: no other machine reaches it.",
+            POSSIBLE,
+            odd[:3],
+            subject=f"interface {name}",
+        )
 
 
 def led_astray(facts: Facts, confidence: float) -> Iterator[Answer]:
@@ -278,6 +308,16 @@ def _networks(facts: Facts) -> Iterator[Answer]:
         "Ranks have different networks or numbers of network devices.",
         LIKELY,
     )
+    unopened = [said for said in facts.said("nccl.no_ib") if "libibverbs" in said.origin.text.lower()]
+    if unopened and (wanted := list(facts.said("nccl.rdma_wanted"))):
+        cause = "The verbs library is not in the container, so NCCL finds no RDMA device and uses sockets."
+        yield SOCKET.finding(cause, POSSIBLE, [*unopened, *wanted])
+    absent_on = {_host(said) for said in facts.said("harmless.nccl_plugin_absent")}
+    loaded_on = {_host(said) for said in facts.said("nccl.plugin_loaded")}
+    if absent_on and loaded_on and not absent_on & loaded_on:
+        some = list(facts.said("nccl.plugin_loaded", "harmless.nccl_plugin_absent"))
+        cause = f"{listed(sorted(loaded_on))} load a network plugin, {listed(sorted(absent_on))} do not."
+        yield SOCKET.finding(cause, LIKELY, some)
     chosen = facts.of(NcclNetwork)
     sockets = [one for one in chosen if one.network.startswith("Socket")]
     fast = [one for one in chosen if not one.network.startswith("Socket")]
@@ -296,6 +336,10 @@ def _networks(facts: Facts) -> Iterator[Answer]:
             LIKELY,
             [*sockets[:2], *slow[:2], *absent[:1], *fast[:1]],
         )
+
+
+def _host(said: Said) -> str:
+    return said.origin.text.strip().partition(":")[0]
 
 
 def _settings(facts: Facts) -> Iterator[Answer]:

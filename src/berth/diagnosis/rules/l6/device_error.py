@@ -85,7 +85,7 @@ LINK = Code(
 )
 UNKNOWN = Code(
     name="CudaUnknownError",
-    layer=Layer.L6,
+    layer=Layer.L1,
     cause_class="driver-build",
     severity=Severity.Error,
     effect=Effect.CudaFails,
@@ -134,7 +134,12 @@ def find(facts: Facts) -> Iterator[Answer]:
                 Layer.L0,
                 node,
             )
-    for node, pod, found in by_place(facts.said("cuda.unknown")):
+    for node, pod, found in by_place(
+        # Of shareable memory it says that the container lacks a right (without_reason.py).
+        said
+        for said in facts.said("cuda.unknown")
+        if "cumem" not in said.origin.text.lower()
+    ):
         yield UNKNOWN.finding(
             "CUDA fails at its first call without naming a reason; mostly nvidia_uvm is missing or not permitted.",
             POSSIBLE,

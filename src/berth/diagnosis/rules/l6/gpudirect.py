@@ -130,8 +130,32 @@ HELPERS = Code(
     sources=("NVIDIA GDRCopy", "NVIDIA GPUDirect Storage: gdscheck"),
 )
 
+NOT_ON_CARD = Code(
+    name="GpuDirectNotOnCard",
+    layer=Layer.L6,
+    cause_class="app",
+    severity=Severity.Warning,
+    effect=Effect.CollectiveSlow,
+    title="the card has no GPUDirect RDMA",
+    meaning="The driver gives memory of data centre and workstation cards to other devices, not that of GeForce. "
+    "GDRCopy, NVSHMEM and libraries on them do not work there.",
+    known_by="GDRCopy asks for the card's support and gets none, or the driver refuses to pin memory with -22.",
+    disproved_by="The card is a data centre card: then look at the open kernel modules and the limits of BAR1.",
+    counter_check="nvidia-smi -L: a GeForce; nvidia-smi -q | grep -A3 BAR1: small",
+    fix=Fix(
+        steps=("do without GPUDirect on such cards: through host memory, or NVSHMEM_DISABLE_GDRCOPY=1",),
+        risk="slower",
+        rollback="unset the variable",
+    ),
+    verify=("the job runs without it",),
+    sources=("NVIDIA GPUDirect RDMA: supported systems", "NVIDIA GDRCopy issue 206"),
+)
+
 
 def find(facts: Facts) -> Iterator[Answer]:
+    for node, pod, found in by_place(facts.said("gdr.refused_by_card")):
+        cause = "The driver does not give this card's memory to another device."
+        yield NOT_ON_CARD.finding(cause, POSSIBLE, found, node=node, pod=pod)
     for node, pod, found in by_place(facts.said("gdrcopy.absent", "gds.absent")):
         yield HELPERS.finding(
             "The module for direct copies is not loaded, or its device file is not in the container.",
@@ -196,7 +220,8 @@ def find(facts: Facts) -> Iterator[Answer]:
             LIKELY,
             without[:3],
         )
-    elif without or said_so:
+    elif said_so or (without and not any(facts.said("nccl.begun"))):
+        # A whole log of a run that began says no more than that NCCL chose this way: many machines have no other.
         yield NOT_LOADED.finding(
             "Connections over InfiniBand do not use GPUDirect RDMA.", POSSIBLE, [*without[:3], *said_so]
         )
@@ -206,4 +231,4 @@ def _numbers(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in version.split(".") if part.isdigit())
 
 
-RULE = Rule((OLD_NCCL, NOT_LOADED, NOT_REGISTERED, ONE_SIDE, HELPERS), find)
+RULE = Rule((NOT_ON_CARD, OLD_NCCL, NOT_LOADED, NOT_REGISTERED, ONE_SIDE, HELPERS), find)

@@ -35,6 +35,28 @@ SHM = Code(
     verify=("kubectl exec POD -n NAMESPACE -- df -h /dev/shm: the new size", "the job starts and passes an epoch"),
     sources=("NCCL user guide: troubleshooting, shared memory", "Kubernetes documentation: emptyDir medium Memory"),
 )
+SHM_DENIED = Code(
+    name="SharedMemoryDenied",
+    layer=Layer.L6,
+    cause_class="permission",
+    severity=Severity.Error,
+    effect=Effect.CollectiveFails,
+    title="the program may not write to /dev/shm",
+    meaning="Ranks of one node exchange data in files there. Without the right to make them NCCL does not start.",
+    known_by="shm_open or a file in /dev/shm is refused with Permission denied.",
+    disproved_by="The program's user can make a file in /dev/shm.",
+    counter_check="kubectl exec POD -n NAMESPACE -- sh -c 'id; ls -ld /dev/shm; touch /dev/shm/x': no error",
+    fix=Fix(
+        steps=(
+            "mode 1777 on /dev/shm: of a volume by fsGroup or an init container, on a machine by mount -o remount",
+            "files left there by another user: remove them",
+        ),
+        risk="other programs of the pod or machine may read what lies there",
+        rollback="put the mode back",
+    ),
+    verify=("kubectl exec POD -n NAMESPACE -- touch /dev/shm/x: no error", "the job starts"),
+    sources=("NCCL, src/misc/shmutils.cc", "shm_open(3)"),
+)
 SHM_APART = Code(
     name="SharedMemoryNotShared",
     layer=Layer.L6,
@@ -109,9 +131,15 @@ FILES = Code(
 
 def find(facts: Facts) -> Iterator[Answer]:
     small = [pod for pod in facts.of(PodSeen) if 0 <= pod.shm_bytes < 256 * MIB]
-    for node, place, found in by_place(facts.said("nccl.shm_small", "app.shm_small", "app.shm_size_default")):
+    denied = list(facts.said("nccl.shm_denied"))
+    for node, place, found in by_place(denied):
+        cause = "/dev/shm is there, and the program may not write to it."
+        yield SHM_DENIED.finding(cause, LIKELY, found, node=node, pod=place)
+    for node, place, found in by_place(
+        facts.said("nccl.shm_small", "app.shm_small", "app.shm_full", "app.bus_signal", "app.shm_size_default")
+    ):
         strong = [said for said in found if said.message != "app.shm_size_default"]
-        if not strong:
+        if not strong or denied:
             continue  # the default size alone is a fact of most pods
         size = value(strong[0], "size")
         needs = f" A segment of {int(size) // MIB or 1} MiB did not fit." if size.isdigit() else ""
@@ -142,4 +170,4 @@ def find(facts: Facts) -> Iterator[Answer]:
     )
 
 
-RULE = Rule((SHM, SHM_APART, LOCKED, FILES), find)
+RULE = Rule((SHM, SHM_DENIED, SHM_APART, LOCKED, FILES), find)

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
-from berth.diagnosis.heard import by_place, listed, value, values
-from berth.diagnosis.words import ESTABLISHED, LIKELY, Effect, Layer, Severity
+from berth.diagnosis.heard import by_place, heard, listed, value, values
+from berth.diagnosis.words import ESTABLISHED, LIKELY, POSSIBLE, Effect, Layer, Severity
 from berth.evidence.fact import Said
 from berth.evidence.facts import Facts
 
@@ -18,7 +18,7 @@ _IMAGE = "the old image"
 TOO_OLD = Code(
     name="DriverTooOldForImage",
     layer=Layer.L6,
-    cause_class="image",
+    cause_class="version-mismatch",
     severity=Severity.Error,
     effect=Effect.CudaFails,
     title="the image needs a newer driver than the node has",
@@ -86,6 +86,29 @@ NO_KERNEL = Code(
     verify=_RUNS,
     sources=("CUDA runtime API: cudaErrorNoKernelImageForDevice (209)", "PyTorch: supported architectures"),
 )
+COMPILED = Code(
+    name="KernelsCompiledAtStart",
+    layer=Layer.L6,
+    cause_class="image",
+    severity=Severity.Warning,
+    effect=Effect.ProgramFails,
+    title="the program's code is compiled for the card at each start",
+    meaning="The image has PTX and no binary code for this generation: the driver compiles it at the first use, which "
+    "takes minutes. A container loses the result with its file system.",
+    known_by="A start of minutes, and somebody speaks of JIT compilation or PTX.",
+    disproved_by="cuobjdump --list-elf of the library lists the card's sm_ number.",
+    counter_check="cuobjdump --list-elf LIBRARY in the image: no sm_ of the card; a second start with the cache: quick",
+    fix=Fix(
+        steps=(
+            "build the image for the card's architecture (TORCH_CUDA_ARCH_LIST, CMAKE_CUDA_ARCHITECTURES)",
+            "or keep the cache: CUDA_CACHE_PATH on a volume, CUDA_CACHE_MAXSIZE=4294967296",
+        ),
+        risk="a bigger image",
+        rollback=_IMAGE,
+    ),
+    verify=("the second start takes seconds",),
+    sources=("CUDA C++ programming guide: just-in-time compilation",),
+)
 LIBRARY = Code(
     name="ImageLibraryMissing",
     layer=Layer.L6,
@@ -133,6 +156,8 @@ ARCHITECTURE = Code(
 
 def find(facts: Facts) -> Iterator[Answer]:
     found_version = [said for said in facts.said("cuda.driver_insufficient") if value(said, "found")]
+    if any(facts.said("app.nvml_counts_gpus")):
+        found_version = list(facts.said("cuda.driver_insufficient"))
     for node, pod, found in by_place([*found_version, *facts.said("cuda.ptx_too_new")]):
         version = value(found[0], "found")
         has = (
@@ -162,6 +187,14 @@ def find(facts: Facts) -> Iterator[Answer]:
             node=node,
             pod=pod,
         )
+    newer = "The image is older than the card."
+    if not any(facts.said("cuda.no_kernel_image")):
+        yield from heard(facts, NO_KERNEL, ("image.card_newer",), newer, POSSIBLE)
+    yield from heard(
+        facts, COMPILED, ("image.compiled_at_start",), "The program has no code for this card, only PTX.", POSSIBLE
+    )
+    refused = "The driver cannot compile the program's code for the card."
+    yield from heard(facts, NO_KERNEL, ("cuda.ptx_refused",), refused, POSSIBLE)
     for node, pod, found in by_place(
         facts.said(
             "image.library_missing",
@@ -169,9 +202,17 @@ def find(facts: Facts) -> Iterator[Answer]:
             "image.cudnn",
             "image.toolkit_differs",
             "image.verbs_missing",
+            "image.library_not_opened",
+            "image.built_for_other",
         )
     ):
         yield LIBRARY.finding(_library(found), LIKELY, found, node=node, pod=pod)
+    if not any(facts.said("image.library_missing", "image.library_not_opened")):
+        two = "The NCCL that is found is not the one that the framework was built with."
+        yield from heard(facts, LIBRARY, ("image.collectives_told",), two, POSSIBLE)
+        yield from heard(
+            facts, LIBRARY, ("image.base_told",), "The base image lacks libraries that the program needs.", POSSIBLE
+        )
     for node, pod, found in by_place(facts.said("pod.wrong_architecture")):
         yield ARCHITECTURE.finding(
             "The image has nothing for the processor of the node.", ESTABLISHED, found, node=node, pod=pod
@@ -184,10 +225,12 @@ def _library(found: list[Said]) -> str:
     differs = next((said for said in found if said.message == "image.toolkit_differs"), None)
     if differs:
         return f"Extensions are built with CUDA {differs.get('found')}, the framework is of {differs.get('wanted')}."
+    if any(said.message == "image.built_for_other" for said in found):
+        return "Parts of the image were built for different releases of CUDA or of each other."
     libraries, symbols = values(found, "library"), [*values(found, "symbol"), *values(found, "version")]
     if libraries:
         return f"The image lacks {listed(libraries)}."
     return f"A library does not have {listed(symbols)}." if symbols else "cuDNN and what was built with it do not fit."
 
 
-RULE = Rule((TOO_OLD, FORWARD, NO_KERNEL, LIBRARY, ARCHITECTURE), find)
+RULE = Rule((TOO_OLD, FORWARD, NO_KERNEL, COMPILED, LIBRARY, ARCHITECTURE), find)

@@ -11,6 +11,7 @@ from berth.evidence.facts import Facts
 from berth.evidence.formats.cluster_facts import PodSeen
 from berth.evidence.formats.smi_facts import DeviceSeen
 
+GUESSED = 0.5
 LEAST = 2 * 2**30  # bytes: what a driver keeps for itself is far below
 
 _FREE = ("nvidia-smi --query-gpu=memory.used,memory.total --format=csv: near 0 before the program starts",)
@@ -143,12 +144,19 @@ def find(facts: Facts) -> Iterator[Answer]:
             cause = "At the start too little memory of the device is free."
         yield OTHERS.finding(cause, LIKELY if process or free else POSSIBLE, found, node=node, pod=pod)
     if not others:
-        for node, pod, found in by_place(facts.said("cuda.out_of_memory")):
+        for node, pod, found in by_place(
+            # Multicast memory of the switches has its own account.
+            said
+            for said in facts.said("cuda.out_of_memory")
+            if "cumulticast" not in said.origin.text.lower()
+        ):
+            # Other reasons end in the same word.
+            sure = POSSIBLE if all("STATUS_NOT_INITIALIZED" in said.origin.text for said in found) else LIKELY
             tried, total = value(found[0], "tried"), value(found[0], "total")
             numbers = f" {tried} more were wanted" + (f" on a device of {total}." if total else ".") if tried else ""
             yield FULL.finding(
                 f"The program asks for more memory than the device has free.{numbers}",
-                LIKELY,
+                sure,
                 found,
                 node=node,
                 pod=pod,
@@ -200,8 +208,11 @@ def _host(facts: Facts) -> Iterator[Answer]:
                 )
     for node, place, found in by_place(facts.said("pod.host_memory_killed")):
         if place not in told:
+            guessed = all(said.get("maybe") for said in found)  # Ray lists what it might be
             sure = (
-                LIKELY
+                GUESSED
+                if guessed
+                else LIKELY
                 if any("137" not in said.origin.text or "OOM" in said.origin.text for said in found)
                 else POSSIBLE
             )

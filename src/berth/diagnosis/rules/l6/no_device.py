@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule, Unconfirmed
-from berth.diagnosis.heard import by_place, listed, value
+from berth.diagnosis.heard import by_place, heard, listed, value
 from berth.diagnosis.words import ESTABLISHED, LIKELY, POSSIBLE, Effect, Layer, Severity
 from berth.evidence.facts import Facts
 from berth.evidence.formats.cluster_facts import PodSeen
@@ -206,12 +206,63 @@ CAPABILITY = Code(
     sources=("GPU feature discovery: nvidia.com/gpu.compute.major",),
 )
 
-_NONE = ("cuda.no_device", "cuda.tool_missing")
+TASK = Code(
+    name="RayTaskWithoutGpu",
+    layer=Layer.L6,
+    cause_class="app",
+    severity=Severity.Error,
+    effect=Effect.NoDeviceInContainer,
+    title="a Ray task or actor sees no GPU, for it asked for none",
+    meaning="Ray sets CUDA_VISIBLE_DEVICES in each task and actor to the GPUs that it was given: nothing without "
+    "num_gpus. The driver process is given none, and what somebody exported before is overwritten.",
+    known_by="The program speaks of num_gpus, or CUDA is missing inside a Ray worker only.",
+    disproved_by="The task has num_gpus, and nvidia-smi -L fails in its container.",
+    counter_check="ray.get_gpu_ids() in the task: as many as it needs; nvidia-smi -L in the same pod: lists the GPU",
+    fix=Fix(
+        steps=(
+            "num_gpus in @ray.remote or .options() of each task that computes; work of the driver process goes "
+            "into such a task",
+            "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO=0 keeps what was set, for tasks that ask for none",
+        ),
+        risk="tasks wait until a GPU is free",
+        rollback="take num_gpus out again",
+    ),
+    verify=("torch.cuda.is_available() in the task: True",),
+    sources=("Ray documentation: accelerator support",),
+)
+HIDDEN = Code(
+    name="DevicesHiddenByProgram",
+    layer=Layer.L6,
+    cause_class="app",
+    severity=Severity.Error,
+    effect=Effect.NoDeviceInContainer,
+    title="the program itself hides the GPUs",
+    meaning="CUDA_VISIBLE_DEVICES=-1, or an empty value, tells CUDA to show none. A line of that kind stays from a "
+    "test on the CPU, or comes with an example.",
+    known_by="The program or its start script sets the variable to none, and CUDA finds no device.",
+    disproved_by="The same program finds none when that line is taken out.",
+    counter_check="nvidia-smi -L in the same container: lists the GPU; env | grep CUDA_VISIBLE_DEVICES",
+    fix=Fix(
+        steps=("take the line out, or set the numbers that the program is to use",),
+        risk="none",
+        rollback="put the line back",
+    ),
+    verify=("the program lists the GPU",),
+    sources=("CUDA C++ programming guide: CUDA_VISIBLE_DEVICES",),
+)
+
+_NONE = ("cuda.no_device", "cuda.tool_missing", "app.first_gpu_refused")
+# What says better why there is none.
+_KNOWN_BETTER = ("image.cpu_build_named", "ray.asked_for_none")
 
 
 def find(facts: Facts) -> Iterator[Answer]:
-    old = [said for said in facts.said("cuda.driver_insufficient") if not value(said, "found")]
+    # Who counts GPUs through NVML has a driver: then it is too old indeed (image.py).
+    served = any(facts.said("app.nvml_counts_gpus"))
+    old = [said for said in facts.said("cuda.driver_insufficient") if not served and not value(said, "found")]
     for node, pod, found in by_place([*facts.said(*_NONE), *old]):
+        if any(facts.said(*_KNOWN_BETTER)):
+            break
         asks = [one for one in facts.of(PodSeen) if one.limits and pod in ("", one.key)]
         if asks and not any(limit.devices or limit.claims for one in asks for limit in one.limits):
             yield NOT_ASKED.finding(
@@ -221,6 +272,10 @@ def find(facts: Facts) -> Iterator[Answer]:
                 node=node,
                 pod=pod or asks[0].key,
             )
+            continue
+        if hidden := list(facts.said("cuda.hidden_by_program")):
+            cause = "The program hides all devices from itself: CUDA_VISIBLE_DEVICES is set to none."
+            yield HIDDEN.finding(cause, LIKELY, [*hidden, *found], node=node, pod=pod)
             continue
         only_old = all(said.message == "cuda.driver_insufficient" for said in found)
         if only_old:
@@ -248,12 +303,24 @@ def _plain(facts: Facts) -> Iterator[Answer]:
             "The program expects numbers and was given names of devices.",
             LIKELY,
         ),
+        (
+            VISIBLE,
+            "cuda.partition_not_counted",
+            "The program counts devices by a way that knows no partitions.",
+            POSSIBLE,
+        ),
         (BUSY, "cuda.busy", "Another process holds the device exclusively, or it waits for a reset.", POSSIBLE),
         (PARALLEL, "app.parallel_size", "The program wants more devices than its container has.", LIKELY),
         (CAPABILITY, "app.capability_too_low", "The device's generation is below what the program needs.", LIKELY),
     ):
         for node, pod, found in by_place(facts.said(message)):
             yield code.finding(cause, sure, found, node=node, pod=pod)
+    yield from heard(
+        facts, CPU_BUILD, ("image.cpu_build_named",), "The framework in the image was installed without CUDA.", LIKELY
+    )
+    yield from heard(
+        facts, TASK, ("ray.asked_for_none",), "Ray shows a task the GPUs that it asked for: here none.", POSSIBLE
+    )
     for node, pod, found in by_place(facts.said("cuda.invalid_ordinal")):
         if alone := [said for said in found if "NCCL" not in said.origin.text]:
             yield ORDINAL.finding(
@@ -261,4 +328,4 @@ def _plain(facts: Facts) -> Iterator[Answer]:
             )
 
 
-RULE = Rule((NOT_GIVEN, NOT_ASKED, STUB, CPU_BUILD, VISIBLE, BUSY, ORDINAL, PARALLEL, CAPABILITY), find)
+RULE = Rule((NOT_GIVEN, NOT_ASKED, STUB, CPU_BUILD, VISIBLE, BUSY, ORDINAL, PARALLEL, CAPABILITY, TASK, HIDDEN), find)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
-from berth.diagnosis.heard import by_place
+from berth.diagnosis.heard import by_place, heard
 from berth.diagnosis.words import LIKELY, POSSIBLE, WEAK, Effect, Layer, Severity
 from berth.evidence.facts import Facts
 from berth.evidence.formats.nccl_tests import CollectiveTest
@@ -34,6 +34,29 @@ BLOCKED = Code(
     ),
     verify=("p2pBandwidthLatencyTest and simpleP2P pass", "all_reduce_perf on the node passes with #wrong 0"),
     sources=("NCCL user guide: troubleshooting, PCI access control services",),
+)
+EXHAUSTED = Code(
+    name="PeerMappingsExhausted",
+    layer=Layer.L6,
+    cause_class="p2p-acs-iommu",
+    severity=Severity.Error,
+    effect=Effect.CollectiveFails,
+    title="a GPU has more peers over PCI Express than it can map",
+    meaning="Without NVSwitch a GPU maps eight peers at most. A program that uses more GPUs of one machine at once "
+    "cannot enable peer access between all of them.",
+    known_by="CUDA error 711, peer mapping resources exhausted.",
+    disproved_by="The program uses eight GPUs or fewer, and no other one uses them.",
+    counter_check="nvidia-smi topo -m: how many GPUs, and whether NVLink joins them",
+    fix=Fix(
+        steps=(
+            "use at most eight GPUs of the machine in one communicator",
+            "more: NCCL_P2P_LEVEL narrower, or NCCL_P2P_DISABLE=1",
+        ),
+        risk="traffic between GPUs goes through main memory",
+        rollback="unset the variables",
+    ),
+    verify=("all_reduce_perf with that many GPUs passes",),
+    sources=("CUDA driver API: CUDA_ERROR_TOO_MANY_PEERS", "CUDA programming guide: peer access"),
 )
 WRONG = Code(
     name="CollectiveDataWrong",
@@ -83,6 +106,17 @@ SLOW = Code(
     sources=("nccl-tests README: NCCL_TESTS_MIN_BW",),
 )
 
+# What a hanging test would be about instead.
+GUESS = 0.5  # the usual reason, told of by somebody
+_OTHER_REASONS = (
+    "nccl.unreachable",
+    "nccl.no_socket_interface",
+    "efa.",
+    "nccl.completion",
+    "nccl.shm_small",
+    "kernel.xid",
+)
+
 
 def find(facts: Facts) -> Iterator[Answer]:
     for node, pod, found in by_place(facts.said("nccl.peer_access")):
@@ -96,6 +130,24 @@ def find(facts: Facts) -> Iterator[Answer]:
             node=node,
             pod=pod,
         )
+    hangs = list(facts.said("nccl.test_hangs_told"))
+    if hangs and not any(facts.said("nccl.peer_access", *_OTHER_REASONS)):
+        yield BLOCKED.finding(
+            "A test among the GPUs of one machine hangs: mostly the IOMMU or ACS, or cards that offer peer access and "
+            "do not have it.",
+            POSSIBLE,
+            hangs,
+        )
+    told = list(facts.said("nccl.parallel_hangs_told"))
+    if told and not hangs and not any(facts.said("nccl.peer_access", "nccl.works_without", "told.", *_OTHER_REASONS)):
+        yield BLOCKED.finding(
+            "A program over several GPUs of one machine hangs: mostly they offer peer access and do not have it.",
+            GUESS,
+            told,
+        )
+    yield from heard(
+        facts, EXHAUSTED, ("nccl.peer_mappings",), "CUDA has no more room for mappings of other GPUs.", LIKELY
+    )
     for test in facts.of(CollectiveTest):
         if test.is_out_of_bounds_failed or test.out_of_bounds > 0:
             yield WRONG.finding(
@@ -109,4 +161,4 @@ def find(facts: Facts) -> Iterator[Answer]:
             )
 
 
-RULE = Rule((BLOCKED, WRONG, SLOW), find)
+RULE = Rule((BLOCKED, EXHAUSTED, WRONG, SLOW), find)

@@ -221,7 +221,7 @@ def find(facts: Facts) -> Iterator[Answer]:
     yield from heard(
         facts,
         DEVICE,
-        ("nccl.device_not_opened", "nccl.privilege"),
+        ("nccl.device_not_opened", "nccl.privilege", "nvshmem.no_right"),
         "The container lacks the device files or the rights for them.",
         POSSIBLE,
     )

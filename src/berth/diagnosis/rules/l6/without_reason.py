@@ -171,7 +171,7 @@ def find(facts: Facts) -> Iterator[Answer]:
 
 def _named(facts: Facts) -> bool:
     """Did something else say why? Any sentence about NCCL, CUDA, shared memory or the launch does."""
-    families = facts.said("nccl.", "cuda.", "app.", "efa.", "sharp.", "mpi.")
+    families = facts.said("nccl.", "cuda.", "app.", "efa.", "sharp.", "mpi.", "told.")
     quiet = (
         "nccl.plain_error",
         "nccl.setting",
@@ -180,6 +180,7 @@ def _named(facts: Facts) -> bool:
         "nccl.gdr_enabled",
         "nccl.no_ib",
         "nccl.ras_bind",
+        "nccl.begun",
     )
     return any(said.message not in quiet for said in families)
 

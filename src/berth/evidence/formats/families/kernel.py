@@ -1,5 +1,12 @@
-"""What a machine says of itself: lspci, lsmod, dmidecode, sysfs, /proc."""
+"""What a machine says of itself: lspci, lsmod, dmidecode, sysfs, /proc, packages."""
 
-from berth.evidence.formats import Format, dmidecode, lsmod, lspci, proc_driver
+from berth.evidence.formats import Format, dmidecode, lsmod, lspci, packages, proc_driver
 
-FORMATS: tuple[Format, ...] = (lspci.FORMAT, lsmod.FORMAT, dmidecode.FORMAT, proc_driver.FORMAT)
+FORMATS: tuple[Format, ...] = (
+    lspci.FORMAT,
+    lsmod.FORMAT,
+    dmidecode.FORMAT,
+    proc_driver.FORMAT,
+    packages.PACKAGES,
+    packages.DEMANDS,
+)

@@ -11,6 +11,7 @@ from berth.evidence.formats import (
     kubelet_files,
     plugin_config,
     stated,
+    told,
     validations,
 )
 
@@ -18,6 +19,7 @@ FORMATS: tuple[Format, ...] = (
     kubectl_tables.KUBECTL_TABLES,
     kubectl_describe.KUBECTL_DESCRIBE,
     stated.STATED,
+    told.TOLD,
     gpu_labels.LABEL_MAP,
     gpu_labels.GFD_EXPECTED,
     gpu_labels.NODE_PROFILE,

@@ -1,0 +1,101 @@
+"""What somebody's own words may speak of where they tell of queues, quotas, pools, figures and clouds: see told.py."""
+
+from __future__ import annotations
+
+_NOT = (
+    r"\b(?:not(?! (?:through|only|via|by|just|an?|the|as|at all|yet)\b)|never|no longer|cannot|unable to|"
+    r"(?:ca|is|are|was|were|does|do|did|wo|could|has|have)n'?t)\b"
+)
+
+# Words of complaint, whatever it is about. Alone they say nothing.
+_TROUBLE = (
+    rf"{_NOT}|\b(?:fail\w*|errors?|wrong\w*|broken?|breaks?|bugs?|issues?|problems?|missing|lacks?|lacking|lack of|"
+    r"stuck|empty|stops?|stopped|lost|stale|incorrect\w*|mis-?match\w*|mis-?config\w*|mis-?label\w*|invalid|ignor\w+|"
+    r"prevent\w*|refus\w+|reject\w*|den(?:y|ied|ies)|blocked|dead-?lock\w*|starv\w+|hangs?|hung|crash\w*|unsupported|"
+    r"unexpected\w*|instead of|even though|although|despite|too (?:many|few|low|small|large|early|late)|disabled|"
+    r"leak\w*|race condition|hurts?|contention|gaps?|but|stall\w*|conflict\w*|accord\w* to (?:the )?(?:README|doc\w*)|"
+    r"(?:there (?:is|are|was)|has|have|with|sees?|shows?|gets?) no)\b"
+    # Of those who write what they mended.
+    r"|\b(?:need(?:s|ed)? to (?:add|set|label|tolerate|be (?:added|set|labell?ed))|"
+    r"should (?:not|be|have|contain|read|show)|have to add|"
+    r"was (?:off|disabled|missing)|so (?:that )?the (?:pods?|workloads?|jobs?) (?:can|could|get|are|is))\b"
+    r"|\u65e0\u6cd5|\u4e0d\u80fd|\u5931\u8d25|\u6ca1\u6709|\u7f3a\u5c11|\u627e\u4e0d\u5230|\u62a5\u9519|\u5f02\u5e38"
+    r"|\u4e0d\u5230|\u5361\u4f4f|\u88ab\u7f29\u5bb9"
+)
+
+TOPICS_OF_CLUSTER: dict[str, tuple[str, ...]] = {
+    "trouble": (_TROUBLE,),
+    "exporter": (
+        r"\bdcgm[-_ ]?exporter\w*|\bDCGM\b|\bDGCM\b|\bdcgmi?\b|\bexporters?\b|\bServiceMonitors?\b|\bPodMonitors?\b",
+        r"\b(?:GPU|nvidia)\S*[- ](?:exporter|metrics)\b|\bDCGM_\w+",
+    ),
+    "security": (
+        r"\bpod ?security\b|\bPS[AP]s?\b|\bSCCs?\b|\bsecurity context constraints?\b|\bprivileged\b|"
+        r"\badmission (?:polic\w+|webhook)|\bKyverno\b|\bGatekeeper\b",
+    ),
+    "volume": (r"\bPVCs?\b|\bpersistent ?volumes?\b|\bvolumes? (?:node )?affinity\b|\b(?:EBS|PD) volumes?\b",),
+    "zone": (r"\b(?:availability )?zones?\b|\bAZs?\b",),
+    "scattered": (
+        r"\bfragment\w*|\bscattered\b|\bstranded\b",
+        r"\b(?:distributed|spread|split|divided|free|idle) (?:out )?(?:across|over|on) (?:the |several |multiple |"
+        r"many |different |all )?(?:\w+ )?nodes?\b",
+    ),
+    "slurm": (r"\bslurm\w*|\b(?:sbatch|srun|salloc|sinfo|squeue|scontrol)\b|\bgres(?:\.conf|Types)?\b",),
+    "drained": (r"\bdrain\w*|\bcordon\w*|\bdisruption ?budgets?\b|\bPDBs?\b|\bSchedulingDisabled\b",),
+    "cloud": (
+        r"\b(?:AWS|EC2|EKS|GCP|GCE|GKE|Azure|AKS|OCI|OKE)\b|\b(?:us|eu|ap|sa|ca|af|me)-[a-z]+-?\d\w?\b|\bregions?\b",
+        r"\binstance (?:types?|famil\w+|quota)\b|\bspot\b|\bon-demand\b|\bvCPUs?\b|\bcloud\b|\baccount\b",
+    ),
+    "capacity": (
+        r"\b(?:not? |n't |no |in|without )(?:have |has )?(?:enough |sufficient |any )?(?:\S+ )?capacity\b",
+        r"\bout of (?:\w+ )?(?:capacity|stock|GPUs?|resources)\b|\black of (?:\w+ )?(?:capacity|GPUs?)\b",
+    ),
+    # A machine to run on, as those who run builds and notebooks call it.
+    "no runner": (
+        r"\bno (?:\w+ ){0,2}?(?:runtimes?|runners?|executors?|instances?|workers?) (?:\w+ ){0,3}?"
+        r"(?:available|found|free|match\w*|online)\b",
+        r"\b(?:runners?|executors?|runtimes?|instances?) (?:\w+ ){0,2}?(?:not |un)(?:currently )?available",
+        r"\bwait\w* (?:\w+ ){0,2}?for (?:\w+ ){0,3}?(?:runners?|executors?|runtimes?|agents?)\b",
+        r"\bwait\w* for (?:\S+ )?instances\b",
+        r"\brunners? (?:\w+ )?(?:not|never) (?:triggered|picked|assigned|start\w*)\b",
+        r"\b(?:queue\w*|hours?|wait\w*)\b[^.;]{0,40}\bto (?:get|find|obtain) an? (?:\w+ )?"
+        r"(?:runner|executor|instance)\b",
+        r"\brunners? (?:are|is) (?:stalled|offline|stuck|busy)\b",
+    ),
+    "tolerations asked": (
+        r"\b(?:add\w*|support\w*|specif\w+|set\w*|allow\w*|configur\w+|miss\w+|without) (?:\w+ ){0,4}?tolerations?\b",
+        r"\btolerations? (?:\w+ ){0,5}?(?:passed|propagat\w+|inherit\w*|applied|added|missing|support\w*|honou?red)\b",
+    ),
+    "misplaced": (
+        r"\b(?:non-?\s?GPU|cpu-?(?: ?only)?) (?:pods?|workloads?|jobs?|tasks?)\b[^.;]{0,60}?\bGPU (?:nodes?|instances?|"
+        r"machines?|hosts?)\b",
+        r"\b(?:GPU )?(?:pods?|workloads?|jobs?|tasks?)\b[^.;]{0,40}?\b(?:to|on|onto) (?:an? |the )?(?:no[nt]?[- ]GPU|"
+        r"cpu-?(?: ?only)?|wrong) (?:nodes?|machines?|hosts?|instances?)\b",
+        r"\b(?:were|are|was|is)(?:n't| not) request\w+ (?:any |a )?GPUs?\b",
+    ),
+    "priority": (r"\b(?:high\w*|low\w*)[- ]priority\b|\bpriority ?class\w*",),
+    "image pull": (
+        r"\b(?:pull\w*|registry|harbor|mirror|nvcr\.io|quay\.io)\b[^\n]{0,120}?(?:x509|unknown authority|"
+        r"manifest unknown|denied|unauthori[sz]ed|not found|no such host|time-?out|timed out|fail\w*|errors?)\b",
+        r"\b(?:ImagePullBackOff|ErrImagePull)\b",
+    ),
+    "too many": (
+        r"\btoo many (?:\w+ )?(?:nodes?|instances?)\b|\b(?:two|2|double|another|second|extra|unneeded|unnecessary|"
+        r"more) (?:\w+ ){0,2}(?:nodes?|node groups?|instances?) (?:\w+ )?(?:created|added|launched|made|started|"
+        r"come|came|which|and)\b|\bscal\w+ (?:out|up) another\b|\bdoubled\b|\btoo much\b",
+        r"\u88ab\u7f29\u5bb9|\u91cd\u590d\u6269\u5bb9",
+    ),
+    "too much": (
+        r"\bmore (?:\w+ )?(?:GPUs?|resources|devices|cards) than\b|\b(?:all|each|every) (?:of )?(?:the )?containers?\b",
+    ),
+    "disruption": (
+        r"\bdo-not-(?:disrupt|evict)\b|\bconsolidat\w+|\bdisrupt\w*|\bpreempt\w*|\bdrift\w*|\bexpir\w+|\binterruption\b",
+    ),
+    "memory grows": (
+        r"\bmemory (?:usage )?(?:leak\w*|grow\w*|increas\w+|climb\w*)|\bOOM\w*|\bout of memory\b|\bmemory limit\b",
+    ),
+    "waits": (
+        r"\b[Pp]ending\b|\bstuck\b|\bwaits?\b|\bwaiting\b|\bqueued\b|\bno nodes? (?:to|for|that|available)\b|"
+        r"\b(?:nodes?|capacity) not found\b|\u8c03\u5ea6",
+    ),
+}

@@ -1,0 +1,60 @@
+"""What reservations of people leave of each node for somebody who is in none of them, has no run-time limit and may not
+be asked to leave (docs/internals/reservations.md): all that `berth free` may call free.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from berth.model.snapshot import Snapshot
+from berth.scheduling.columns import Columns
+from berth.scheduling.policy import Policy
+
+I32 = NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class Reserved:
+    """By name of the node: `devices` (D,) milli of each that others may have, `amounts` of each resource. `idle` are
+    reservations and the GPUs of each that nobody has now, those that keep none left out."""
+
+    devices: Mapping[str, I32]
+    amounts: Mapping[str, Mapping[str, int]]
+    idle: tuple[tuple[str, int], ...]
+
+    def on(self, columns: Columns) -> None:
+        """Take what is kept off the columns."""
+        for n, node in enumerate(columns.nodes):
+            if node.name not in self.devices:
+                continue
+            left = self.devices[node.name][: columns.device_free.shape[1]]
+            columns.device_free[n, : len(left)] = np.minimum(columns.device_free[n, : len(left)], left)
+            for r, name in enumerate(columns.resources):
+                if name in self.amounts[node.name]:
+                    columns.free[n, r] = min(int(columns.free[n, r]), self.amounts[node.name][name])
+
+
+def reserved_in(snapshot: Snapshot) -> Reserved | None:
+    """None where nobody reserves anything that is open or will be."""
+    if not any(one.window(snapshot.now_s) is not None for one in snapshot.bookings):
+        return None
+    from berth.scheduling.booked import Bookings
+    from berth.scheduling.round import Round
+    from berth.scheduling.tables import Tables
+
+    now = Round.of(snapshot, Policy(explains=False), Tables())
+    now.booked = Bookings.of(now)
+    now.booked.hide()
+    draft = now.draft
+    names = draft.columns.resources
+    touched = sorted({n for one in now.booked.booked for n in one.gpus})
+    nodes = draft.columns.nodes
+    return Reserved(
+        {nodes[n].name: draft.device_free[n].copy() for n in touched},
+        {nodes[n].name: {name: int(draft.free[n, r]) for r, name in enumerate(names)} for n in touched},
+        tuple((one.name, one.held - one.used) for one in now.booked.standings() if one.held > one.used),
+    )

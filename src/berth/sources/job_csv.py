@@ -1,0 +1,144 @@
+"""Jobs over time from a csv file of one's own, and the failures of nodes beside them.
+
+| column | needed | what it is |
+|---|---|---|
+| job | yes | its name, once in the file |
+| submit | yes | seconds since any moment, the same for all times of a trace: its begin, or 1970 |
+| duration | yes | seconds that it computes alone; 0 is a job that ends as it starts |
+| gpus | yes | GPUs of one pod |
+| pods | | pods, all of which run or none; 1 where it is empty |
+| queue, owner | | names |
+| limit | | run-time limit in seconds, by which places in time go; nobody is ended by it; empty: none |
+| min_pods | | it runs with so many pods, too, the slower the fewer; all of them where it is empty |
+| priority | | whole number, the higher goes first; 0 where it is empty |
+| class | | GPU class that it has to have |
+| restart | | seconds that each start costs; 0 where it is empty |
+| cancelled | | time at which its owner gives it up |
+| deadline | | time by which it should have ended; whether it has is told |
+
+A column that is none of these is passed over and told of, unless it looks like one of them misspelt.
+
+Columns of node events: at (seconds), node (its name), state (`down` or `up`).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from berth.base.errors import BadInput
+from berth.model.jobs import Jobs, NodeEvent
+from berth.sources.csv_rows import Row, rows_of
+
+MAX_SECONDS = 1e10
+MAX_GPUS = 1024
+MAX_PODS = 100_000
+MAX_PRIORITY = 2**31 - 1
+
+NEEDED = ("job", "submit", "duration", "gpus")
+OPTIONAL = ("pods", "min_pods", "queue", "owner", "limit", "priority", "class", "restart", "cancelled", "deadline")
+ALSO_CALLED = {
+    "user": "owner", "timelimit": "limit", "gpuclass": "class", "gputype": "class", "mincount": "min_pods",
+    "minimum": "min_pods", "prio": "priority", "due": "deadline", "runtime": "duration", "name": "job", "id": "job",
+    "jobid": "job", "submittime": "submit", "submitted": "submit", "arrival": "submit", "numgpus": "gpus",
+    "numgpu": "gpus", "numpods": "pods", "canceled": "cancelled",
+}  # fmt: skip
+
+
+def read_job_file(path: Path) -> Jobs:
+    """The jobs in order of submission. Raises BadInput with file, row and column."""
+    seen: set[str] = set()
+    unread: list[str] = []
+    rows = [_job(row, seen) for row in rows_of(path, NEEDED, OPTIONAL, unread, ALSO_CALLED)]
+    if not rows:
+        raise BadInput(str(path), "has no jobs.", f"It needs rows under the header {', '.join(NEEDED)}.")
+    rows.sort(key=lambda row: row.submit)
+    queues, owners = tuple(dict.fromkeys(r.queue for r in rows)), tuple(dict.fromkeys(r.owner for r in rows))
+    classes = tuple(dict.fromkeys(r.gpu_class for r in rows if r.gpu_class))
+    at = {name: i for i, name in enumerate(queues)}
+    owner_at = {name: i for i, name in enumerate(owners)}
+    pod_gpus = np.array([r.gpus for r in rows], np.int64)
+    return Jobs(
+        name=str(path),
+        names=tuple(r.name for r in rows),
+        submit_s=np.array([r.submit for r in rows], np.float64),
+        service_s=np.array([r.duration for r in rows], np.float64),
+        limit_s=np.array([r.limit for r in rows], np.float64),
+        restart_s=np.array([r.restart for r in rows], np.float64),
+        width=pod_gpus * np.array([r.pods for r in rows], np.int64),
+        pod_gpus=pod_gpus,
+        priority=np.array([r.priority for r in rows], np.int64),
+        queue=np.array([at[r.queue] for r in rows], np.int64),
+        owner=np.array([owner_at[r.owner] for r in rows], np.int64),
+        gpu_class=np.array([classes.index(r.gpu_class) if r.gpu_class else -1 for r in rows], np.int64),
+        queues=queues,
+        owners=owners,
+        classes=classes,
+        cancelled_s=np.array([r.cancelled for r in rows], np.float64),
+        min_pods=np.array([r.min_pods for r in rows], np.int64),
+        deadline_s=np.array([r.deadline for r in rows], np.float64),
+        remarks=(f"{path}: not read: the column {', '.join(unread)}",) if unread else (),
+    )
+
+
+class _Job(NamedTuple):
+    name: str
+    submit: float
+    duration: float
+    gpus: int
+    pods: int
+    min_pods: int
+    queue: str
+    owner: str
+    limit: float
+    priority: int
+    gpu_class: str
+    restart: float
+    cancelled: float
+    deadline: float
+
+
+def _job(row: Row, seen: set[str]) -> _Job:
+    gpus = row.whole("gpus", MAX_GPUS)
+    if not gpus:
+        raise row.bad("gpus", "a job of this trace asks for a GPU at least.", "Write its GPUs, or leave the row out.")
+    pods = row.whole("pods", MAX_PODS) if row.text("pods") else 1
+    if not pods:
+        raise row.bad("pods", "a job has a pod at least.", "Write 1, or leave the cell empty.")
+    min_pods = row.whole("min_pods", MAX_PODS) if row.text("min_pods") else pods
+    if not 1 <= min_pods <= pods:
+        raise row.bad("min_pods", f"it is 1 to the {pods} pods of the job.", "Write fewer, or leave the cell empty.")
+    for column in ("job", "queue"):
+        if "/" in row.text(column):
+            raise row.bad(column, "a name holds no slash.", "Write another character.")
+    return _Job(
+        name=row.name("job", seen),
+        submit=row.number("submit", MAX_SECONDS),
+        duration=row.number("duration", MAX_SECONDS),
+        gpus=gpus,
+        pods=pods,
+        min_pods=min_pods,
+        queue=row.text("queue") or "all",
+        owner=row.text("owner"),
+        limit=row.number("limit", MAX_SECONDS) if row.text("limit") else 0.0,
+        priority=row.integer("priority", MAX_PRIORITY) if row.text("priority") else 0,
+        gpu_class=row.text("class"),
+        restart=row.number("restart", MAX_SECONDS) if row.text("restart") else 0.0,
+        cancelled=row.number("cancelled", MAX_SECONDS) if row.text("cancelled") else np.inf,
+        deadline=row.number("deadline", MAX_SECONDS) if row.text("deadline") else np.inf,
+    )
+
+
+def read_node_events(path: Path) -> tuple[NodeEvent, ...]:
+    """Failures and returns of nodes, by time. Raises BadInput with file, row and column."""
+    events = []
+    for row in rows_of(path, ("at", "node", "state"), unread=[], also_called={"time": "at", "name": "node"}):
+        state = row.text("state").lower()
+        if state not in ("down", "up"):
+            raise row.bad("state", "it is down or up.", "Write one of them.")
+        if not row.text("node"):
+            raise row.bad("node", "it is the name of a node.", "Name it.")
+        events.append(NodeEvent(row.number("at", MAX_SECONDS), row.text("node"), state == "up"))
+    return tuple(sorted(events, key=lambda event: event.at_s))
