@@ -291,3 +291,46 @@ def test_a_kind_that_may_not_be_seen_holds_nobody_up_and_the_right_is_named(capl
     live(story)
     (said,) = [r for r in caplog.records if r.name == "berth.follow"]
     assert said.needs == "get, list, watch on jobsets.jobset.x-k8s.io"  # type: ignore[attr-defined]
+
+
+def test_what_the_watch_still_hears_does_not_keep_a_refresh_from_listing_anew() -> None:
+    """A leader that takes over asks for everything anew while a burst is on; it would wait for its list for ever."""
+
+    async def story(server: StandIn, client: Client) -> None:
+        needed(server)
+        server.on("/apis", document())
+        follower = Follower(client, World(["berth"]), await served(client), NEEDED)
+        work = asyncio.create_task(follower.run())
+        await follower.synced()
+        pods = next(each for kind, each in follower.reflectors.items() if kind.kind == "Pod")
+        asked = asyncio.create_task(follower.refresh())
+        await asyncio.sleep(0)
+        late = {"metadata": {"name": "late", "namespace": "a", "uid": "u", "resourceVersion": "20"}}
+        await pods._take([msgspec.json.encode({"type": "ADDED", "object": late})])
+        assert not asked.done()
+        async with asyncio.timeout(3):
+            await asked
+        assert [("sendInitialEvents" in each.query) for each in server.asked("/api/v1/pods")] == [True, True]
+        work.cancel()
+
+    live(story)
+
+
+def test_a_list_that_was_under_way_already_is_no_answer_to_a_refresh() -> None:
+    async def story(server: StandIn, client: Client) -> None:
+        needed(server)
+        server.on("/apis", document())
+        follower = Follower(client, World(["berth"]), await served(client), NEEDED)
+        work = asyncio.create_task(follower.run())
+        await follower.synced()
+        nodes = next(each for kind, each in follower.reflectors.items() if kind.kind == "Node")
+        asked = asyncio.create_task(follower.refresh())
+        await asyncio.sleep(0)
+        await nodes._whole(set(), "7")  # what was asked for before the refresh ends now
+        async with asyncio.timeout(3):
+            await asked
+        assert [("sendInitialEvents" in each.query) for each in server.asked("/api/v1/nodes")] == [True, True]
+        assert nodes.synced.is_set()
+        work.cancel()
+
+    live(story)

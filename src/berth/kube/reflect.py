@@ -148,6 +148,14 @@ class Reflector(Generic[T]):
                 # Ended at once with nothing said: a server that does that is not asked in a loop.
                 await self._sleep(self._backoff.next_s())
 
+    def begin_anew(self) -> None:
+        """Forget how far was heard: the next `run` lists everything. Only while none is under way.
+
+        A run that is about to be cancelled still takes what has reached it, and the position with it.
+        """
+        self.synced.clear()
+        self.resource_version = ""
+
     # ---- after a failure
 
     async def _after(self, error: ApiError) -> None:

@@ -57,7 +57,8 @@ class Follower:
         self._changed = changed
         self._served = served
         self._versions: dict[Kind, str] = {}
-        self._again: dict[Kind, asyncio.Event] = {}
+        self._again: dict[Kind, asyncio.Event] = {}  # its list is asked for anew
+        self._begun_anew: dict[Kind, asyncio.Event] = {}  # and nothing of the last one is under way any more
         self._work: dict[Kind, asyncio.Task[None]] = {}
         self._refused: set[Kind] = set()
         self._asked = asyncio.Event()  # for a look now
@@ -97,11 +98,12 @@ class Follower:
 
     async def refresh(self) -> None:
         """List pods, nodes, claims and volumes anew; return once they are known. For whoever takes over."""
-        for kind, reflector in self.reflectors.items():
-            if kind.kind in _BOOKED:
-                reflector.synced.clear()
-                reflector.resource_version = ""
-                self._again[kind].set()
+        booked = [kind for kind in self.reflectors if kind.kind in _BOOKED]
+        for kind in booked:
+            self._begun_anew[kind].clear()
+            self._again[kind].set()
+        for kind in booked:
+            await self._begun_anew[kind].wait()
         await self.synced()
 
     async def synced(self) -> None:
@@ -149,7 +151,8 @@ class Follower:
         api_version = f"{kind.group}/{version}" if kind.group else version
         prefix = f"/apis/{api_version}" if kind.group else f"/api/{version}"
         self._versions[kind] = version
-        self._again[kind] = asyncio.Event()
+        self._again.setdefault(kind, asyncio.Event())  # kept where the version changes: somebody may wait
+        self._begun_anew.setdefault(kind, asyncio.Event())
         self.reflectors[kind] = Reflector(
             self._client, f"{prefix}/{kind.resource}", kind.type or dict, _sink(self._world, kind, api_version),
             failures=lambda error: self._heard(kind, error), after=self.reflectors.get(kind),
@@ -171,6 +174,8 @@ class Follower:
                     task.cancel()
                 await asyncio.gather(work, asked, return_exceptions=True)
             again.clear()
+            reflector.begin_anew()
+            self._begun_anew[kind].set()
 
     async def _has_gone(self, kind: Kind, missing_s: float) -> bool:
         """Whether a kind that has been there is served no more; False where it is worth another try.
