@@ -6,6 +6,7 @@ from berth.diagnosis.rules.l6 import (
     connections,
     device_error,
     fabric,
+    figures_differ,
     gpudirect,
     harmless,
     host_limits,
@@ -16,6 +17,7 @@ from berth.diagnosis.rules.l6 import (
     memory_account,
     nccl_versions,
     no_device,
+    no_gpu_needed,
     peer_access,
     rdma_errors,
     share_library,
@@ -45,4 +47,6 @@ RULES: tuple[Rule, ...] = (
     without_reason.RULE,
     nccl_versions.RULE,
     harmless.RULE,
+    figures_differ.RULE,
+    no_gpu_needed.RULE,
 )

@@ -1,4 +1,4 @@
-"""L6. Lines that look like a fault and are none."""
+"""L6. Lines of NCCL, frameworks and launchers that sound like errors."""
 
 from __future__ import annotations
 
@@ -6,13 +6,11 @@ from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
 from berth.diagnosis.trap import noted, trap
-from berth.diagnosis.words import ESTABLISHED, LIKELY, POSSIBLE, Effect, Layer, Severity
+from berth.diagnosis.words import ESTABLISHED, LIKELY, Effect, Layer, Severity
 from berth.evidence.facts import Facts
 from berth.evidence.formats.infiniband import RdmaPort
 from berth.evidence.formats.nccl_log import NcclHcas
-from berth.evidence.formats.smi_facts import DeviceSeen
 
-IN_USE = 128 * 2**20  # bytes: more than the driver itself takes
 _CHATTER = (
     "tf.numa_node",
     "tf.factory",
@@ -48,6 +46,7 @@ NO_RDMA = Code(
     sources=("NCCL, src/transport/net_ib",),
     is_trap=True,
 )
+
 RAS = Code(
     name="RasPortTaken",
     layer=Layer.L6,
@@ -69,6 +68,7 @@ RAS = Code(
     sources=("NCCL, src/ras",),
     is_trap=True,
 )
+
 CHATTER = trap(
     "FrameworkStartupNoise",
     Layer.L6,
@@ -90,6 +90,7 @@ CHATTER = trap(
     ),
     verify=("the program computes on the GPU",),
 )
+
 NCCL = trap(
     "NcclOptionalAbsent",
     Layer.L6,
@@ -103,6 +104,7 @@ NCCL = trap(
     sources=("NCCL, src/plugin and issues 162, 259 and 1231",),
     verify=("the job trains",),
 )
+
 LAUNCHER = trap(
     "LauncherNoise",
     Layer.L6,
@@ -116,166 +118,7 @@ LAUNCHER = trap(
     sources=("Open MPI FAQ: openib, shared memory",),
     steps=("nothing to mend; -mca btl ^openib -mca btl_vader_single_copy_mechanism none for silence",),
 )
-ONE_PARTITION = trap(
-    "OnePartitionPerProcess",
-    Layer.L6,
-    Effect.ProgramFails,
-    "a process sees one MIG device although its container has several",
-    meaning="CUDA enumerates one MIG device in a process, the first in CUDA_VISIBLE_DEVICES. Several partitions are "
-    "for several processes; they do not add up to a larger device, and NCCL does not join them.",
-    known_by="Several MIG devices are asked for, and the program counts one.",
-    disproved_by="nvidia-smi -L in the container lists only one MIG device.",
-    counter_check="nvidia-smi -L in the container: all of them; each works with CUDA_VISIBLE_DEVICES=MIG-...",
-    sources=("NVIDIA MIG user guide: device enumeration",),
-    steps=("one process for each MIG device, or one larger profile; nothing else to mend",),
-)
-COUNTED = trap(
-    "MemoryCountedDifferently",
-    Layer.L6,
-    Effect.BlindMonitoring,
-    "two tools name different figures for memory in use",
-    meaning="nvidia-smi counts whole processes with their contexts (some hundred MiB each) and the driver's reserve; "
-    "a framework counts its tensors, and mem_get_info what is free for this process.",
-    known_by="A figure of a framework or of CUDA beside another of nvidia-smi.",
-    disproved_by="The difference grows while the program only repeats itself.",
-    counter_check="nvidia-smi before and after the program: the same",
-    sources=("PyTorch documentation: CUDA memory management", "nvidia-smi manual: memory"),
-)
-VERSIONS = trap(
-    "CudaVersionsDiffer",
-    Layer.L6,
-    Effect.CudaFails,
-    "nvidia-smi and nvcc name different CUDA versions",
-    meaning="nvidia-smi shows the newest CUDA that the driver can serve, in a container that of the host; nvcc shows "
-    "the toolkit that is installed, and frameworks bring a third. They may differ as long as the driver's is not older "
-    "than the program's.",
-    known_by="The version beside the driver's, and that of nvcc.",
-    disproved_by="The driver's is the older one, and programs say that it is insufficient.",
-    counter_check="the version in nvidia-smi is at least that of nvcc and of torch.version.cuda",
-    sources=("CUDA compatibility guide",),
-)
-OTHER_NVML = trap(
-    "NvmlOfAnotherPlace",
-    Layer.L6,
-    Effect.BlindMonitoring,
-    "nvidia-smi was started with a library that is not the driver's",
-    meaning="A library of the same name lies in the directory or on the search path: a hook that counts calls, or the "
-    "stub of the CUDA toolkit. nvidia-smi compares versions with it and complains; the driver is in order.",
-    known_by="A directory of stubs or of a hooking library beside the complaint.",
-    disproved_by="It says the same with an empty LD_LIBRARY_PATH and LD_PRELOAD, in another directory.",
-    counter_check="env -u LD_LIBRARY_PATH -u LD_PRELOAD nvidia-smi, in /: prints its table",
-    sources=("CUDA installation guide: stub libraries", "ld.so(8)"),
-    steps=("take the directory out of the search path for the tools of the driver",),
-    instead_of=("DriverVersionsDiffer",),
-)
-BUILDING = trap(
-    "NoGpuWhileBuilding",
-    Layer.L6,
-    Effect.NoDeviceInContainer,
-    "there is no GPU while an image is built, and there need be none",
-    meaning="A build runs without devices and without the driver's libraries. What looks for them then says that they "
-    "are missing; the container that is started later has them.",
-    known_by="libcuda or the GPU is missed during a build, and the image works when it runs.",
-    disproved_by="It is missed in the container that runs, too.",
-    counter_check="docker run --gpus all IMAGE nvidia-smi: a table",
-    sources=("Docker documentation: builds", "julia-ngc issue 26"),
-    steps=("nothing to mend; what must compile for a card names it (TORCH_CUDA_ARCH_LIST and the like)",),
-    instead_of=("NoGpuInContainer", "ImageLibraryMissing"),
-)
 
-PROCESSES = Code(
-    name="ProcessesNotListed",
-    layer=Layer.L6,
-    cause_class="diagnosis-rule",
-    severity=Severity.Info,
-    effect=Effect.BlindMonitoring,
-    title="nvidia-smi lists no process although the GPU works",
-    meaning="Inside a container the driver cannot name processes: it knows those of the host's PID namespace only. The "
-    "list is empty there, memory and utilisation are right.",
-    known_by="A device with memory in use and utilisation above 0, and an empty list of processes.",
-    disproved_by="The list is empty on the host too, and memory stays in use when nothing computes.",
-    counter_check="nvidia-smi on the host at the same time: the processes are listed",
-    fix=Fix(
-        steps=("nothing to mend; ask on the host, or give the one pod that has to see them hostPID: true",),
-        risk="hostPID lets a pod see and signal all processes of the node",
-        rollback="take hostPID out again",
-    ),
-    verify=("nvidia-smi on the host lists the program",),
-    sources=("nvidia-smi manual: processes", "NVIDIA Container Toolkit documentation: troubleshooting"),
-    is_trap=True,
-)
-
-NOTHING_TO_WATCH = trap(
-    "MonitorFindsNoGpu",
-    Layer.L6,
-    Effect.BlindMonitoring,
-    "a program that can watch GPUs finds no NVIDIA driver and goes on without",
-    meaning="Monitors, launchers and loggers look for NVML or nvidia-smi wherever they run. On a machine or in a pod "
-    "that is not to use a GPU there is neither, and the warning means no more than that.",
-    known_by="The program says that it goes on without GPU figures, or who asks has no NVIDIA card.",
-    disproved_by="The pod asks for nvidia.com/gpu, or lspci -d 10de: lists a card.",
-    counter_check="lspci -d 10de: on NODE: nothing; or the pod asks for no GPU",
-    sources=("prmon issue 309", "OpenLinkHub issue 459"),
-    steps=("nothing to mend; most such programs have an option that leaves GPUs out",),
-    instead_of=("StartedWithoutNvidiaRuntime", "NoGpuInContainer"),
-)
-
-TAKES_ALL = trap(
-    "FrameworkTakesAllMemory",
-    Layer.L6,
-    Effect.MemoryShort,
-    "a framework takes nearly all memory of the GPU at its start",
-    meaning="TensorFlow, JAX and vLLM reserve most of the memory at once and divide it themselves. What nvidia-smi "
-    "shows is the reservation, not the need.",
-    known_by="Memory is in use at once, on all visible devices, and nothing fails for it.",
-    disproved_by="The program ends with out of memory.",
-    counter_check="the framework's own figure: tf.config.experimental.get_memory_info('GPU:0')",
-    sources=("TensorFlow guide: limiting GPU memory growth", "JAX documentation: GPU memory allocation"),
-    steps=(
-        "to share a device: TF_FORCE_GPU_ALLOW_GROWTH=true, XLA_PYTHON_CLIENT_PREALLOCATE=false, "
-        "--gpu-memory-utilization",
-    ),
-)
-FIRST_CALL = trap(
-    "FirstCallSlow",
-    Layer.L6,
-    Effect.ProgramFails,
-    "the first use of the GPU takes long, all later ones do not",
-    meaning="The first call makes the context, loads the libraries and compiles what the program brings for no such "
-    "card. That is done once a process, or once a card where the cache is kept.",
-    known_by="Only the first call is slow.",
-    disproved_by="Later calls are slow, too.",
-    counter_check="the same call twice in one process: the second is quick",
-    sources=("CUDA C++ programming guide: lazy loading, just-in-time compilation",),
-    steps=("keep the cache over starts: CUDA_CACHE_PATH on a volume, CUDA_CACHE_MAXSIZE=4294967296",),
-)
-
-ORDER = trap(
-    "DeviceOrderDiffers",
-    Layer.L6,
-    Effect.ProgramFails,
-    "CUDA numbers the GPUs in another order than nvidia-smi",
-    meaning="CUDA counts the fastest device first, nvidia-smi by the address on the bus. With different models, and "
-    "within CUDA_VISIBLE_DEVICES, number 0 of the one is not number 0 of the other.",
-    known_by="A program works on another number than nvidia-smi shows, on a machine with several GPUs.",
-    disproved_by="CUDA_DEVICE_ORDER=PCI_BUS_ID is set and the numbers still differ.",
-    counter_check="CUDA_DEVICE_ORDER=PCI_BUS_ID and the same program: the numbers agree",
-    sources=("CUDA C++ programming guide: CUDA_DEVICE_ORDER", "nvidia-smi manual: -i"),
-    steps=("CUDA_DEVICE_ORDER=PCI_BUS_ID, or name devices by UUID",),
-)
-WAITS = trap(
-    "GpuWaitsForData",
-    Layer.L6,
-    Effect.BlindMonitoring,
-    "the GPU is little used because it waits for data",
-    meaning="Between two steps the processor reads and prepares the next batch. A GPU that is quick with its part "
-    "shows low or jumping utilisation and is well.",
-    known_by="Utilisation is low or jumps while the program runs, and data is loaded or prepared.",
-    disproved_by="The same program is slow with data that is in memory already, or clocks are low for heat or power.",
-    counter_check="top in the pod: the loader's processes are busy; nvidia-smi -q -d PERFORMANCE: no HW Slowdown",
-    sources=("PyTorch performance tuning guide: data loading",),
-    steps=("more loader workers and CPUs for the pod, data on a faster volume, a larger batch",),
-)
 TOO_FAR = trap(
     "GdrOffByDistance",
     Layer.L6,
@@ -290,6 +133,7 @@ TOO_FAR = trap(
     steps=("nothing to mend; NCCL_NET_GDR_LEVEL=PHB or SYS to try the direct way all the same",),
     instead_of=("GdrOffByOldNccl",),
 )
+
 PEERS_ON = trap(
     "PeerAccessAlreadyOn",
     Layer.L6,
@@ -331,89 +175,7 @@ def find(facts: Facts) -> Iterator[Answer]:
         facts, TOO_FAR, ("harmless.gdr_by_distance",), "The two are too far apart.", unless=("nccl.gdr_disabled",)
     )
     yield from noted(facts, PEERS_ON, ("harmless.peer_access_on",), "Peer access was asked for twice.")
-    yield from noted(
-        facts, ONE_PARTITION, ("harmless.one_partition",), "CUDA shows a process one MIG device, whatever it was given."
-    )
-    differs = list(facts.said("context.memory_differs"))
-    tools = [said for said in facts.said("context.two_tools") if differs]
-    if tools or any(facts.said("harmless.memory_counted")):
-        counted = [*facts.said("harmless.memory_counted"), *tools]
-        yield COUNTED.finding("The tools count different things.", LIKELY, counted)
-    refused = [said.origin.text for said in facts.said("nvml.version_mismatch")]
-    # Between the kernel module and any library it is a fault, wherever the library lies.
-    if refused and all("between nvidia-smi and NVML" in text for text in refused):
-        cause = "Another library of that name is found before the driver's."
-        yield from noted(facts, OTHER_NVML, ("harmless.nvml_replaced",), cause, unless=("driver.api_mismatch",))
-    yield from noted(facts, BUILDING, ("harmless.build_without_gpu",), "A build has no GPU.")
-    full = ("cuda.out_of_memory", "cuda.startup_memory_short", "cuda.other_process")
-    yield from noted(
-        facts, TAKES_ALL, ("harmless.takes_all_memory",), "It reserves what it may need.", POSSIBLE, unless=full
-    )
-    yield from noted(
-        facts,
-        FIRST_CALL,
-        ("harmless.first_call_slow",),
-        "The start is paid once.",
-        POSSIBLE,
-        unless=("image.compiled_at_start",),
-    )
-    yield from noted(facts, ORDER, ("harmless.order_differs",), "The two count in different orders.", POSSIBLE)
-    yield from noted(
-        facts,
-        WAITS,
-        ("harmless.waits_for_data",),
-        "It waits for the next batch.",
-        POSSIBLE,
-        unless=("host.hw_slowdown", "kernel.xid", "nccl."),
-    )
-    without = list(facts.said("harmless.monitoring_off"))
-    missing = list(facts.said("runtime.no_smi", "runtime.no_nvml"))
-    told = list(facts.said("context.no_nvidia_here"))
-    if (without or (missing and told)) and not facts.of(DeviceSeen):
-        certain = LIKELY if told else POSSIBLE
-        yield NOTHING_TO_WATCH.finding("There is no GPU to watch.", certain, [*without, *missing, *told[:1]])
-    yield from noted(facts, LAUNCHER, ("harmless.mpi",), "Open MPI goes on with another transport.")
-    yield from noted(
-        facts,
-        VERSIONS,
-        ("harmless.cuda_versions_differ", "harmless.cuda_of_the_host", "harmless.cuda_expected"),
-        "The two tools name versions of two things.",
-        unless=("cuda.driver_insufficient", "cuda.ptx_too_new"),
-    )
-    unseen = [
-        device
-        for device in facts.of(DeviceSeen)
-        if device.processes == () and (device.gpu_percent or 0) > 0 and (device.memory_used_bytes or 0) >= IN_USE
-    ]
-    told = list(facts.said("smi.processes_unseen", "smi.processes_none_here", "harmless.pids_of_host"))
-    if unseen or told:
-        yield PROCESSES.finding(
-            "The GPU is busy and no process is listed: that is so inside containers.",
-            LIKELY,
-            [*(device.quote("gpu_percent", "memory_used_bytes") for device in unseen), *told],
-        )
+    yield from noted(facts, LAUNCHER, ("harmless.mpi",), "It goes on without, or with another transport.")
 
 
-RULE = Rule(
-    (
-        NO_RDMA,
-        RAS,
-        CHATTER,
-        NCCL,
-        LAUNCHER,
-        ONE_PARTITION,
-        COUNTED,
-        VERSIONS,
-        OTHER_NVML,
-        BUILDING,
-        PROCESSES,
-        NOTHING_TO_WATCH,
-        TAKES_ALL,
-        FIRST_CALL,
-        ORDER,
-        WAITS,
-        TOO_FAR,
-        PEERS_ON,
-    ),
-    find,
-)
+RULE = Rule((NO_RDMA, RAS, CHATTER, NCCL, LAUNCHER, TOO_FAR, PEERS_ON), find)
