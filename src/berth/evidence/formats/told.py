@@ -14,7 +14,8 @@ from berth.evidence.formats import Format
 from berth.evidence.formats.told_of_cluster import TOPICS_OF_CLUSTER
 from berth.evidence.formats.told_of_containers import TOPICS_OF_CONTAINERS
 from berth.evidence.formats.told_of_machine import TEXT_WIDE, TOPICS_OF_MACHINE
-from berth.evidence.in_general import is_of_document, says_what_is, without_denied
+from berth.evidence.formats.told_of_programs import TOPICS_OF_PROGRAMS
+from berth.evidence.in_general import ends_well, is_of_document, says_what_is, without_denied
 from berth.evidence.piece import Piece
 
 KIND = "told"  # of the origin: where a line was found is of no weight, that somebody wrote it is
@@ -119,6 +120,15 @@ TOPICS: dict[str, tuple[str, ...]] = {
         r"\bfeature\.node\.kubernetes\.io|\bgpu\.(?:present|deploy\S*|product|count)\b",
     ),
     "taint": (r"\btaint(?:s|ed)?\b|\btolerat\w+|\bNo(?:Schedule|Execute)\b|\u6c61\u70b9|\u5bb9\u5fcd",),
+    "gpu label": (
+        r"\bnvidia\.com/(?:gpu|cuda|mig)\.(?!deploy|present|workload|config)[\w.*-]+|\bgpu-feature-discovery\b",
+    ),
+    "models differ": (
+        r"\b(?:mix(?:ed|ture)?|different|several|two|both) (?:of )?(?:\S+ ){0,5}?(?:GPUs?|cards|models)\b[^.;]{0,60}"
+        r"\b(?:same|one|single|each|this|that|a) (?:node|machine|host|server)\b|\bmixed (?:GPU )?nodes?\b"
+        r"|\b(?:nodes?|machines?) (?:\w+ ){0,3}?(?:with|has|have) (?:a mix|different|two kinds|several models)\b"
+        r"|\bGPUs?\b[^.;]{0,40}\bidentical\b",
+    ),
     "selector": (r"\bnode[ -]?selectors?\b|\bnode ?affinity\b|\bselects? (?:by|on|nodes)\b",),
     # States.
     "missing": (
@@ -135,12 +145,15 @@ TOPICS: dict[str, tuple[str, ...]] = {
         r"\b(?:wrong\w*|incorrect\w*|even though|although|though|despite|instead of|stale|still|stays?|remains?)\b",
         r"\balways\b|\bignor\w+",
         rf"{_NOT} {_BE}(?:pick\w*|tak\w+ (?:up|effect|over)|in effect|appl\w+|reload\w*|honou?r\w*|respect\w*|"
-        r"updat\w+|chang\w+|reflect\w*)\b|\bunexpected(?:ly)?\b",
+        r"updat\w+|chang\w+|reflect\w*|reconcil\w*|roll\w* out|propagat\w*|set (?:\w+ )?(?:right|correct|proper))\b"
+        r"|\bunexpected(?:ly)?\b",
     ),
     "unplaced": (
         rf"{_NOT} {_BE}{_BEGINS}",
         r"\bDESIRED\W{1,3}0\b|\bDesiredNumberScheduled\b[^.;]{0,30}\b0\b|\b(?:0|zero) desired\b",
         r"\bno (?:other )?pods?\b|\bonto any node\b|\bnothing is (?:created|deployed)\b",
+        r"\b(?:comes?|goes?|lands?|runs?|match\w*|schedul\w+|plac\w+) (?:\w+ )?(?:to|on|onto|in)? ?"
+        r"(?:no|none of the) nodes?\b",
     ),
     "again and again": (
         r"\bagain and again\b|\b(?:several|many) times\b|\bover and over\b|\brepeatedly\b|\bin a loop\b",
@@ -187,12 +200,15 @@ TOPICS: dict[str, tuple[str, ...]] = {
         r"\bDynamicResourceAllocation\b|\bcompute[- ]?domains?\b|\b(?:gpu-|domain-)kubelet-plugin\b",
     ),
     "share scheduler": (
-        r"\bHAMi\b|\bv-?GPUs?\b|\bgpushare\b|\bgpu-?fraction\w*|\bgpu-?mem(?:ory)?\b|\bgpumem\w*|\bKAI\b",
+        r"\bHAMi\b|\bv-?GPUs?\b|\bvcuda\b|\bgpu-(?:admission|manager)\b|\bgpushare\b|\bgpu-?fraction\w*|\bgpu-?mem(?:ory)?\b|\bgpumem\w*|\bKAI\b",
         r"\breservation pods?\b",
     ),
     "partitions": (r"\bMIG\b|\bmig[-.][\w.]+",),
     "mig manager": (r"\bmig-manager\b|\bmig-parted\b|\bmig\.config\S*|\bMIG (?:manager|config\w*|layout|profile)",),
-    "sharing": (r"\btime[- ]?slic\w+|\breplicas\b|\bMPS\b",),
+    "sharing": (
+        r"\btime[- ]?slic\w+|\bMPS\b|\bshared replicas\b",
+        r"\breplicas (?:per|of|for) (?:\w+ ){0,2}?(?:GPUs?|cards?|devices?)\b",
+    ),
     "figures": (
         r"\bdcgm\S*|\bDGCM\b|\bDCGM_\w+|\bexporters?\b|\bmetrics?\b|\bGrafana\b|\bPrometheus\b|\bdashboards?\b",
         r"\b(?:Service|Pod)Monitors?\b|\btelemetry\b|\bmetic-names\b",
@@ -210,6 +226,7 @@ TOPICS: dict[str, tuple[str, ...]] = {
     **TOPICS_OF_CLUSTER,
     **TOPICS_OF_MACHINE,
     **TOPICS_OF_CONTAINERS,
+    **TOPICS_OF_PROGRAMS,
 }
 _COMPILED = tuple((name, re.compile("|".join(patterns), re.IGNORECASE)) for name, patterns in TOPICS.items())
 _TOPICS = tuple((name, pattern) for name, pattern in _COMPILED if name not in TEXT_WIDE)
@@ -228,6 +245,9 @@ _WORTH = (
     b"configmap", b"device",
     b"fabric manager", b"fabricmanager", b"gsp ", b"dkms", b"iommu", b"v100 ", b"a100 ", b"h100 ", b"h200 ",
     b"3090", b"4090", b"5090",
+    b"nccl", b"torch", b"vllm", b"sglang", b"tensorflow", b"jax", b"shm", b"shared memory", b"memlock", b"infiniband",
+    b"roce", b"mpi", b"allreduce", b"all_reduce", b"rank ", b"ranks", b"oomkill", b"ray ", b"nvshmem", b"libfabric",
+    b" efa", b"gloo", b"horovod", b"deepspeed", b"triton", b"ollama",
 )  # fmt: skip
 _PLAIN = str.maketrans({"*": None, "`": None, "\u2019": "'"})  # emphasis, code, a typographic apostrophe
 # Long, and in the middle of a sentence.
@@ -268,6 +288,8 @@ _WELL = re.compile(
 )
 
 
+_SENTENCES = re.compile(r"(?<=[a-z)`'\"][.!?]) +(?=[A-Z])")
+
 _UNWELL = re.compile(
     r"(?:\b(?:not|never|cannot|unable to|fail\w* to)|n't) (?:\w+ ){0,4}successful(?:ly)?\b", re.IGNORECASE
 )  # no good news, although it says so
@@ -286,9 +308,7 @@ def read(piece: Piece) -> Iterator[Fact]:
     read_so_far = 0
     of_text = frozenset(name for name, pattern in _WIDE if pattern.search(piece.text))
     for number, text in _thoughts(piece.text):
-        if len(text) > LONGEST or text.count(" ") < FEWEST_WORDS - 1 or _WELL.search(_UNWELL.sub("", text)):
-            continue
-        if says_what_is(text) or is_of_document(text):
+        if len(text) > LONGEST or not (text := _of_a_fault(text)):
             continue
         read_so_far += 1
         if read_so_far > MOST:
@@ -298,6 +318,17 @@ def read(piece: Piece) -> Iterator[Fact]:
         if topics:
             origin = Origin(piece.source, KIND, text[:LONGEST_TEXT], line=number, node=piece.node, pod=piece.pod)
             yield Told(origin=origin, topics=topics | of_text)
+
+
+def _of_a_fault(text: str) -> str:
+    """A line without its sentences of advice, for the others tell what happened; nothing where it begins with them."""
+    if text.count(" ") < FEWEST_WORDS - 1 or _WELL.search(_UNWELL.sub("", text)) or ends_well(text):
+        return ""
+    explains = is_of_document(text)
+    first, *others = (
+        "" if says_what_is(one) or (explains and is_of_document(one)) else one for one in _SENTENCES.split(text)
+    )
+    return " ".join((first, *others)) if first else ""
 
 
 def _thoughts(text: str) -> Iterator[tuple[int, str]]:

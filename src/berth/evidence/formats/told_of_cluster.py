@@ -67,11 +67,22 @@ TOPICS_OF_CLUSTER: dict[str, tuple[str, ...]] = {
         r"\btolerations? (?:\w+ ){0,5}?(?:passed|propagat\w+|inherit\w*|applied|added|missing|support\w*|honou?red)\b",
     ),
     "misplaced": (
-        r"\b(?:non-?\s?GPU|cpu-?(?: ?only)?) (?:pods?|workloads?|jobs?|tasks?)\b[^.;]{0,60}?\bGPU (?:nodes?|instances?|"
-        r"machines?|hosts?)\b",
+        r"\b(?:non-?\s?GPU|cpu-?(?: ?only)?) (?:\w+ )?(?:pods?|workloads?|jobs?|tasks?)\b[^.;]{0,60}?"
+        r"\bGPU (?:nodes?|instances?|machines?|hosts?)\b",
         r"\b(?:GPU )?(?:pods?|workloads?|jobs?|tasks?)\b[^.;]{0,40}?\b(?:to|on|onto) (?:an? |the )?(?:no[nt]?[- ]GPU|"
         r"cpu-?(?: ?only)?|wrong) (?:nodes?|machines?|hosts?|instances?)\b",
         r"\b(?:were|are|was|is)(?:n't| not) request\w+ (?:any |a )?GPUs?\b",
+    ),
+    "none available": (
+        r"\bno (?:more )?(?:free |idle |available )?GPUs? (?:\w+ ){0,2}?(?:available|free|left|idle)\b",
+        r"\b(?:no (?:free|idle|available) GPUs?|(?:lack|shortage) of (?:free |available )?GPUs?)\b",
+    ),
+    "enough": (
+        r"\b(?:enough|sufficient|plenty of|ample) (?:\w+ ){0,2}?(?:resources?|GPUs?|capacity|memory|quota|cards?)\b",
+        r"\b(?:resources?|GPUs?|quotas?|memory) (?:is|are) (?:\w+ )?(?:enough|sufficient|free|idle)\b",
+    ),
+    "not installed": (
+        r"\b(?:never|not|n't|forgot to|forgotten to|without) (?:\w+ ){0,2}?(?:install\w*|deploy\w*)\b",
     ),
     "priority": (r"\b(?:high\w*|low\w*)[- ]priority\b|\bpriority ?class\w*",),
     "image pull": (

@@ -1,4 +1,7 @@
-"""Schedulers for groups and queues, and of shares: Volcano, KAI, coscheduling, YuniKorn, Kueue, HAMi."""
+"""Schedulers for groups and queues, and of shares: Volcano, KAI, coscheduling, YuniKorn, Kueue, HAMi.
+
+In a quoted text of YAML an apostrophe stands twice.
+"""
 
 from berth.evidence.message import Message
 
@@ -169,7 +172,7 @@ MESSAGES: tuple[Message, ...] = (
             "insufficient quota for",
             "exceedsmaxquota",
         ),
-        r"couldn.t assign flavors to pod set (?P<set>[\w-]+)(?::\s*(?P<why>.+))?|could not assign flavors"
+        r"couldn.{1,2}t assign flavors to pod set (?P<set>[\w-]+)(?::\s*(?P<why>.+))?|could not assign flavors"
         r"|insufficient (?:unused )?quota for (?P<resource>[\w./-]+)(?: in flavor (?P<flavor>[\w.-]+))?|ExceedsMaxQuota"
         r"|request > maximum capacity|exceeds? (?:the )?maximum capacity"
         r"|WaitingForPreemptedWorkloads|Pending the preemption of|exceed(?:s|ed)? (?:the )?max(?:imum)? (?:quota"
@@ -195,7 +198,7 @@ MESSAGES: tuple[Message, ...] = (
             "multikueuecluster ",
         ),
         r"(?P<what2>(?:Missing|Inactive) clusters: \[[\w ,.-]+|MultiKueue ?cluster \S+\s+Active[ =]False)"
-        r"|FlavorNotFound|can.t admit new workloads(?::?\s*(?P<why>.+))?|ClusterQueueIsInactive|(?:Cluster"
+        r"|FlavorNotFound|can.{1,2}t admit new workloads(?::?\s*(?P<why>.+))?|ClusterQueueIsInactive|(?:Cluster"
         r"|Local)Queue \S+ is (?:inactive|stopped)"
         r"|AdmissionCheck(?:NotFound|Inactive)|references missing (?P<what>\w+)|ClusterQueue\S*\s+Active=False"
         r"|TopologyNotFound"
@@ -216,10 +219,11 @@ MESSAGES: tuple[Message, ...] = (
             "topologyplacementfailed",
             "allows to fit only",
             "topologyawarescheduling",
+            "no topology domains at level",
             'topology "',
         ),
-        r"TopologyPlacementFailed|topology \W*(?P<topology>[\w.-]+)\W* (?:doesn.t allow to fit|allows to fit only)"
-        r"|SecondPassFailed"
+        r"TopologyPlacementFailed|topology \W*(?P<topology>[\w.-]+)\W* (?:doesn.{1,2}t allow to fit|allows to fit only)"
+        r"|SecondPassFailed|no topology domains at level"
         r"|does not support TopologyAwareScheduling",
     ),
     Message(

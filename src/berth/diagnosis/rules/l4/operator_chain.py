@@ -174,7 +174,7 @@ def find(facts: Facts) -> Iterator[Answer]:
                 POSSIBLE,
                 evidence,
                 node=node,
-                layer=Layer.L1 if of_fabric else None,
+                layer=Layer.L1 if of_fabric else Layer.L4 if is_off else None,
                 cause_class="fabric" if of_fabric else "plugin-config" if is_off else None,
             )
     for said in by_node(facts.said("operator.waits_for_mofed")).values():
@@ -280,6 +280,7 @@ def _by_words(facts: Facts) -> Iterator[_Stop]:
             yield _PARTS[part.lower()], f"The validator's container {part}-validation fails.", [one], one.node
 
 
+_SEEN = 0.5  # that something is not ready is sure, and no cause: whatever names one goes before it
 _REASONS = (
     "operator.api_absent", "operator.group_absent", "operator.crd_old", "operator.rights_missing",
     "operator.nfd_absent", "operator.image_fails", "admission.privileged",
@@ -296,7 +297,7 @@ def _policy(facts: Facts, is_told: bool) -> Iterator[Answer]:
         if isinstance(status, dict) and status.get("state") == "notReady":
             evidence.append(one)
     if evidence:
-        yield NOT_READY.finding(_states(facts) or "The policy is not ready.", WEAK if is_told else POSSIBLE, evidence)
+        yield NOT_READY.finding(_states(facts) or "The policy is not ready.", WEAK if is_told else _SEEN, evidence)
 
 
 def _states(facts: Facts) -> str:

@@ -52,6 +52,7 @@ from berth.diagnosis.rules.l5 import (
     unplaced_taint,
 )
 from berth.diagnosis.rules.l5 import told_rows as more_told
+from berth.diagnosis.rules.l6 import told_rows as program_rows
 from berth.diagnosis.told_row import Row
 from berth.diagnosis.words import POSSIBLE
 from berth.evidence.facts import Facts
@@ -62,11 +63,15 @@ _KEPT_ACCOUNT = "The count is wrong since something was restarted: kubelet and p
 _UNLABELLED = "Labels that others go by are not on the node."
 
 ROWS: tuple[Row, ...] = (
+    *program_rows.NAMED,
     *told_rows.ROWS,
     *container_rows.ROWS,
+    *program_rows.SEEN,
     # Where the components of the operator may run, whoever waits for them.
     Row("taint, operand, unplaced", unplaced_operands.TAINT_KEEPS_AWAY, "A taint keeps the components away.", POSSIBLE),
     Row("labels, operand, unplaced", unplaced_operands.WANTED_NOWHERE, "No node has the label.", POSSIBLE),
+    # Pods that need no GPU where the GPUs are, and the other way round.
+    *more_told.MISPLACED,
     # Layer 5: who scales, queues and shares, and claims. They have words of their own.
     Row("claims, labels, unplaced", unplaced_operands.WANTED_NOWHERE, "No node has the label.", POSSIBLE),
     Row("claims, off", resource_api.API_SKEW, "The cluster does not serve claims as the driver needs them."),
@@ -98,7 +103,13 @@ ROWS: tuple[Row, ...] = (
     Row("taint, pending", unplaced_taint.NOT_TOLERATED, "A taint keeps the pod away.", POSSIBLE,
         unless="operand, plugin, operator"),
     Row("alignment, rejected", node_refuses.TOPOLOGY, "CPUs and GPUs cannot be aligned."),
-    # Layer 4: figures, partitions, shares.
+    # Layer 4: labels that say what is not so, figures, partitions, shares.
+    Row("models differ, labels", discovery.MODELS_DIFFER, "Labels of a node name one of its models.", POSSIBLE),
+    Row("models differ, gpu label", discovery.MODELS_DIFFER, "Labels of a node name one of its models.", POSSIBLE),
+    Row("gpu label, in spite", discovery.STALE, "A label says what is not so.",
+        unless="pending, rejected, figures, upgrade, driver"),
+    Row("policy, in spite", operator_chain.NOT_READY, "The operator does not do what its policy says.",
+        unless="labels, driver"),
     Row("figures, whose, missing", exporter.PODS_UNMAPPED, "The figures do not say whose pod it is.", POSSIBLE),
     Row("mig manager, held", mig_change.GPU_IN_USE, "Somebody holds the GPU that is to be changed.", POSSIBLE),
     Row("partitions, held, crashes", mig_change.GPU_IN_USE, "Somebody holds the GPU that is to be changed.",
@@ -133,6 +144,7 @@ ROWS: tuple[Row, ...] = (
     Row("operator, image pull", operator_pods.IMAGE_FAILS, "An image of the operator does not come."),
     Row("operand, image pull", operator_pods.IMAGE_FAILS, "An image of the operator does not come."),
     Row("operand, unplaced, operator", unplaced_operands.WANTED_NOWHERE, "The components come to no node."),
+    Row("plugin, not installed", unplaced_resource.NOT_OFFERED, "The plugin is not there.", unless="claims, unplaced"),
     Row("plugin, unplaced", unplaced_operands.WANTED_NOWHERE, "The plugin comes to no node."),
     Row("operator, unplaced", operator_absent.ABSENT, "The operator makes nothing.", cause_class="plugin-config"),
     Row("operator, not begun", operator_chain.NOT_READY, "The components wait for a part that does not come."),

@@ -46,12 +46,17 @@ _OTHERS = "plugin, runtime, driver"
 _FIGURES = "Figures do not come, or not those that are looked for."
 _NO_ROOM = "The cloud has none free there, or the account may not have more."
 
+# Asked before all others of the layer.
+MISPLACED = tuple(
+    Row(topics, unplaced_taint.NOT_TOLERATED, _MISPLACED, unless=_ITS_PODS)
+    for topics in ("misplaced, unplaced", "misplaced, taint", "misplaced, gpus")
+)
+
 ROWS: tuple[Row, ...] = (
     Row("no runner, gpus", unplaced_resource.EXHAUSTED, "Who waits for a machine gets none: all are taken.",
         unless="autoscaler, taint, selector, labels"),
-    Row("misplaced, unplaced", unplaced_taint.NOT_TOLERATED, _MISPLACED, unless=_ITS_PODS),
-    Row("misplaced, taint", unplaced_taint.NOT_TOLERATED, _MISPLACED, unless=_ITS_PODS),
-    Row("misplaced, gpus", unplaced_taint.NOT_TOLERATED, _MISPLACED, unless=_ITS_PODS),
+    Row("none available, waits", unplaced_resource.EXHAUSTED, "Every GPU is taken.",
+        unless=f"{_OTHERS}, operator, in container, claims"),
     Row("tolerations asked, gpus", unplaced_taint.NOT_TOLERATED, "The pods do not get the toleration.",
         unless=_ITS_PODS),
     Row("security, unplaced", admission.PRIVILEGED, _REFUSED, POSSIBLE, unless="exporter"),
@@ -73,6 +78,8 @@ ROWS: tuple[Row, ...] = (
     Row("queue, unplaced", gang.QUEUE_FULL, "The queue or the group does not let the pods begin.",
         unless="plugin, operand, claims"),
     Row("priority, pending", gang.QUEUE_FULL, "Who comes first does not get what others hold.", unless=_OTHERS),
+    Row("pending, enough", unplaced_resource.EXHAUSTED, "What is free is not where or not what is asked for.",
+        unless=f"{_OTHERS}, operator, autoscaler, claims"),
     Row("volume, zone", unplaced_affinity.VOLUME, _AWAY),
     Row("volume, pending", unplaced_affinity.VOLUME, _AWAY),
     Row("pending, scattered", unplaced_resource.EXHAUSTED, _NO_NODE),
