@@ -159,6 +159,11 @@ def says_what_is(line: str) -> bool:
     return bool(_WITHOUT.search(line)) and not _ILL.search(without_denied(line))
 
 
+def ends_well(line: str) -> bool:
+    """Whether a line ends a story: what was wrong in it is so no more."""
+    return bool(_OVER.search(line))
+
+
 def is_advice(line: str) -> bool:
     """Whether a line only tells what to do where something is broken: words of a component in it are an example."""
     # Each line of a log that says anything is asked: few get further than their first word.

@@ -291,7 +291,9 @@ _WELL = re.compile(
 _SENTENCES = re.compile(r"(?<=[a-z)`'\"][.!?]) +(?=[A-Z])")
 
 _UNWELL = re.compile(
-    r"(?:\b(?:not|never|cannot|unable to|fail\w* to)|n't) (?:\w+ ){0,4}successful(?:ly)?\b", re.IGNORECASE
+    r"(?:\b(?:not|never|cannot|unable to|fail\w* to)|n't) (?:\w+ ){0,4}successful(?:ly)?\b"
+    r"|\b(?:only|until|unless|before|makes?|made) (?:\w+ ){0,8}?(?:works?|runs?) (?:again|well)\b",
+    re.IGNORECASE,
 )  # no good news, although it says so
 
 
