@@ -280,7 +280,7 @@ def preempt(nodes: int, pods: int, gpus: int, stop_s: float = 2.0) -> Scenario:
 
 def standing(bound: int) -> Scenario:
     """A large cluster that runs: from start to the first bind, how late the event loop was at most in the minute of
-    it, then what it costs to do nothing. Pods beyond those that there are GPUs for ask for none; a few GPUs stay free."""
+    it, then what it costs to do nothing. A few GPUs stay free; pods that there are none for do not ask for any."""
 
     async def scenario(bench: Bench) -> Figures:
         nodes = len((await bench.api.request("GET", "/api/v1/nodes"))["items"])
