@@ -110,7 +110,7 @@ TOPICS: dict[str, tuple[str, ...]] = {
         r"\boperator (?:pods|components)\b|\bkubelet-plugin\b",
     ),
     "validator": (r"\bvalidat(?:or|ion)\b",),
-    "discovery": (r"\bNFD\b|\bnfd-\w+|\bnode[- ]feature[- ]discovery\b",),
+    "discovery": (r"\bNFD\b|\bnfd-\w+|\bfeature\.node\.kubernetes\.io/|\bnode[- ]feature[- ]discovery\b",),
     "gpu discovery": (r"\bGFD\b|\bgpu[- ]feature[- ]discovery\b|\bfeatures\.d/gfd\b",),
     "driver": (r"\bdriver\b",),
     "configuration": (r"\bconfig ?maps?\b|\bconfig\.(?:map|name)\b|\bconfig[- ]manager\b|\bconfig(?:uration)?s?\b",),
@@ -242,7 +242,7 @@ _WORTH = (
     b"exporter", b"prometheus", b"node group", b"nodegroup", b"node pool", b"nodepool", b"pending", b"quota",
     b"podgroup", b"kueue", b"gang", b"toleration", b"taint", b"nodeselector", b"yunikorn",
     b"docker", b"podman", b" container", b"rdma", b"sriov", b"sr-iov", b"apptainer", b"singularity",
-    b"configmap", b"device",
+    b"configmap", b"device", b"feature.node", b"infiniband", b"connectx", b"mellanox",
     b"fabric manager", b"fabricmanager", b"gsp ", b"dkms", b"iommu", b"v100 ", b"a100 ", b"h100 ", b"h200 ",
     b"3090", b"4090", b"5090",
     b"nccl", b"torch", b"vllm", b"sglang", b"tensorflow", b"jax", b"shm", b"shared memory", b"memlock", b"infiniband",
@@ -273,6 +273,7 @@ _PRINTED = re.compile(
     r"|\w+\{|\w+ *, *(?:gauge|counter|label|histogram)\b"
     r"|\S+[/ ]\S+ (?:created|labeled|configured|unchanged|deleted)$"
     r"|(?:slurm\w*|sbatch|srun|salloc): |\S+@\S+[:~]"
+    r"|(?:INFO|DEBUG|WARN(?:ING)?|ERROR|FATAL)(?::[a-z_]|:? *\[?\d|[: ]+[\w/]+\.(?:py|cc|cpp|go)\b)"
     r"|.*\S {3,}\S+ {2,}\S|.*\b(?:err|msg|level|desc)=|[^ ]*:\d+:\d+ "
 )
 # What was wrong and is not, what may be, what somebody asks to be told.

@@ -64,6 +64,7 @@ _UNLABELLED = "Labels that others go by are not on the node."
 
 ROWS: tuple[Row, ...] = (
     *program_rows.NAMED,
+    *more_told.WAITING,
     *told_rows.ROWS,
     *container_rows.ROWS,
     *program_rows.SEEN,
@@ -138,13 +139,14 @@ ROWS: tuple[Row, ...] = (
     Row("policy, missing", operator_absent.ABSENT, "The operator has no policy to work by.", POSSIBLE, "plugin-config"),
     Row("policy, unplaced, labels", deploy_labels.HELD_BACK, "Labels keep the components away."),
     Row("labels, operand, missing", unplaced_operands.WANTED_NOWHERE, "No node has the label."),
+    Row("plugin, not installed", unplaced_resource.NOT_OFFERED, "The plugin is not there.",
+        unless="claims, labels, taint"),
     Row("labels, plugin, unplaced", unplaced_operands.WANTED_NOWHERE, "No node has the label.", POSSIBLE),
     Row("taint, operand, missing", unplaced_operands.TAINT_KEEPS_AWAY, "A taint keeps the components away.",
         cause_class="node-labels"),
     Row("operator, image pull", operator_pods.IMAGE_FAILS, "An image of the operator does not come."),
     Row("operand, image pull", operator_pods.IMAGE_FAILS, "An image of the operator does not come."),
     Row("operand, unplaced, operator", unplaced_operands.WANTED_NOWHERE, "The components come to no node."),
-    Row("plugin, not installed", unplaced_resource.NOT_OFFERED, "The plugin is not there.", unless="claims, unplaced"),
     Row("plugin, unplaced", unplaced_operands.WANTED_NOWHERE, "The plugin comes to no node."),
     Row("operator, unplaced", operator_absent.ABSENT, "The operator makes nothing.", cause_class="plugin-config"),
     Row("operator, not begun", operator_chain.NOT_READY, "The components wait for a part that does not come."),

@@ -1,0 +1,106 @@
+"""L6. What somebody tells of a program, its image and a job over several GPUs, and what causes it.
+
+NAMED are rows whose line names the cause: they are asked before all others. SEEN tell of a state, and come after those
+of the machine and of the container engine.
+"""
+
+from __future__ import annotations
+
+from berth.diagnosis.rules.l6 import (
+    collective,
+    connections,
+    device_error,
+    fabric,
+    gpudirect,
+    host_limits,
+    image,
+    memory,
+    no_device,
+    peer_access,
+    rdma_errors,
+)
+from berth.diagnosis.told_row import Row
+from berth.diagnosis.words import POSSIBLE
+
+# Components of the cluster, which have words of their own.
+_CLUSTER = "plugin, operand, operator, claims, kubelet, queue, autoscaler, figures, exporter, slurm, labels, taint"
+_APART = "Machines of a job are said not to reach each other on the way that it uses."
+_BLOCKED = "GPUs of one machine are said not to reach each other: mostly ACS or the IOMMU stands between them."
+_SHM = "Shared memory of the container is said not to do."
+_NO_CODE = "The program is said to have no code for the card."
+_UNFIT = "Parts of the image are said not to go together, or to be missing."
+_NOT_USED = "The fast network is said not to be used, or not to be seen in the container."
+_NO_DIRECT = "GPUDirect is said not to be used: mostly its module is not loaded."
+_NO_GPU = "The program is said to see no GPU."
+
+NAMED: tuple[Row, ...] = (
+    Row("shared memory, full", host_limits.SHM, _SHM, POSSIBLE, unless="sharing"),
+    Row("shared memory, does not do, program", host_limits.SHM, _SHM, POSSIBLE, unless="sharing, plugin"),
+    Row("shared memory, collective, trouble", host_limits.SHM, _SHM, POSSIBLE, unless="sharing, plugin"),
+    Row("shared memory, crashes", host_limits.SHM, _SHM, POSSIBLE, unless="sharing, plugin"),
+    Row("locked memory, rdma", host_limits.LOCKED, "The limit of locked memory is said to be too low.", POSSIBLE),
+    Row("locked memory, collective", host_limits.LOCKED, "The limit of locked memory is said to be too low.", POSSIBLE),
+    Row("locked memory, full", host_limits.LOCKED, "The limit of locked memory is said to be too low.", POSSIBLE),
+    Row("killed for memory, program", memory.HOST, "The container is said to run out of the host's memory.", POSSIBLE,
+        unless=_CLUSTER),
+    Row("built without, program", no_device.CPU_BUILD, "The framework is said to be one without CUDA.", POSSIBLE),
+    Row("imex, does not do", fabric.CHANNEL, "Nodes are said not to share memory over NVLink.", POSSIBLE,
+        unless="claims, operator, operand, plugin"),
+    Row("multicast, does not do", fabric.NVLS, "Multicast over NVLink is said not to work.", POSSIBLE),
+    Row("multicast, stands still", fabric.NVLS, "Multicast over NVLink is said not to work.", POSSIBLE),
+    Row("direct, unused, gid", rdma_errors.GID, "The address that RDMA uses is said to be the wrong one.", POSSIBLE),
+    Row("direct, unused", gpudirect.NOT_LOADED, _NO_DIRECT, POSSIBLE, unless="operator, operand, claims"),
+    Row("direct, slow", gpudirect.NOT_LOADED, _NO_DIRECT, unless="operator, operand, claims"),
+    Row("gid, does not join", rdma_errors.GID, "The address that RDMA uses is said to be the wrong one.", POSSIBLE),
+    Row("gid, several machines", rdma_errors.GID, "The address that RDMA uses is said to be the wrong one."),
+    Row("gid, collective, trouble", rdma_errors.GID, "The address that RDMA uses is said to be the wrong one."),
+    Row("rights, rdma", rdma_errors.DEVICE, "The container is said to lack rights for the network card.", POSSIBLE,
+        unless="plugin, operator"),
+    Row("rights, collective", rdma_errors.DEVICE, "The container is said to lack rights that NCCL needs.", POSSIBLE,
+        unless="plugin, operator"),
+    Row("rdma, unused, collective", connections.SOCKET, _NOT_USED, POSSIBLE, unless="plugin, operator"),
+    Row("compute level, not for it, program", image.NO_KERNEL, _NO_CODE, POSSIBLE, unless=_CLUSTER),
+    Row("compute level, not for it, image", image.NO_KERNEL, _NO_CODE, POSSIBLE, unless=_CLUSTER),
+    Row("compute level, not for it, cuda release", image.NO_KERNEL, _NO_CODE, POSSIBLE, unless=_CLUSTER),
+    Row("young card, not for it, program", image.NO_KERNEL, _NO_CODE, POSSIBLE, unless=f"{_CLUSTER}, a driver"),
+    Row("young card, not for it, image", image.NO_KERNEL, _NO_CODE, POSSIBLE, unless=f"{_CLUSTER}, a driver"),
+    Row("cuda release, a driver, too old", image.TOO_OLD, "The CUDA at hand is said to want a newer driver.", POSSIBLE,
+        unless=f"{_CLUSTER}, module"),
+    Row("program, collective, libraries, unfit", image.LIBRARY, _UNFIT, POSSIBLE, unless=f"{_CLUSTER}, way"),
+)  # fmt: skip
+
+SEEN: tuple[Row, ...] = (
+    Row("ray, no gpu inside", no_device.TASK, "Ray shows a task the GPUs that it asked for.", unless=_CLUSTER),
+    Row("launcher, does not join", connections.MPI, "The launcher is said not to start the ranks.",
+        unless=f"{_CLUSTER}, gpus none"),
+    Row("collective, way, does not join", connections.UNREACHABLE, _APART, POSSIBLE, unless=_CLUSTER),
+    Row("collective, way, stands still", connections.UNREACHABLE, _APART, POSSIBLE, unless=_CLUSTER),
+    Row("several machines, collective, stands still", connections.UNREACHABLE, _APART, POSSIBLE, unless=_CLUSTER),
+    Row("several machines, collective, does not join", connections.UNREACHABLE, _APART, unless=_CLUSTER),
+    Row("several machines, program, stands still", connections.UNREACHABLE, _APART, unless=_CLUSTER),
+    Row("several machines, ray, does not join", connections.UNREACHABLE, _APART, unless=_CLUSTER),
+    Row("several machines, rdma, trouble", rdma_errors.RETRIED, "RDMA between machines is said not to work.",
+        unless=_CLUSTER),
+    Row("rdma, collective, slow", connections.SOCKET, _NOT_USED, unless=_CLUSTER),
+    Row("several machines, collective, slow", connections.SOCKET, _NOT_USED, unless=_CLUSTER),
+    Row("peer path, stands still", peer_access.BLOCKED, _BLOCKED, POSSIBLE, unless=_CLUSTER),
+    Row("peer path, does not do, of a card", peer_access.BLOCKED, _BLOCKED, unless=_CLUSTER),
+    Row("several cards, program, stands still", peer_access.BLOCKED, _BLOCKED, unless=f"{_CLUSTER}, module"),
+    Row("several cards, collective, stands still", peer_access.BLOCKED, _BLOCKED, unless=_CLUSTER),
+    Row("several cards, collective, slow", peer_access.BLOCKED, _BLOCKED, unless=_CLUSTER),
+    Row("device memory, not given back", memory.ORPHANS, "Memory of the GPU is said to be held by nobody.", POSSIBLE,
+        unless=_CLUSTER),
+    Row("device memory, full", memory.FULL, "Memory of the GPU is said not to do.", POSSIBLE,
+        unless=f"{_CLUSTER}, share scheduler, sharing, memory ill"),
+    Row("libraries, unfit, program", image.LIBRARY, _UNFIT, unless=f"{_CLUSTER}, module, no gpu inside"),
+    Row("libraries, unfit, image", image.LIBRARY, _UNFIT, unless=f"{_CLUSTER}, module, no gpu inside"),
+    Row("cuda release, image, unfit", image.LIBRARY, _UNFIT, unless=f"{_CLUSTER}, module, a driver"),
+    Row("program, no gpu inside", no_device.NOT_GIVEN, _NO_GPU,
+        unless=f"{_CLUSTER}, module, engine, gpu toolkit, a driver, reboot, loses it, view, vm"),
+    Row("rdma, unused, in container", rdma_errors.DEVICE, "The container is said not to see the network card.",
+        unless=_CLUSTER),
+    Row("fault of code, program", device_error.KERNEL, "The program is said to fail in its own code.",
+        unless=f"{_CLUSTER}, module, a driver, no gpu inside, one machine"),
+    Row("collective, stands still", collective.WATCHDOG, "Ranks are said to wait in vain for one.", unless=_CLUSTER),
+    Row("collective, does not join", connections.UNREACHABLE, _APART, unless=_CLUSTER),
+)  # fmt: skip
