@@ -75,9 +75,11 @@ def ends_of(roster: Roster, now_s: float, overrun_s: float) -> F64:
 
 
 def may_reserve(now: Round) -> bool:
-    """Another place may be known: somebody who runs, or may start, has to have ended at a known time."""
+    """Another place may be known: somebody who runs, or may start, has to have ended at a known time. And it is of
+    use: it is told, or somebody may start whom it keeps off."""
     has_searches = now.placeless < now.policy.reservation_searches
-    return has_searches and len(now.reserved) < now.policy.reservations and now.has_time_limits
+    may = has_searches and len(now.reserved) < now.policy.reservations and now.has_time_limits
+    return may and (now.keeps_places or now.some_fit())
 
 
 def take_place(w: int, now: Round) -> None:

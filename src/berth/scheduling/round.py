@@ -163,6 +163,20 @@ class Round:
         return bool(self.draft.tables.crowd.limited.any() or (self.waits.limit_s > 0).any())
 
     @cached_property
+    def keeps_places(self) -> bool:
+        """Places in time matter though nobody who waits could start now: they are told, or room may still come back."""
+        gives_room = self.policy.evicts or self.policy.sets_aside or self.snapshot.moves_hours > 0
+        return self.policy.explains or gives_room or bool(self.snapshot.holds) or bool(self.snapshot.bookings)
+
+    def some_fit(self) -> bool:
+        """Some node takes a pod of a class that waits."""
+        return bool(self.draft.copies[self._waiting_rows].any())
+
+    @cached_property
+    def _waiting_rows(self) -> list[int]:
+        return sorted({row for ask in self.asks for row in ask.rows})
+
+    @cached_property
     def shares(self) -> Shares | None:
         """What queues are owed, as it was when the cycle began to ask; None where there is one queue."""
         return shares_now(self)
