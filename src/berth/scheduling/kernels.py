@@ -295,3 +295,32 @@ def fill_node(run, stops, n, need, ask, static, free, device_free, island, pool,
         elif stops:
             return w
     return run.shape[0]
+
+
+@compiled
+def numbered_as_met(codes, known):  # type: ignore[no-untyped-def]
+    """Codes below `known`, numbered anew in the order in which they are met, (W,), and those that are, (K,)."""
+    number, found, met = np.full(known, -1, np.int64), np.empty(codes.shape[0], np.int64), np.empty(known, np.int64)
+    count = 0
+    for w in range(codes.shape[0]):
+        code = codes[w]
+        if number[code] < 0:
+            number[code] = count
+            met[count] = code
+            count += 1
+        found[w] = number[code]
+    return found, met[:count]
+
+
+@compiled
+def virtual_times(amount, first, beyond, weight):  # type: ignore[no-untyped-def]
+    """(W,) for the members of lines that stand one after the other, each from its `first` on: what a line holds beyond
+    its guarantee once it had the `amount` of all up to this member, by its weight; infinite for a line of weight 0."""
+    found = np.empty(amount.shape[0])
+    for i in range(first.shape[0]):
+        end = first[i + 1] if i + 1 < first.shape[0] else amount.shape[0]
+        so_far = 0.0
+        for w in range(first[i], end):
+            so_far += amount[w]
+            found[w] = max(beyond[i] + so_far, 0.0) / weight[i] if weight[i] > 0 else np.inf
+    return found

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from berth.scheduling import kernels
 from berth.scheduling.quota import NO_BOUND, Ledger
 from berth.scheduling.shares import Shares
 from berth.scheduling.waiting import Waiting
@@ -40,7 +41,7 @@ def ordered(
     count, begun = len(waiting), waiting.has_begun
     above_quota = np.zeros(count, bool)
     age = waiting.created_s if turn is None else turn
-    by_age = np.lexsort((np.arange(count), age, -waiting.priority))  # then as listed
+    by_age = np.lexsort((age, -waiting.priority))  # then as listed
     if not count or ((queue == queue[0]).all() and not ledger.has_quotas):
         return by_age[np.argsort(~begun[by_age], kind="stable")], above_quota
     place = np.empty(count, np.int64)
@@ -68,6 +69,8 @@ def ordered(
         return merged
 
     fair = line(-1)
+    if not begun.any() and not above_quota.any():
+        return fair, above_quota
     above_quota &= ~begun  # what was let in once is not asked again
     return fair[np.lexsort((np.arange(count), above_quota[fair], ~begun[fair]))], above_quota
 
@@ -79,11 +82,8 @@ def _merged(parts: Sequence[tuple[I64, float, float]], asked: NDArray[np.float64
         return np.zeros(0, np.int64)
     if len(parts) == 1:
         return parts[0][0]
-    members = np.concatenate([line for line, _, _ in parts])
-    virtual_time = np.concatenate(
-        [
-            np.maximum(beyond + np.cumsum(asked[line]), 0.0) / weight if weight > 0 else np.full(len(line), np.inf)
-            for line, beyond, weight in parts
-        ]
-    )
+    lines = [line for line, _, _ in parts]
+    members, lengths = np.concatenate(lines), np.array([len(line) for line in lines])
+    beyond, weight = np.array([b for _, b, _ in parts]), np.array([w for _, _, w in parts])
+    virtual_time = kernels.virtual_times(asked[members], np.cumsum(lengths) - lengths, beyond, weight)
     return members[np.lexsort((place[members], virtual_time))]

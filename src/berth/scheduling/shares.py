@@ -178,6 +178,8 @@ def _usage_of(usage: Mapping[str, float], ledger: Ledger) -> Float:
 def _guaranteed(ledger: Ledger, children: Mapping[int, Sequence[int]], quota: Float, demand: Float) -> list[float]:
     """What each queue is guaranteed of what it wants, and what those below it are."""
     found = [0.0] * len(ledger.names)
+    if not ledger.has_quotas:
+        return found
 
     def of(q: int) -> float:
         below = sum(of(c) for c in children.get(q, ()))

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from berth.model.workload import PodClass, PodSet, TopologyWish, Workload
+from berth.scheduling import kernels
 from berth.scheduling.quota import milli_of_sets
 
 I64 = NDArray[np.int64]
@@ -88,9 +89,9 @@ class Register:
     def _begin(self) -> None:
         self._at: dict[int, int] = {}  # of each workload that was read, by its identity as an object
         self._read: list[Workload] = []  # keeps them alive, and with them their identities
-        self._whole: I64 = np.zeros((0, 4), np.int64)  # kind, payer, priority, wish
-        self._seconds: F64 = np.zeros((0, 2))  # created, time limit
-        self._is: Mask = np.zeros((0, 4), bool)  # has begun, plain, kept, stays
+        self._whole: I64 = np.zeros((4, 0), np.int64)  # kind, payer, priority, wish
+        self._seconds: F64 = np.zeros((2, 0))  # created, time limit
+        self._is: Mask = np.zeros((4, 0), bool)  # has begun, plain, kept, stays
         self._kind_at: dict[int, int] = {}
         self._kinds: list[PodSets] = []
         self._payer_at: dict[Payer, int] = {}
@@ -112,13 +113,13 @@ class Register:
         if len(unknown):
             self._take([workloads[w] for w in unknown.tolist()])
             at = np.fromiter(map(self._at.__getitem__, map(id, workloads)), np.int64, count)
-        whole, seconds, flags = self._whole[at], self._seconds[at], self._is[at]
-        kind, codes = _as_met(whole[:, 0], len(self._kinds))
-        payer, payers = _as_met(whole[:, 1], len(self._payers))
+        whole, seconds, flags = self._whole[:, at], self._seconds[:, at], self._is[:, at]
+        kind, codes = kernels.numbered_as_met(whole[0], len(self._kinds))
+        payer, payers = kernels.numbered_as_met(whole[1], len(self._payers))
+        met = tuple(codes.tolist())
         return Waiting(
-            kind, payer, whole[:, 2], whole[:, 3], seconds[:, 0], seconds[:, 1],
-            flags[:, 0], flags[:, 1], flags[:, 2], flags[:, 3],
-            tuple([self._kinds[c] for c in codes]), codes, tuple([self._payers[c] for c in payers]),
+            kind, payer, *whole[2:], *seconds, *flags,
+            tuple([self._kinds[c] for c in met]), met, tuple([self._payers[c] for c in payers.tolist()]),
         )  # fmt: skip
 
     def asks(self, waiting: Waiting, row: Callable[[PodClass], int]) -> list[Ask]:
@@ -152,9 +153,9 @@ class Register:
             seconds.append((w.created_s, w.time_limit_s))
             kept = bool(w.gates or w.unmet or w.awaited)
             flags.append((w.has_begun, not kept and _is_plain(w), kept, w.preemptible is False))
-        self._whole = np.concatenate([self._whole, np.array(whole, np.int64).reshape(-1, 4)])
-        self._seconds = np.concatenate([self._seconds, np.array(seconds, np.float64).reshape(-1, 2)])
-        self._is = np.concatenate([self._is, np.array(flags, bool).reshape(-1, 4)])
+        self._whole = np.concatenate([self._whole, np.array(whole, np.int64).reshape(-1, 4).T], axis=1)
+        self._seconds = np.concatenate([self._seconds, np.array(seconds, np.float64).reshape(-1, 2).T], axis=1)
+        self._is = np.concatenate([self._is, np.array(flags, bool).reshape(-1, 4).T], axis=1)
 
 
 def _is_plain(workload: Workload) -> bool:
@@ -164,11 +165,3 @@ def _is_plain(workload: Workload) -> bool:
     if one.count != 1 or one.min_count != 1 or one.topology:
         return False
     return not (one.pod_class.unsupported or one.pod_class.problems or one.pod_class.unbound)
-
-
-def _as_met(codes: I64, known: int) -> tuple[I64, tuple[int, ...]]:
-    """Codes numbered anew in the order in which they are met, and those that are."""
-    met = tuple(dict.fromkeys(codes.tolist()))
-    number = np.empty(known, np.int64)
-    number[list(met)] = np.arange(len(met))
-    return number[codes], met
