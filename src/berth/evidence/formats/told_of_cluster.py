@@ -77,12 +77,14 @@ TOPICS_OF_CLUSTER: dict[str, tuple[str, ...]] = {
         r"\bno (?:more )?(?:free |idle |available )?GPUs? (?:\w+ ){0,2}?(?:available|free|left|idle)\b",
         r"\b(?:no (?:free|idle|available) GPUs?|(?:lack|shortage) of (?:free |available )?GPUs?)\b",
     ),
+    "asks": (r"\b(?:request\w*|ask\w*|spawn\w*|schedul\w*|queue\w*|submit\w*|launch\w*)\b",),
     "enough": (
         r"\b(?:enough|sufficient|plenty of|ample) (?:\w+ ){0,2}?(?:resources?|GPUs?|capacity|memory|quota|cards?)\b",
         r"\b(?:resources?|GPUs?|quotas?|memory) (?:is|are) (?:\w+ )?(?:enough|sufficient|free|idle)\b",
     ),
     "not installed": (
-        r"\b(?:never|not|n't|forgot to|forgotten to|without) (?:\w+ ){0,2}?(?:install\w*|deploy\w*)\b",
+        r"(?:\b(?:never|not)|n't) (?:\w+ ){0,2}?installed\b|\b(?:forgot|forgotten) to (?:install|deploy)\b",
+        r"\bwithout (?:installing|deploying)\b",
     ),
     "priority": (r"\b(?:high\w*|low\w*)[- ]priority\b|\bpriority ?class\w*",),
     "image pull": (

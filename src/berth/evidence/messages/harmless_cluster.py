@@ -145,7 +145,8 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "harmless.allocatable_is_total",
         ("allocatable",),
-        r"\ballocatable\b.{0,80}\b(?:not|never|doesn.t|isn.t) (?:be )?(?:reduced?|decreased?|changed?|go down|lower)\b"
+        r"\ballocatable\b.{0,80}\b(?:not|never|doesn.t|isn.t|no longer) (?:be |been )?(?:reduc(?:es?|ed)"
+        r"|decreas(?:es?|ed)|chang(?:es?|ed)|go(?:es)? down|lower(?:s|ed)?|drops?|subtracted)\b"
         r"|\bstill\b.{0,30}\bgpus?\b.{0,40}\ballocatable\b|\ballocatable\b.{0,60}\b(?:still|always)\b.{0,60}\bpods?\b",
     ),
     phrases(

@@ -213,6 +213,14 @@ def find(facts: Facts) -> Iterator[Answer]:
     for said in by_node(facts.said("nfd.node_gone")).values():
         yield STALE.finding("Node Feature Discovery keeps objects of nodes that are gone.", POSSIBLE, said)
     for node in facts.of(NodeSeen):
+        memory = node.labels.get("nvidia.com/gpu.memory", "")
+        if memory.isdecimal() and int(memory) > _MOST_MIB:
+            yield STALE.finding(
+                f"nvidia.com/gpu.memory is {memory}: that is in bytes, as an older discovery wrote it; MiB are meant.",
+                LIKELY,
+                [node],
+                node=node.name,
+            )
         odd = [key for key in node.labels if "_10de" in key and key.startswith("feature.node.kubernetes.io/pci-")]
         if odd and _PCI_LABEL not in node.labels and "nvidia.com/gpu.present" not in node.labels:
             yield NFD_MISSING.finding(
@@ -251,6 +259,7 @@ def _configured(facts: Facts) -> Iterator[Answer]:
             )
 
 
+_MOST_MIB = 4 * 2**20  # 4 TiB: no card has as much
 # The parts of a label come in this order, whatever the order of the fields.
 _ORDER = ("class", "vendor", "device", "subsystem_vendor", "subsystem_device")
 _EXAMPLE = {"class": "0302", "vendor": "10de", "device": "<device>"}

@@ -46,6 +46,11 @@ _OTHERS = "plugin, runtime, driver"
 _FIGURES = "Figures do not come, or not those that are looked for."
 _NO_ROOM = "The cloud has none free there, or the account may not have more."
 
+# Asked before those of containers: who waits for a pod has none yet.
+WAITING = (
+    Row("none available, asks, waits", unplaced_resource.EXHAUSTED, "Every GPU is taken.",
+        unless=f"{_OTHERS}, operator, in container, claims, queue, quota"),
+)  # fmt: skip
 # Asked before all others of the layer.
 MISPLACED = tuple(
     Row(topics, unplaced_taint.NOT_TOLERATED, _MISPLACED, unless=_ITS_PODS)
@@ -55,8 +60,6 @@ MISPLACED = tuple(
 ROWS: tuple[Row, ...] = (
     Row("no runner, gpus", unplaced_resource.EXHAUSTED, "Who waits for a machine gets none: all are taken.",
         unless="autoscaler, taint, selector, labels"),
-    Row("none available, waits", unplaced_resource.EXHAUSTED, "Every GPU is taken.",
-        unless=f"{_OTHERS}, operator, in container, claims"),
     Row("tolerations asked, gpus", unplaced_taint.NOT_TOLERATED, "The pods do not get the toleration.",
         unless=_ITS_PODS),
     Row("security, unplaced", admission.PRIVILEGED, _REFUSED, POSSIBLE, unless="exporter"),
