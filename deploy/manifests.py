@@ -1,4 +1,5 @@
-"""What of deploy/ is made from something else: the chart's copy of the CRDs, and the manifests for `kubectl apply -k`.
+"""What is made from deploy/: the chart's copy of the CRDs, the schemas that the program carries, and the manifests for
+`kubectl apply -k`.
 
 `python deploy/manifests.py` writes them, `--check` says which differ and ends with 1. Helm is found in PATH or named
 by HELM.
@@ -6,15 +7,21 @@ by HELM.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
+
+import yaml
 
 DEPLOY = Path(__file__).parent
 CHART = DEPLOY / "chart"
+PACKED = DEPLOY.parent / "src" / "berth" / "sources" / "schemas.json"
+WRITTEN_BY_PEOPLE = ("GPUClass", "GPUQueue", "GPUReservation", "GPUTopology")
 NAMESPACE = "berth-system"
 HEAD = "# Made from deploy/chart by deploy/manifests.py; do not edit.\n"
 # Labels that are true only of what Helm itself installs.
@@ -29,6 +36,28 @@ def copied_crds() -> dict[Path, str]:
     return {
         CHART / "files" / "crds" / crd.name: crd.read_text() for crd in sorted(DEPLOY.glob("crds/berth.dev_*.yaml"))
     }
+
+
+def packed_schemas() -> dict[Path, str]:
+    """What files are held to where no API server has seen them: the schemas of the kinds that people write."""
+    found = {}
+    for crd in sorted(DEPLOY.glob("crds/berth.dev_*.yaml")):
+        said = yaml.safe_load(crd.read_text())["spec"]
+        if (kind := said["names"]["kind"]) in WRITTEN_BY_PEOPLE:
+            found[kind] = _without_words(said["versions"][0]["schema"]["openAPIV3Schema"])
+            found[kind]["properties"]["status"] = {"type": "object"}  # Berth's own; its fields change
+    return {PACKED: json.dumps(found, indent=1, ensure_ascii=False) + "\n"}
+
+
+def _without_words(schema: dict[str, Any]) -> dict[str, Any]:
+    """A schema without descriptions. A field may have that name, too."""
+    kept = {key: value for key, value in schema.items() if key not in ("description", "default")}
+    if "properties" in kept:
+        kept["properties"] = {name: _without_words(one) for name, one in kept["properties"].items()}
+    for key in ("items", "additionalProperties"):
+        if isinstance(kept.get(key), dict):
+            kept[key] = _without_words(kept[key])
+    return kept
 
 
 def helm() -> str | None:
@@ -63,15 +92,15 @@ def for_kustomize(program: str) -> dict[Path, str]:
 
 
 def main(arguments: list[str]) -> int:
-    program = helm()
-    if program is None:
-        print("manifests: no helm in PATH; name it with HELM", file=sys.stderr)
-        return 3
-    crds = copied_crds()
+    crds = copied_crds() | packed_schemas()
     if "--check" not in arguments:
         for path, text in crds.items():
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
+    program = helm()
+    if program is None:
+        print("manifests: no helm in PATH; name it with HELM", file=sys.stderr)
+        return 3
     made = crds | for_kustomize(program)
     differ = [path for path, text in made.items() if not path.exists() or path.read_text() != text]
     if "--check" in arguments:

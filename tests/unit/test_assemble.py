@@ -237,7 +237,7 @@ def test_queues(snapshot):
     ],
 )
 def test_levels_that_an_object_names(snapshot, api_version, kind, level):
-    spec = {"levels": [level, {}]}
+    spec = {"levels": [level] if kind == "GPUTopology" else [level, {}]}  # Berth's own is held to its schema
     found = snapshot(NODE, {"apiVersion": api_version, "kind": kind, "metadata": {"name": "t"}, "spec": spec})
     assert [lv.label for lv in found.topology.levels] == ["example.com/row"]
     assert found.topology.find("example.com/row") == 0

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from berth.actions.reservation_status import ReservationSaid, problem_of, said_of, status_change
+from berth.actions.reservation_status import ReservationSaid, said_of, status_change
 from berth.kube.wire_reservations import GPUReservation
+from berth.model.as_written import booking_problem
 from berth.model.booking import FOR_EVER, Booking, Repeat, Share, Standing, next_change_s
 from berth.model.cluster import Node
 from berth.model.queue import Queue
@@ -190,8 +191,8 @@ def test_a_reservation_that_cannot_be_kept_as_written_says_why() -> None:
         "UnknownClass": Booking("r", "q", gpus=1, gpu_class="H100-80GB"),
         "UnknownTimeZone": Booking("r", "q", gpus=1, repeat=Repeat(zone="Mars/Olympus")),
     }
-    assert {problem_of(booking, snapshot)[0]: booking for booking in wrong.values()} == wrong
-    assert problem_of(Booking("r", "q", level="rack", domain="r1"), snapshot) == ("", "")
+    assert {booking_problem(booking, snapshot)[0]: booking for booking in wrong.values()} == wrong
+    assert booking_problem(Booking("r", "q", level="rack", domain="r1"), snapshot) == ("", "")
     assert said_of((), snapshot)["r"].standing is None
 
 

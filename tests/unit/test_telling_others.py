@@ -13,9 +13,10 @@ from berth.actions.binding import Order
 from berth.actions.events import Event, Events
 from berth.actions.evicting import Leave, Left
 from berth.actions.fence import Fenced
-from berth.actions.queue_status import QueueSaid, counted, problem_of, status_change
+from berth.actions.queue_status import QueueSaid, counted, status_change
 from berth.actions.subjects import Reference
 from berth.actions.telling import Teller
+from berth.model.as_written import queue_problem
 from berth.model.cluster import Allocation, GpuClass, Node
 from berth.model.hold import Hold, Place
 from berth.model.queue import Queue
@@ -439,7 +440,7 @@ def test_a_queue_says_what_it_and_those_below_it_hold() -> None:
     ],
 )
 def test_a_queue_that_cannot_be_used_as_written_says_why(queues: list[Queue], reason: str) -> None:
-    assert problem_of(queues[0], queues, {"H100"})[0] == reason
+    assert queue_problem(queues[0], queues, {"H100"})[0] == reason
 
 
 def test_a_queues_status_is_written_when_it_changed_and_once_a_minute_at_most() -> None:

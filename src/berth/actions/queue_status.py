@@ -10,6 +10,7 @@ from typing import Any
 from msgspec import Struct
 
 from berth.actions.subjects import stamp
+from berth.model.as_written import queue_problem
 from berth.model.cluster import Allocation
 from berth.model.paying import payers_of
 from berth.model.queue import ANY_CLASS, Queue
@@ -91,29 +92,12 @@ async def counted(snapshot: Snapshot, waiting: Sequence[Workload], due: Mapping[
             len(running[q.name]),
             counts[q.name],
             -(-gpus[q.name] // 1000),
-            problem_of(q, queues, known),
+            queue_problem(q, queues, known),
             round(due[q.name], 1) if q.name in due else None,
         )
         for q in queues
     }
     return QueueCount(said, holds)
-
-
-def problem_of(queue: Queue, queues: Sequence[Queue], classes: set[str]) -> tuple[str, str]:
-    """Why a queue cannot be used as it is written: (reason, message)."""
-    parents = {q.name: q.parent for q in queues}
-    if queue.parent and queue.parent not in parents:
-        return "ParentNotFound", f"spec.parent is {queue.parent}, and there is no such queue: it counts as a root"
-    if _has_cycle(queue.name, parents):
-        return "ParentCycle", f"{queue.name} is above itself by way of {queue.parent}: the cycle is cut at its end"
-    taken = listed_namespaces(queues)
-    for namespace in queue.namespaces:
-        if taken[namespace] != queue.name:
-            return "NamespaceTaken", f"namespace {namespace} is listed by {taken[namespace]}, too, which has it"
-    unknown = sorted({c for c, _ in (*queue.quota, *queue.limit)} - classes - {ANY_CLASS})
-    if unknown and classes:
-        return "UnknownClass", f"no node has GPUs of class {unknown[0]}; there are {', '.join(sorted(classes))}"
-    return "", ""
 
 
 def status_change(queue: Mapping[str, Any], said: QueueSaid, at: str) -> dict[str, Any] | None:
@@ -165,14 +149,6 @@ def _chain(name: str, parents: Mapping[str, str]) -> tuple[str, ...]:
     while (up := parents.get(chain[-1], "")) in parents and up not in chain:
         chain.append(up)
     return tuple(chain)
-
-
-def _has_cycle(name: str, parents: Mapping[str, str]) -> bool:
-    seen, up = {name}, parents.get(name, "")
-    while up in parents and up not in seen:
-        seen.add(up)
-        up = parents[up]
-    return up == name
 
 
 def _milli(held: Allocation, known: dict[int, tuple[PodClass, int]]) -> int:

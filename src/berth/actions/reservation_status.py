@@ -13,9 +13,8 @@ from berth.actions.fence import Fenced
 from berth.actions.own_status import write_status
 from berth.actions.subjects import stamp
 from berth.base.units import counted
-from berth.model.booking import FOR_EVER, Booking, Standing, has_zone
-from berth.model.cluster import Node
-from berth.model.queue import ANY_CLASS
+from berth.model.as_written import booking_problem
+from berth.model.booking import FOR_EVER, Standing
 from berth.model.snapshot import Snapshot
 
 EVERY_S = 30.0  # unless where it stands, or its window, has changed
@@ -39,34 +38,7 @@ class ReservationSaid(Struct, frozen=True):
 def said_of(standings: Sequence[Standing], snapshot: Snapshot) -> dict[str, ReservationSaid]:
     """By the name of the reservation."""
     stands = {one.name: one for one in standings}
-    return {b.name: ReservationSaid(stands.get(b.name), problem_of(b, snapshot)) for b in snapshot.bookings}
-
-
-def problem_of(booking: Booking, snapshot: Snapshot) -> tuple[str, str]:
-    """Why a reservation cannot be kept as it is written: (reason, message)."""
-    if booking.queue and booking.queue not in {q.name for q in snapshot.queues}:
-        return "QueueNotFound", f"there is no GPUQueue {booking.queue}: nobody may enter"
-    if booking.repeat is not None and not has_zone(booking.repeat.zone):
-        return "UnknownTimeZone", f"there is no time zone {booking.repeat.zone}: UTC is taken"
-    known = {node.name for node in snapshot.nodes}
-    if unknown := [name for name in booking.nodes if name not in known]:
-        return "NodeNotFound", f"there is no node {unknown[0]}"
-    if booking.level:
-        level = next((one for one in snapshot.topology.levels if booking.level in (one.name, one.label)), None)
-        if level is None:
-            return "LevelNotFound", f"there is no level {booking.level} in the topology"
-        if not any(_is_in(node, booking, level.label) for node in snapshot.nodes):
-            return "DomainNotFound", f"no node is in {booking.level} {booking.domain}"
-    classes = {c.name for c in snapshot.gpu_classes}
-    if booking.gpu_class != ANY_CLASS and booking.gpu_class not in classes:
-        return "UnknownClass", f"no node has GPUs of class {booking.gpu_class}"
-    return "", ""
-
-
-def _is_in(node: Node, booking: Booking, label: str) -> bool:
-    """By the label's value; of a whole name (`zone-a/r1`) the last part is one."""
-    value = node.labels.get(label)
-    return value is not None and value in (booking.domain, booking.domain.rpartition("/")[2])
+    return {b.name: ReservationSaid(stands.get(b.name), booking_problem(b, snapshot)) for b in snapshot.bookings}
 
 
 def status_change(thing: Mapping[str, Any], said: ReservationSaid, at: str) -> dict[str, Any] | None:

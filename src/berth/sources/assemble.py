@@ -6,9 +6,12 @@ from collections.abc import Callable
 from difflib import get_close_matches
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from berth.base.errors import UNREADABLE, BadInput
 from berth.base.units import counted
 from berth.kube.wire_state import BerthState
+from berth.model.as_written import problems
 from berth.model.cluster import GpuClass, Node
 from berth.model.gpus import GpuMapping, joined, read_mapping
 from berth.model.queue import Queue
@@ -133,7 +136,8 @@ def snapshot_of(
     offers.stand_on(all_nodes)
     allocations, workloads = pods.held(), pods.waiting()
     asked(inventory)
-    return Snapshot(
+    bookings = bookings_in(inventory.reservations)
+    made = Snapshot(
         nodes=offers.put_on(all_nodes, frozenset(offers.known)),
         allocations=allocations,
         workloads=workloads,
@@ -144,10 +148,13 @@ def snapshot_of(
         notes=(*told, *silent_note(silent, silent_s), *pods.notes(frozenset(inventory.nodes))),
         owners=pods.owners(),
         budgets=tuple(inventory.budgets.values()),
-        bookings=bookings_in(inventory.reservations),
+        bookings=bookings,
         usage=_usage(inventory, now_s),
         findings=pods.findings(),
     )
+    unread = inventory.reservations.keys() - {booking.name for booking in bookings}
+    doubts = (*(f"GPUReservation {name} cannot be read, and keeps nothing" for name in sorted(unread)), *problems(made))
+    return replace(made, notes=(*made.notes, *doubts)) if doubts else made
 
 
 def _refuse_blind(dump: Dump, inventory: Inventory) -> None:

@@ -15,9 +15,9 @@ import msgspec
 
 from berth.base.errors import UNREADABLE, BadInput
 from berth.base.units import counted
-from berth.sources import dump_json, dump_yaml
+from berth.sources import dump_json, dump_yaml, own_kinds
 from berth.sources.dump_files import PROBE_BYTES, Content, DumpFile, files_of, looks_like_objects
-from berth.sources.dump_kinds import type_of
+from berth.sources.dump_kinds import is_checked, type_of
 from berth.sources.dump_refusals import not_an_object, object_name
 
 _HOW = "Dump with: kubectl get nodes,pods -A -o json > dump.json"
@@ -47,6 +47,7 @@ class Dump:
         self.refused: dict[str, str] = {}  # kind (`nodes`; "" where it is not said): what the API server said
         self._other_files: list[str] = []
         self._objects = 0
+        self._told_of: set[tuple[str, str]] = set()  # kinds that are nearly one of Berth's
 
     def __iter__(self) -> Iterator[Found]:
         files = 0
@@ -65,8 +66,12 @@ class Dump:
                 self._status(value, file.name)
             elif value is None:
                 self.passed_over[kind] += 1
+                self._perhaps_meant(api_version, kind, file.name)
             else:
                 self._objects += 1
+                if is_checked(api_version, kind):
+                    value, told = own_kinds.read(kind, value, file.name)
+                    self.notes.extend(told)
                 yield Found(api_version, kind, value, file.name, number)
         if self._objects + sum(self.passed_over.values()) + len(self.notes) == before:
             self.notes.append(f"{file.name} holds no objects")
@@ -94,6 +99,12 @@ class Dump:
         details = value.get("details")
         kind = details.get("kind") if isinstance(details, dict) else None
         self.refused.setdefault(kind if isinstance(kind, str) else "", said)
+
+    def _perhaps_meant(self, api_version: str, kind: str, name: str) -> None:
+        """A kind that is nearly one of Berth's own decides nothing, and was meant to."""
+        if (meant := own_kinds.misspelt(api_version, kind)) and (api_version, kind) not in self._told_of:
+            self._told_of.add((api_version, kind))
+            self.notes.append(f"{name}: {kind} of {api_version} is no kind of Berth and was passed over; {meant}")
 
     def _close(self, files: int) -> None:
         if self._other_files:

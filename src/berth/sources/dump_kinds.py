@@ -35,15 +35,21 @@ TYPES: dict[tuple[str, str], type[Struct]] = {
     ("resource.k8s.io", "DeviceClass"): wire_devices.DeviceClass,
     ("resource.k8s.io", "ResourceSlice"): wire_devices.ResourceSlice,
     ("resource.k8s.io", "ResourceClaim"): wire_devices.ResourceClaim,
-    ("berth.dev", "GPUQueue"): wire_queues.GPUQueue,
-    ("berth.dev", "GPUReservation"): wire_reservations.GPUReservation,
-    ("berth.dev", "GPUTopology"): wire_queues.Topology,
-    ("berth.dev", "GPUClass"): wire_queues.GPUClass,
     ("berth.dev", "NodeLedger"): wire_ledger.NodeLedger,
     ("berth.dev", wire_state.KIND): wire_state.BerthState,
     ("kueue.x-k8s.io", "Topology"): wire_queues.Topology,
     ("kai.scheduler", "Topology"): wire_queues.Topology,
 }
+
+# Of Berth's own group: what people write is read as it stands and held to its schema (own_kinds.py).
+GROUP = "berth.dev"
+CHECKED: dict[str, type[Struct]] = {
+    "GPUQueue": wire_queues.GPUQueue,
+    "GPUReservation": wire_reservations.GPUReservation,
+    "GPUTopology": wire_queues.Topology,
+    "GPUClass": wire_queues.GPUClass,
+}
+OWN = (*CHECKED, "Verdict", "NodeLedger", wire_state.KIND)
 
 # Owners of pods and the objects of other schedulers: read as they are by `berth.dialects`.
 PLAIN_GROUPS = frozenset(
@@ -80,9 +86,16 @@ def type_of(api_version: str, kind: str) -> type[Any] | None:
     group = api_version.rpartition("/")[0]
     if (group, kind) in TYPES:
         return TYPES[group, kind]
+    if is_checked(api_version, kind):
+        return PLAIN
     if group in PLAIN_GROUPS and (group, kind) not in _PASSED_OVER:
         return PLAIN
     return None
+
+
+def is_checked(api_version: str, kind: str) -> bool:
+    """Is it one of Berth's kinds that people write?"""
+    return kind in CHECKED and api_version.rpartition("/")[0] == GROUP
 
 
 @cache

@@ -29,6 +29,7 @@ from berth.sources.volumes.offers import Offers
 from berth.sources.volumes.storage import Storage
 
 T = TypeVar("T")
+_Named = wire.Node | wire.Pod | wire_queues.GPUQueue | wire_queues.GPUClass | GPUReservation
 Pairs = tuple[tuple[str, str], ...]
 Key = tuple[str, str]  # (namespace, name)
 
@@ -112,6 +113,7 @@ class Inventory:
         self.reader = PodReader()
         self.seen_pods = 0
         self._shared: Lately[Any, Any] = Lately(itself)
+        self._classes: dict[str, wire_queues.GPUClass] = {}
         self._repeated: list[str] = []
         self._conflicting: list[str] = []
 
@@ -167,11 +169,18 @@ class Inventory:
         elif isinstance(value, wire_devices.ResourceClaim):
             self.claims.append(value)
         elif isinstance(value, wire_queues.GPUQueue):
-            self.queues.setdefault(_name(value.metadata, found), value)
+            name = _name(value.metadata, found)
+            if self._is_first(self.queues, name, value, f"GPUQueue {name}"):
+                self.queues[name] = value
         elif isinstance(value, GPUReservation):
-            self.reservations.setdefault(_name(value.metadata, found), value)
+            name = _name(value.metadata, found)
+            if self._is_first(self.reservations, name, value, f"GPUReservation {name}"):
+                self.reservations[name] = value
         elif isinstance(value, wire_queues.GPUClass):
-            self.gpu_classes.setdefault(_name(value.metadata, found), value.spec or {})
+            name = _name(value.metadata, found)
+            if self._is_first(self._classes, name, value, f"GPUClass {name}"):
+                self._classes[name] = value
+                self.gpu_classes[name] = value.spec or {}
         elif isinstance(value, wire_ledger.NodeLedger):
             self.ledgers.setdefault(_name(value.metadata, found), value)
         elif isinstance(value, wire_queues.Topology):
@@ -269,7 +278,7 @@ class Inventory:
             )
         )
 
-    def _is_first(self, known: Mapping[Any, Any], key: Any, thing: wire.Node | wire.Pod, what: str) -> bool:
+    def _is_first(self, known: Mapping[Any, Any], key: Any, thing: _Named, what: str) -> bool:
         before = known.get(key)
         if before is None:
             return True

@@ -1,0 +1,102 @@
+"""Whether queues and reservations can be used as they are written, among all that there is in the cluster.
+
+What a schema can say of an object by itself has been said before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from difflib import get_close_matches
+
+from berth.model.booking import Booking, has_zone
+from berth.model.cluster import Node
+from berth.model.queue import ANY_CLASS, Queue
+from berth.model.snapshot import Snapshot
+
+
+def problems(snapshot: Snapshot) -> Iterator[str]:
+    """A sentence for each that cannot be, naming it."""
+    classes = {c.name for c in snapshot.gpu_classes}
+    for queue in snapshot.queues:
+        for _, message in _of_queue(queue, snapshot.queues, classes):
+            yield f"GPUQueue {queue.name}: {message}"
+    for booking in snapshot.bookings:
+        for _, message in _of_booking(booking, snapshot):
+            yield f"GPUReservation {booking.name}: {message}"
+
+
+def queue_problem(queue: Queue, queues: Sequence[Queue], classes: Collection[str]) -> tuple[str, str]:
+    """Why a queue cannot be used as it is written: (reason, message); ("", "") where it can."""
+    return next(_of_queue(queue, queues, classes), ("", ""))
+
+
+def booking_problem(booking: Booking, snapshot: Snapshot) -> tuple[str, str]:
+    """Why a reservation cannot be kept as it is written: (reason, message); ("", "") where it can."""
+    return next(_of_booking(booking, snapshot), ("", ""))
+
+
+def _of_queue(queue: Queue, queues: Sequence[Queue], classes: Collection[str]) -> Iterator[tuple[str, str]]:
+    parents = {q.name: q.parent for q in queues}
+    if queue.parent and queue.parent not in parents:
+        there_is_none = f"there is no such queue{_close(queue.parent, set(parents) - {queue.name})}"
+        yield "ParentNotFound", f"spec.parent is {queue.parent}, and {there_is_none}: it counts as a root"
+    elif _has_cycle(queue.name, parents):
+        yield "ParentCycle", f"{queue.name} is above itself by way of {queue.parent}: the cycle is cut at its end"
+    taken = {namespace: one.name for one in queues for namespace in one.namespaces}
+    for namespace in queue.namespaces:
+        if taken[namespace] != queue.name:
+            yield "NamespaceTaken", f"namespace {namespace} is listed by {taken[namespace]}, too, which has it"
+    named = {c for c, _ in (*queue.quota, *queue.limit)} | set(queue.allowed_classes)
+    unknown = sorted(named - set(classes) - {ANY_CLASS})
+    if unknown and classes:
+        close = _close(unknown[0], classes)
+        yield "UnknownClass", f"no node has GPUs of class {unknown[0]}{close or f'; there are {_listed(classes)}'}"
+
+
+def _of_booking(booking: Booking, snapshot: Snapshot) -> Iterator[tuple[str, str]]:
+    queues = {q.name for q in snapshot.queues}
+    if booking.queue and booking.queue not in queues:
+        there_is_none = f"there is no GPUQueue {booking.queue}{_close(booking.queue, queues)}"
+        yield "QueueNotFound", f"{there_is_none}: nobody may enter"
+    if booking.repeat is not None and not has_zone(booking.repeat.zone):
+        yield "UnknownTimeZone", f"there is no time zone {booking.repeat.zone}: UTC is taken"
+    known = {node.name for node in snapshot.nodes}
+    if unknown := [name for name in booking.nodes if name not in known]:
+        yield "NodeNotFound", f"there is no node {unknown[0]}{_close(unknown[0], known)}"
+    if booking.level:
+        levels = snapshot.topology.levels
+        level = next((one for one in levels if booking.level in (one.name, one.label)), None)
+        if level is None:
+            close = _close(booking.level, {one.name for one in levels})
+            yield "LevelNotFound", f"there is no level {booking.level} in the topology{close}"
+        elif not any(_is_in(node, booking, level.label) for node in snapshot.nodes):
+            close = _close(booking.domain, {node.labels.get(level.label, "") for node in snapshot.nodes})
+            yield "DomainNotFound", f"no node is in {booking.level} {booking.domain}{close}"
+    classes = {c.name for c in snapshot.gpu_classes}
+    if booking.gpu_class != ANY_CLASS and booking.gpu_class not in classes:
+        close = _close(booking.gpu_class, classes)
+        yield "UnknownClass", f"no node has GPUs of class {booking.gpu_class}{close}"
+
+
+def _is_in(node: Node, booking: Booking, label: str) -> bool:
+    """By the label's value; of a whole name (`zone-a/r1`) the last part is one."""
+    value = node.labels.get(label)
+    return value is not None and value in (booking.domain, booking.domain.rpartition("/")[2])
+
+
+def _has_cycle(name: str, parents: Mapping[str, str]) -> bool:
+    seen, up = {name}, parents.get(name, "")
+    while up in parents and up not in seen:
+        seen.add(up)
+        up = parents[up]
+    return up == name
+
+
+def _close(name: str, known: Collection[str]) -> str:
+    lower = {one.lower(): one for one in sorted(known)}
+    close = get_close_matches(name.lower(), lower, 1, 0.6)
+    return f" (close to it: {lower[close[0]]})" if close else ""
+
+
+def _listed(names: Collection[str]) -> str:
+    return ", ".join(sorted(names))
