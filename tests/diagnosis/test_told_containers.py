@@ -20,6 +20,19 @@ from berth.diagnosis.words import POSSIBLE
             "inside the container nvidia-smi stops with an error after a few days, nobody changed anything",
         ),
         ("L2", "cgroup", "the jobs lose access to the GPUs whenever somebody runs daemon-reload on the node"),
+        ("L2", "cgroup", "the GPU becomes unavailable inside our docker containers some days later"),
+        ("L2", "cgroup", "access to the GPU is lost in long-running containers, the host still has it"),
+        (
+            "L2",
+            "cgroup",
+            "Pods lose the GPU 2 days after they began. Deleting the pod is recommended by our platform team.",
+        ),
+        ("L2", "cgroup", "some hours later the pod cannot access the GPU, only a new pod makes it work again"),
+        ("L2", "runtime-config", "a notebook that requests no GPU still sees all GPUs of the node"),
+        ("L2", "runtime-config", "NVIDIA_VISIBLE_DEVICES is ignored, a container of one GPU lists all eight GPUs"),
+        ("L2", "runtime-config", "nvidia-container-toolkit keeps crashing since containerd was upgraded"),
+        ("L2", "runtime-config", "singularity --nv did not find libcuda although it is installed in /opt/driver"),
+        ("L3", "path-mount", "with --root-dir set for the kubelet, device-plugins stays behind under /var/lib"),
         ("L2", "cdi", "podman starts with the CDI name and the GPU is not visible in it"),
         ("L2", "runtime-config", "while the image is built BuildKit finds no GPU, docker run of the result does"),
         ("L2", "runtime-config", "docker-in-docker on our CI machines: the inner containers see no GPU at all"),
@@ -47,6 +60,8 @@ def test_the_usual_cause_is_answered(layer: str, cause_class: str, text: str) ->
 @pytest.mark.parametrize(
     "text",
     [
+        "all GPUs of the node are visible in the dashboard of the team",
+        "the kubelet keeps its data under --root-dir=/data/kubelet on these nodes",
         "docker was upgraded on all GPU machines this morning",
         "the container toolkit writes a CDI specification for each GPU",
         "SELinux is enforcing on the nodes of the docker pool",

@@ -36,6 +36,7 @@ TOPICS_OF_CONTAINERS: dict[str, tuple[str, ...]] = {
         _INSIDE,
         r"\b(?:containers?|docker|podman)(?:'s)? (?:does|do|is|are|can|could|cannot|can't|gets?|has|have|sees?"
         r"|don't|doesn't)\b",
+        r"\bpods? (?:can ?not|can't|could not|does not|doesn't|do not|don't|loses?|lost|sees? no|has no|have no) ",
     ),
     "nested": (
         r"\bdocker[- ]in[- ]docker\b|\bdind\b|\blx[cd]\b|\bincus\b|\bnested\b|\b(?:kind|k3d|minikube) (?:cluster"
@@ -75,10 +76,36 @@ TOPICS_OF_CONTAINERS: dict[str, tuple[str, ...]] = {
         r"\b(?:containers?|pods?|nodes?|notebooks?|servers?|jobs?|services?|workloads?)\b[^.;]{0,60}?\b(?:los(?:es?"
         r"|t|ing))\b[^.;]{0,30}?"
         r"(?:\baccess\b|\bGPUs?\b|\bCUDA\b|\bdevices?\b)",
+        r"\baccess to (?:the |its |all )?GPUs? (?:is|was|gets?) (?:\w+ )?lost\b",
         r"\b(?:los(?:es?|t|ing)) (?:its |their |the |all )?(?:access|GPUs?|connection"
         r"|visibility)\b[^.;]{0,40}\bGPUs?\b",
-        r"\bGPUs?\b[^.;]{0,50}?\b(?:disappear\w*|vanish\w*|go(?:es)? away|drops?)\b[^.;]{0,40}?"
+        r"\bGPUs?\b[^.;]{0,50}?\b(?:disappear\w*|vanish\w*|go(?:es)? away|drops?|"
+        r"(?:becomes?|became|goes|went|is suddenly|turns) (?:unavailable|inaccessible|unusable|unreachable|missing)"
+        r")\b[^.;]{0,40}?"
         r"\b(?:from|inside|in)\b[^.;]{0,20}\b(?:containers?|pods?)\b",
+    ),
+    "sees too many": (
+        r"\b(?:sees?|seen|shows?|expos\w+|visible|access|lists?|gets?|finds?)\b[^.;]{0,30}?"
+        r"\b(?:all|every|other|both)\b[^.;]{0,12}?\bGPUs?\b",
+        r"\b(?:all|every|both) (?:of )?(?:the )?(?:\w+ )?GPUs?\b[^.;]{0,40}?\b(?:visible|exposed|seen|accessible|"
+        r"listed|shown|available)\b",
+        r"\b(?:one|1|a single) GPU\b[^;]{0,60}?\b(?:sees?|shows?|lists?|has)\b[^;]{0,12}?\b(?:[2-9]|two|all|both|every"
+        r"|more)\b",
+    ),
+    "unasked": (
+        r"\b(?:without|no|not|n't|zero|none) (?:\w+ ){0,3}?(?:request\w*|ask\w*|allocat\w+|limits?)\b",
+        r"\b(?:request\w*|ask\w*(?: for)?|limits?) (?:of )?(?:zero|none|no|0|one|1|a single|only)\b",
+        r"\bgot one\b|\bNVIDIA_VISIBLE_DEVICES\b[^.;]{0,30}?"
+        r"\b(?:not (?:being )?(?:respected|honou?red)|ignored|no effect)",
+        r"\bregardless of\b",
+    ),
+    "kubelet home": (
+        r"--root-dir\b|\bkubelet'?s? (?:root|data|home|base|working)[- ]?(?:dir(?:ectory)?|path|folder)\b"
+        r"|\broot[- ]dir(?:ectory)? of (?:the )?kubelet\b|\bkubelet[^.;]{0,30}?\b(?:under|in) /(?!var/lib/kubelet\b)\S+"
+        r"|\bkubelet (?:container|snap)\b",
+    ),
+    "plugin socket": (
+        r"\bdevice-plugins\b|\bplugins_registry\b|\bkubelet\.sock\b|\bplugin(?:'s)? sockets?\b|\bpod-resources\b",
     ),
     "kept": (
         r"\b(?:stays?|remains?|still|not (?:being )?(?:released|freed|returned|given back))\b[^.;]{0,60}"
@@ -95,7 +122,8 @@ TOPICS_OF_CONTAINERS: dict[str, tuple[str, ...]] = {
         r"\bafter (?:a |some |several |few |random |an? (?:few|random|certain) )*(?:while|time|hours?|days?"
         r"|minutes?|weeks?|period)\b"
         r"|\b(?:eventually|randomly|sporadic\w*|intermittent\w*|at random)\b|\bdaemon-reload\b|\bfor a (?:while"
-        r"|few \w+)\b",
+        r"|few \w+)\b|\b(?:a few|several|some|many|\d+) (?:hours?|days?|minutes?|weeks?) (?:after|later)\b"
+        r"|\bdocker update\b",
     ),
     "host is well": (
         r"\b(?:host|outside|bare[- ]metal|on the (?:node|machine|server))\b[^.;]{0,60}?\b(?:works?|fine|ok|well"

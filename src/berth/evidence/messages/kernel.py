@@ -86,7 +86,7 @@ _LOST = (
             "dcgm_fr_fallen_off_bus", "gpu_fallen_off",
         ),
         r"(?:(?P<pci>[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]).*)?"
-        r"(?:GPU(?: is|_IS| has been)[ _]lost|GpuIsLost|DCGM_FR_FALLEN_OFF_BUS|\bGPU_FALLEN_OFF\b|"
+        r"(?:(?<!to )(?<!to the )GPU(?: is|_IS| has been)[ _]lost|GpuIsLost|DCGM_FR_FALLEN_OFF_BUS|\bGPU_FALLEN_OFF\b|"
         r" is lost\.\s+Reboot the system to recover this GPU)",
     ),
     Message(

@@ -4,11 +4,14 @@ from berth.evidence.message import Message
 
 _PLUGIN = r"device[ -]?plugins?\b"
 _GONE = ("deleted", "gone", "removed", "finished", "completed", "evicted", "nonexistent", "non-existent")
-_CRASHES = r"\b(?:crash\w*|fail\w*|error\w*|exits?|zero|0)\b"
+_CRASHES = (
+    r"\b(?:crash\w*|fail\w*|error\w*|exits?|zero|0|"
+    r"(?:not|n't|never)(?: get| come| be)?(?: to| up)? (?:run|running|start\w*|Running|ready))\b"
+)
 _NO_PARTS = (
-    r"(?:\bwithout (?:any )?(?:instance|GPU instance|MIG device|MIG instance|partition)s?|"
-    r"\b(?:no|not have any|n't have any) (?:MIG device|MIG instance|MIG resource|instance|GPU instance"
-    r"|partition)s?)\b"
+    r"(?:\bwithout (?:any )?(?:instance|GPU instance|MIG device|MIG instance|MIG slice|slice|partition)s?|"
+    r"\b(?:no|not have any|n't have any) (?:actual )?(?:MIG device|MIG instance|MIG slice|MIG resource|instance"
+    r"|GPU instance|slice|partition)s?|\bat least one (?:MIG )?(?:device|instance|slice|partition))\b"
 )
 _UNEQUAL = (
     r"\b(?:different|mixed|several|heterogeneous|non-uniform|not (?:the )?(?:same|uniform|identical))\b"
@@ -210,7 +213,7 @@ MESSAGES: tuple[Message, ...] = (
          "without mig device", "without mig instance", "without any mig device", "without any mig instance",
          "have any mig", "no mig resource", "have any instance", "have any gpu instance", "have any partition",
          "no mig device", "no mig instance", "no instance", "no gpu instance", "without partition",
-         "without any partition", "no partition"),
+         "without any partition", "no partition", "mig slice", "no slice", "without slice", "actual mig"),
         rf"\bMIG\b.{{0,60}}?{_NO_PARTS}.{{0,80}}?{_PLUGIN}.{{0,40}}?{_CRASHES}|"
         rf"{_NO_PARTS}.{{0,60}}?\bMIG\b.{{0,80}}?{_PLUGIN}.{{0,40}}?{_CRASHES}|"
         rf"{_PLUGIN}.{{0,40}}?{_CRASHES}.{{0,80}}?\bMIG\b.{{0,60}}?{_NO_PARTS}",
@@ -299,8 +302,10 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "reported.mps_daemon_missing",
-        ("mps daemon", "mps control", "mps-control-daemon"),
+        ("mps daemon", "mps control", "mps-control-daemon", "mps from", "mps never"),
         r"\bmps-control-daemon\b.{0,20}?\b(?:absent|missing|not (?:there|deployed|running|found))\b|"
+        r"(?!.*\bclaim)\bMPS\b.{0,16}?\b(?:never (?:starts?|started|comes? up)|"
+        r"from (?:ever )?(?:starting|coming up))\b|"
         r"(?!.*\bclaim)\bMPS\b (?:control )?daemon\b.{0,12}?\b(?:not|n't|isn't|never)\b.{0,12}?"
         r"\b(?:running|ready|up|started|found|available|healthy|there|deployed|scheduled)\b",
     ),

@@ -10,6 +10,7 @@ _MANY = ("2", "3", "4", "6", "8", "10", "16")
 _UNASKED = (
     r"(?:(?:\b(?:without|no|zero|not)\b|n't\b)[^\n]{0,40}\b(?:GPU|nvidia\.com/gpu)\b[^\n]{0,20}\b(?:request|limit"
     r"|allocat)"
+    r"|\brequest\w* (?:zero|0|no) GPUs?\b"
     r"|\b(?:don't|do not|didn't|did not|never) (?:request|allocate|ask for) (?:any |a )?GPU)"
 )
 

@@ -61,6 +61,14 @@ MESSAGES: tuple[Message, ...] = (
         r"restarted"
         r"|\bwithout (?:restarting|a restart of) (?:the )?(?:containerd|docker|cri-?o|runtime|daemon)",
     ),
+    # Whose configuration it is that was written: root's daemon, a user's, or that of another package.
+    Message(
+        "runtime.told_other_daemon",
+        ("sudo", "as root", "rootless", ".config/docker", "docker context", "snap docker", "docker snap"),
+        r"\b(?:with sudo|as root|under sudo|via sudo|using sudo)\b[^\n]{0,30}\b(?:works?|fine|runs?|succeeds?|ok)\b"
+        r"|\b(?:works?|fine|runs?|succeeds?)\b[^\n]{0,20}\b(?:with sudo|as root)\b"
+        r"|\brootless (?:mode|docker|daemon)\b|/\.config/docker/daemon\.json|\b(?:snap docker|docker snap)\b",
+    ),
     Message(
         "runtime.told_template",
         ("config.toml.tmpl", "config-v3.toml.tmpl"),

@@ -112,7 +112,8 @@ def find(facts: Facts) -> Iterator[Answer]:
 def _docker_without(facts: Facts, handler: str, said: list[Said], node: str) -> Finding:
     """Docker learns of runtimes from daemon.json, which the toolkit writes when it is set up: mostly it never was."""
     names_it = [
-        *facts.said("runtime.toolkit_there", "runtime.docker_names_nvidia", "runtime.told_not_restarted"),
+        *facts.said("runtime.toolkit_there", "runtime.docker_names_nvidia"),
+        *facts.said("runtime.told_not_restarted", "runtime.told_other_daemon"),
         *(one for one in facts.of(RuntimeConfig) if one.engine == "docker" and one.handler(handler)),
     ]
     return HANDLER_MISSING.finding(

@@ -33,6 +33,22 @@ STARTUP = trap(
     counter_check="kubectl get node NODE: Ready",
     sources=("containerd, CRI plugin and snapshotters",),
 )
+NOTES = trap(
+    "ToolkitNotes",
+    Layer.L2,
+    Effect.BlindMonitoring,
+    "the toolkit names settings and parts that do not apply here",
+    meaning="It leaves out options that another engine has, tools and 32-bit libraries that are not installed, and the "
+    "loading of modules where it has not the rights for it; the runtime hands on calls that start no container; "
+    "the engine cannot read the runtime's version. All go on.",
+    known_by="These warnings alone, and no error after them.",
+    disproved_by="The command ends with an error, or libcuda or libnvidia-ml itself is missed.",
+    counter_check="docker run --rm --gpus all ubuntu nvidia-smi: a table",
+    sources=(
+        "nvidia-container-toolkit, cmd/nvidia-ctk; libnvidia-container, src/nvc_info.c",
+        "moby, daemon/info_unix.go",
+    ),
+)
 PRIVILEGED = trap(
     "PrivilegedSeesAllGpus",
     Layer.L2,
@@ -63,7 +79,13 @@ SANDBOX = trap(
 
 def find(facts: Facts) -> Iterator[Answer]:
     yield from noted(facts, OPTIONAL, ("harmless.cdi_optional_file",), "What is not there is left out.")
-    yield from noted(facts, STARTUP, ("harmless.runtime_startup",), "Lines of this kind come at every start.")
+    yield from noted(
+        facts,
+        STARTUP,
+        ("harmless.runtime_startup", "harmless.snapshotter_absent"),
+        "Lines of this kind come at every start.",
+    )
+    yield from noted(facts, NOTES, ("harmless.toolkit_notes",), "What does not apply here is left out.")
     yield from noted(facts, PRIVILEGED, ("harmless.privileged_sees_all",), "The container is privileged.")
     yield from _over(facts)
 
@@ -85,4 +107,4 @@ def _over(facts: Facts) -> Iterator[Answer]:
         yield SANDBOX.finding("A container of the pod started after that.", LIKELY, [*refused[:2], *started[:2]])
 
 
-RULE = Rule((OPTIONAL, STARTUP, PRIVILEGED, SANDBOX), find)
+RULE = Rule((OPTIONAL, STARTUP, NOTES, PRIVILEGED, SANDBOX), find)

@@ -6,19 +6,22 @@ They are asked before those of the upper layers (l5/told.py): the first row that
 from __future__ import annotations
 
 from berth.diagnosis.rules.l2 import (
+    cdi_off,
     cdi_unresolvable,
     denied,
     device_rules,
     handler_missing,
     hook_fails,
     loader_cache,
+    not_default,
     not_injected,
     other_boxes,
     program_missing,
     swarm_devices,
+    visible_unasked,
     wrong_file,
 )
-from berth.diagnosis.rules.l3 import device_holders, mig_strategy, plugin_pool
+from berth.diagnosis.rules.l3 import device_holders, mig_strategy, plugin_pool, plugin_registration
 from berth.diagnosis.told_row import Row
 from berth.diagnosis.words import POSSIBLE
 
@@ -26,6 +29,7 @@ from berth.diagnosis.words import POSSIBLE
 _ABOVE = "plugin, operand, operator, claims, kubelet, partitions, queue, autoscaler, figures, exporter, slurm"
 _LOST = "Containers had their GPUs and lose them: their device rules were written anew, mostly by systemd."
 _BUILT = "An image is built without the NVIDIA runtime: the steps of a build see no GPU unless the builder hands it on."
+_OTHER_HOME = "The kubelet keeps its sockets where the plugin does not look."
 _NESTED = "The outer container does not hand its GPUs on, or may not set rules for the inner one."
 _OTHER_RUNTIME = "The host has its GPU and the container does not: it was not started by the NVIDIA runtime."
 
@@ -42,9 +46,17 @@ ROWS: tuple[Row, ...] = (
         POSSIBLE, unless=_ABOVE),
     Row("mandatory control, engine, crashes", denied.SELINUX, "The host's security confines the container.",
         POSSIBLE, unless=_ABOVE),
+    Row("sees too many, unasked", visible_unasked.UNASKED, "The NVIDIA runtime hands out GPUs that nobody asked for.",
+        POSSIBLE, unless="claims, sharing, share scheduler, partitions, slurm, swarm, queue"),
+    Row("visible devices, rootless, no gpu inside", cdi_off.MOUNTS_REFUSED, "The toolkit does not heed what containers "
+        "without privileges ask for.", POSSIBLE),
+    Row("kubelet home, plugin socket", plugin_registration.SOCKET_ABSENT, _OTHER_HOME, POSSIBLE),
+    Row("kubelet home, plugin, gpus none", plugin_registration.SOCKET_ABSENT, _OTHER_HOME, POSSIBLE),
+    Row("kubelet home, plugin, resource none", plugin_registration.SOCKET_ABSENT, _OTHER_HOME, POSSIBLE),
     Row("loses it, control groups", device_rules.REVOKED, _LOST, POSSIBLE, unless="plugin, claims, unhealthy"),
     Row("loses it, after a while", device_rules.REVOKED, _LOST, POSSIBLE, unless="plugin, claims, unhealthy"),
     Row("in container, no gpu inside, after a while", device_rules.REVOKED, _LOST, unless=_ABOVE),
+    Row("in container, no gpu inside, after a while, policies", device_rules.REVOKED, _LOST, unless="plugin, claims"),
     Row("loses it, gpus", device_rules.REVOKED, _LOST, unless=f"{_ABOVE}, reboot, view, unhealthy, power, ill"),
     Row("control groups, engine, no gpu inside", device_rules.RULES_NOT_WRITABLE,
         "The rules for device files cannot be set as they are asked for.", unless=_ABOVE),
@@ -77,9 +89,14 @@ ROWS: tuple[Row, ...] = (
     Row("in container, no gpu inside, host is well", not_injected.WITHOUT_LIBRARY, _OTHER_RUNTIME, unless=_ABOVE),
     Row("engine, no gpu inside, host is well", not_injected.WITHOUT_LIBRARY, _OTHER_RUNTIME, unless=_ABOVE),
     Row("gpu toolkit, no gpu inside", not_injected.WITHOUT_LIBRARY, _OTHER_RUNTIME, unless=f"{_ABOVE}, module"),
+    Row("hpc engine, device library, missing", not_injected.WITHOUT_LIBRARY,
+        "The container gets none of the driver's files.", unless=_ABOVE),
     Row("hpc engine, no gpu inside", not_injected.WITHOUT_LIBRARY,
         "The container gets none of the driver's files.", unless=_ABOVE),
     Row("engine, operator, again and again", wrong_file.OVERWRITTEN, "The toolkit writes what the engine cannot read."),
+    Row("gpu toolkit, engine, crashes", wrong_file.OVERWRITTEN,
+        "The toolkit and the engine do not agree on the engine's configuration.",
+        unless="plugin, claims, kubelet, partitions, figures, in container, module, a driver, slurm"),
     Row("engine, configuration, node is down", wrong_file.OVERWRITTEN,
         "What was written into the engine's configuration stops the node."),
     Row("engine, no gpu inside", not_injected.WITHOUT_LIBRARY, _OTHER_RUNTIME,
@@ -87,6 +104,8 @@ ROWS: tuple[Row, ...] = (
     Row("gpu toolkit, crashes", hook_fails.FAILS, "The toolkit is said to fail.", unless=f"{_ABOVE}, module, a driver"),
     Row("nvidia runtime, crashes", hook_fails.FAILS, "The NVIDIA runtime is said to fail.",
         unless=f"{_ABOVE}, module, a driver"),
+    Row("runtime, no gpu inside, view", not_default.NOT_DEFAULT, _OTHER_RUNTIME,
+        unless=f"{_ABOVE}, reboot, labels, pending, visible devices"),
     Row("network device, resource none", plugin_pool.POOL_EMPTY, "A plugin offers none of its devices.",
         unless="claims, pending, queue, sharing, runtime"),
 )  # fmt: skip
