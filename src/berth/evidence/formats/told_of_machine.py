@@ -164,6 +164,7 @@ TOPICS_OF_MACHINE: dict[str, tuple[str, ...]] = {
     # Of how it is watched, not of the GPU.
     "watching": (r"\b(?:warn(?:ing|ings)?|alerts?|metrics?|exclud\w+|ignor\w+|threshold|dashboards?)\b",),
     "drops off": (
+        r"(?<!access to )(?<!access to the )(?<!connection to the )"
         r"\b(?:GPUs?|cards?|one(?: of (?:them|the \w+))?) (?:is|are|was|gets?|went|goes|keeps getting) (?:\w+ )?lost\b|"
         r"\b(?:falls?|fell|fallen|drops?|dropped|dropping|falling) (?:off|out of|from) (?:the |its )?(?:PCIe? )?bus\b",
         r"\blos(?:es|t|ing) (?:a|one|the) (?:GPU|card)\b",
@@ -186,6 +187,8 @@ TOPICS_OF_MACHINE: dict[str, tuple[str, ...]] = {
         r"\b(?:it|this|that|issue|problem|cause|culprit)\b[^.;]{0,12} (?:is|was|were|turned out to be|to be|being)"
         r"\b(?:(?!\bnot\b|n't\b)[^.;]){0,20}\bhardware\b",
         r"\bhardware (?:PSU |power )?(?:issue|problem|fault|failure|defect)s? (?:was|were|is)\b"
+        r"|\b(?:likely|probably|apparently|maybe|must be|seems|looks like|suspect\w*) (?:to be )?(?:an? |the )?"
+        r"(?:faulty|bad|defective|broken|dying|dead) (?:GPU|card|device|hardware|PSU|riser|slot)\b"
         r"|\bconfirmed\b(?:(?!\bnot\b|n't\b)[^.;]){0,20}\bhardware\b",
         r"\b(?:was|is|had|turned out to be|has) (?:just )?(?:an? |the )?(?:bad|faulty|defective|broken|dead|damaged) "
         r"(?:\w+ )?(?:GPU|card|PSU|power supply|riser|slot|cable|DIMM|motherboard|memory)\b"
@@ -241,9 +244,14 @@ TOPICS_OF_MACHINE: dict[str, tuple[str, ...]] = {
         r"\bno space\b",
         r"\b(?:not|never|n't|cannot|unable to)\b(?: \w+){0,3} (?:assign\w*|allocat\w*|map\w*|fit\w*|enough)",
         r"\bonly (?:(?:use|has|have|shows?|uses|an?) )*\d+ ?M(?:i?B)?\b|\blimited to \d+ ?M(?:i?B)?\b",
+        r"\bpci=(?:realloc|nocrs|assign-busses)\b",
         r"\bunassigned\b|\btoo (?:small|large|big)\b|\bno (?:\w+ ){0,3}windows?\b|\bdisabled\b|\binsufficient\b",
         r"\b(?:needs?|needed|must|required?|have) (?:to )?be (?:enabled|turned on|switched on|on)\b|\bturned off\b",
         r"\brequires? (?:a )?\d+ ?[GM]i?B\b|\b(?:turn\w*|switch\w*|enabl\w*) (?:\w+ )?(?:on )?above[- ]?4",
+    ),
+    "rising": (
+        r"\bclimb\w*|\bris(?:es|ing)\b|\bincreas(?:es|ed|ing)\b|\bgrow(?:s|n|ing)?\b|\baccumulat\w+|\bkeeps? coming\b",
+        r"\b(?:thousands|hundreds|millions) of\b",
     ),
     "nvlink": (r"\bNVLinks?\b|\bNV ?Switch\w*",),
     "link down": (
@@ -256,7 +264,7 @@ TOPICS_OF_MACHINE: dict[str, tuple[str, ...]] = {
         r"too high|stopped|dead|broken)",
     ),
     "memory ill": (
-        r"\bECC errors?\b|\buncorrectable\b|\bdouble[- ]bit\b|\b(?:bad|faulty) (?:VRAM|HBM|video memory|GPU memory)\b|"
-        r"\brow[- ]remap\w*|\bpage retire\w*|\bretired pages?\b",
+        r"\bECC (?:[\w-]+ ){0,3}errors?\b|\buncorrectable\b|\bdouble[- ]bit\b|\b(?:bad|faulty) (?:VRAM|HBM|"
+        r"video memory|GPU memory)\b|\brow[- ]remap\w*|\bpage retire\w*|\bretired pages?\b",
     ),
 }

@@ -1,17 +1,8 @@
-"""The driver's way onto a node: installers, DKMS, the driver containers of the GPU Operator, modprobe, and what the
-kernel answers."""
+"""The driver's way onto a node: headers, installers, DKMS, and the driver containers of the GPU Operator."""
 
 from berth.evidence.message import Message
 
 _V = r"\d{3}\.\d+(?:\.\d+)?"
-_PCI = r"(?P<pci>[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}(?:\.[0-9a-f])?)"
-_BREAK = r"(?:\\x0a|\s|NVRM:)+"  # the kernel's lines, as they are and as Talos prints them
-_MODULE = r"['\"‘]?(?P<module>nvidia\w*(?:-\w+)?)(?:\.ko\S*)?['\"’]?"
-# modprobe, insmod, systemd-modules-load, kmod of Go programs: all name the module before the reason.
-_INSERT = (
-    r"(?:could not insert(?: module)?|Failed to insert(?: module)?|Error inserting|could not load module|load) "
-    rf"['\"]?(?:/\S*/)?{_MODULE}[^\n]*?"
-)
 _TOOL = (
     r"(?P<package>elfutils-libelf(?:-devel)?|libelf-dev(?:el)?|dkms|gcc(?:-\d+)?|build-essential|kmod|libglvnd-devel"
     r"|glibc-devel|libc6-dev)(?=[\s.,:'\"]|$)"
@@ -110,7 +101,8 @@ _BUILD = (
         "driver.build_failed",
         (
             "does not support real-time", "preempt_rt kernel", "a xen kernel", "akmods", "to make target",
-            "performing the step", "kernel module was not created", "bad return status for module build",
+            "performing the step", "kernel module was not created",
+            "not found in package 'kernel/precompiled", "bad return status for module build",
             "error! build of nvidia", "modpost: ", "*** [", ": error: ", "fatal error: ", "failed to run `dkms",
             "failed to run `/", "/cuda-installer.log", "driver component failed",
             # Compilers speak the language of whoever runs them.
@@ -125,6 +117,8 @@ _BUILD = (
         r"does not support real-time kernels|is a (?:PREEMPT_RT|Xen) kernel|No rule to make target ['‘`]modules|"
         r"akmods\S*[^\n]{0,40}nvidia\S*[^\n]{0,20} failed|cannot find \S*nv-linux\.o|"
         r"Unable to open 'kernel/dkms\.conf'|kernel module was not created|"
+        # The package that the driver container made of an earlier build lacks a module, and it builds anew.
+        r"Required file '(?P<lacks>\S+)' not found in package 'kernel/precompiled|"
         r"Bad return status for module build on kernel: (?P<kernel>\S+)|"
         r"Error! Build of nvidia\S* failed|modpost: [^\n]*nvidia\S*|"
         r"(?:nvidia(?:-\w+)?/\S+|(?:common/inc|kernel-open)/\S+|(?<![\w.-])nv-[\w-]+)\.[ch]:\d+:\d+: "
@@ -285,131 +279,4 @@ _BUILD = (
     ),
 )  # fmt: skip
 
-_LOADING = (
-    Message(
-        "modprobe.wrong_format",
-        ("invalid module format", "exec format error", "version magic", "version of symbol module_layout"),
-        rf"{_INSERT}(?:Invalid module format|Exec format error)|"
-        rf"(?P<module2>nvidia\w*): (?:version magic '(?P<built>[^']*?) ?' "
-        rf"should be '(?P<running>[^']*?) ?'|disagrees about version of symbol module_layout)|"
-        r"Kernel module load error: (?:Invalid module format|Exec format error)",
-    ),
-    Message(
-        "modprobe.unknown_symbol",
-        ("unknown symbol", "disagrees about version of symbol"),
-        rf"{_INSERT}Unknown symbol|(?<![\w])(?P<module2>nvidia(?!_peermem)\w*|gdrdrv): "
-        rf"(?:Unknown symbol (?P<symbol>\w+)|disagrees about "
-        r"version of symbol (?!module_layout)(?P<symbol2>\w+))|Kernel module load error: Unknown symbol",
-    ),
-    Message(
-        "modprobe.not_found",
-        ("module nvidia", "module 'nvidia", 'module "nvidia', "nvidia kernel module"),
-        r"Module ['\"]?(?P<module>nvidia(?:[-_](?:uvm|modeset|"
-        r"drm))?)\W? not found(?: in directory (?:/usr)?/lib/modules/"
-        r"(?P<kernel>\S+))?|modinfo: ERROR: Module nvidia not found|"
-        # The unit of Fedora's packages that goes over to the other driver then.
-        r"NVIDIA kernel module (?:missing|not found)\b",
-    ),
-    # What the driver's own modules need, and a kernel of few modules lacks.
-    Message(
-        "modprobe.dependency_not_found",
-        ("module ipmi", "module i2c_core", "module drm", "module video", "module ecc", "module backlight"),
-        r"FATAL: Module (?P<module>ipmi_msghandler|ipmi_devintf|i2c_core|drm\w*|video|ecc|backlight) not found"
-        r"(?: in directory (?:/usr)?/lib/modules/(?P<kernel>\S+))?",
-    ),
-    # They are there, and refused: in a container mostly those of another kernel than the one that runs.
-    Message(
-        "modprobe.dependency_refused",
-        ("insert 'ipmi_", "insert 'i2c_core", "insert 'drm", "insert 'video", "insert 'ecc"),
-        r"could not insert '(?P<module>ipmi_\w+|i2c_core|drm\w*|video|ecc)': (?P<reason>Invalid argument|"
-        r"Unknown symbol|Exec format error|Invalid module format|Key was rejected)",
-    ),
-    Message(
-        "modprobe.no_such_device",
-        "no such device",
-        rf"{_INSERT}No such device|Kernel module load error: No such device|load nvidia\S* failed: no such device",
-    ),
-    Message(
-        "modprobe.invalid_argument",
-        "invalid argument",
-        r"(?:could not insert|load) ['\"‘]?(?P<module>nvidia(?!.peermem)\w*(?:-(?!peermem)\w+)?)['\"’]?[^\n]*Invalid "
-        r"argument",
-    ),
-    Message("modprobe.file_exists", "file exists", rf"{_INSERT}File exists"),
-    Message(
-        "driver.peermem_failed",
-        ("peermem", "nv_peer_mem", "ib_register_peer_memory_client", "nvidia-peermem"),
-        r"failed to load nvidia-peermem module|nvidia-peermem module is not loaded(?!.{0,40}(?:DMA-?BUF))|"
-        r"(?:could not insert|load|loading|inserting) \W?(?:nvidia[_-]peermem|"
-        r"nv_peer_mem)\W?[^\n]*(?P<reason>Invalid argument|"
-        r"Unknown symbol|No such device|Operation not permitted|Key was rejected|Exec format error|"
-        r"Invalid module format)|"
-        r"(?:nvidia_peermem|nv_peer_mem): (?:Unknown symbol|disagrees about version of symbol) (?P<symbol>\w+)|"
-        r"Module (?:nvidia[-_]peermem|nv_peer_mem) not found",
-    ),
-    Message(
-        "driver.mofed_waited_for",
-        ("mellanox ofed and nvidia drivers", "mofed driver", "for mofed to be installed", "drivers/.driver-ready"),
-        r"waiting for mellanox ofed and nvidia drivers to be installed|(?:failed to )?wait for MOFED driver|"
-        r"MOFED drivers? (?:is |are )?not (?:ready|installed)|Waiting for MOFED to be installed|"
-        r"/run/mellanox/drivers/\.driver-ready['’]?: No such file",
-    ),
-    Message(
-        "driver.wrong_flavour",
-        (
-            "ready for use on data center", "open kernel", "supported by open",
-            "supported by the open", "include the required gpu", "open module",
-            "open driver", "open variant", "open flav", "open nvidia", "open gpu", "open source", "proprietary",
-            "closed-source", "closed source",
-        ),
-        rf"(?:The NVIDIA GPU {_PCI}[\s\S]*?)?(?:(?P<open>requires (?:the )?use of (?:the )?NVIDIA open kernel modules)|"
-        r"(?P<closed4>Open nvidia\.ko is only ready for use on Data Center GPUs)|"
-        r"(?P<closed>not supported by (?:the )?open(?:[\s\S]{0,20}nvidia\.ko| kernel modules?| nvidia)|"
-        r"does not include the required GPU(?:[\s\S]{0,20}System Processor)?))|"
-        r"(?P<open2>(?:GPU|Blackwell|Grace|B\d{3}|GB\d{3}|GH200|RTX PRO|RTX 50\d0|sm_1\d\d)[^\n]{0,60}"
-        r"(?:needs?|requires?|only works? with|only supported with)[^\n]{0,30}"
-        r"open (?:NVIDIA )?(?:GPU |source )?(?:kernel )?(?:modules?|driver|variant|flavou?r))|"
-        r"(?P<closed3>open (?:NVIDIA )?(?:GPU )?kernel modules?[^\n]{0,60}(?:not support|unsupported)[^\n]{0,40}"
-        r"(?:Pascal|Volta|Maxwell|P100|P4\b|P40|V100|GTX 10\d0))|"
-        r"(?P<closed2>(?:Pascal|Volta|Maxwell|P100|P4\b|P40|V100|GTX 10\d0)[^\n]{0,60}"
-        r"(?:not supported|not work|unsupported|needs?|requires?)[^\n]{0,40}"
-        r"(?:open kernel modules?|open modules?|open driver|proprietary|closed[- ]source))",
-        lines=5,
-    ),
-    Message(
-        "driver.gpu_unsupported",
-        (
-            "not supported by the", "doesn't support ", "legacy", "guest driver is incompatible",
-            "compatible vgpu driver", "vgpu",
-        ),
-        rf"(?:The NVIDIA GPU {_PCI}[\s\S]*?)?(?:not supported by the{_BREAK}NVIDIA{_BREAK}(?P<driver>{_V})|"
-        rf"supported through the{_BREAK}NVIDIA{_BREAK}(?P<branch>\d{{2,3}})\.?\w*{_BREAK}Legacy)|"
-        rf"Driver version (?P<driver2>{_V}) doesn't support \w+ GPU|"
-        r"[Gg]uest driver is incompatible with host driver|cannot find match for compatible vgpu driver|"
-        r"vGPU[^\n]{0,40}(?:guest|host)[^\n]{0,30}version mismatch",
-        lines=6,
-    ),
-    Message(
-        "driver.api_mismatch",
-        "api mismatch",
-        rf"API mismatch: (?:the|this) client (?:has the|"
-        rf"'[^']*' \(pid \d+\)[\s\S]*?has the)(?: driver)? version (?P<client>{_V})"
-        rf"(?:[\s\S]*?kernel module has the version (?P<module>{_V}))?|"
-        rf"API mismatch: (?:the )?NVIDIA kernel module has version (?P<module2>{_V})[\s\S]*?has version "
-        rf"(?P<client2>{_V})",
-        lines=3,
-    ),
-    Message(
-        "driver.gsp_firmware_missing",
-        ("firmware load for nvidia/", "no firmware image found", "gsp_", "gsp firmware"),
-        rf"Direct firmware load for nvidia/(?P<version>{_V})/(?P<file>\S+) failed|No firmware image found|"
-        r"(?:gsp_\w+\.bin|GSP firmware)[^\n]{0,40}(?:not found|missing|no such file)",
-    ),
-    Message(
-        "driver.firmware_path_kept",
-        "search path is already configured",
-        r"A search path is already configured in \S*firmware_class",
-    ),
-)  # fmt: skip
-
-MESSAGES: tuple[Message, ...] = (*_HEADERS, *_BUILD, *_LOADING)
+MESSAGES: tuple[Message, ...] = (*_HEADERS, *_BUILD)

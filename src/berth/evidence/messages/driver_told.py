@@ -29,7 +29,8 @@ MESSAGES: tuple[Message, ...] = (
             "still us", "keep using", "keeps using", "unload",
         ),
         r"driver[^\n]{0,60}(?:cannot|can't|could not|couldn't) be (?:unloaded|upgraded|replaced|removed)|"
-        rf"\b(?:hold|holds|holding) (?:on to )?(?:the |an? )?(?:old |running |nvidia |kernel |gpu )*(?:{_DRIVER}|"
+        rf"\b(?:hold|holds|holding) (?:on to |(?:an? )?references? (?:on|to) )?(?:the |an? )?"
+        rf"(?:old |running |nvidia |kernel |gpu )*(?:{_DRIVER}|"
         rf"/dev/nvidia)|"
         r"(?:driver|nvidia\w*|module)[^\n]{0,40}wedged[^\n]{0,30}unload|wedged mid-unload|"
         r"(?:pods?|process\w*|DCGM|exporters?|clients?|workloads?)[^\n]{0,40}(?:still us\w+|keeps? using) (?:the )?"
@@ -82,6 +83,20 @@ MESSAGES: tuple[Message, ...] = (
         rf"\b(?:works|worked)(?: fine| well| perfectly| again| correctly)? (?:on|with|in|under) (?:the )?"
         rf"(?:driver |version |release |nvidia |branch )*(?P<good>{_V})\b|"
         rf"\|\s*\**(?P<good2>{_V})\**\s*\|\s*\** ?works",
+    ),
+    # A machine that is not meant to have one, with an image that has the driver.
+    Message(
+        "context.machine_without_gpu",
+        (
+            "without a gpu", "without gpu", "without any gpu", "has no gpu", "have no gpu", "no gpu in", "no gpus in",
+            "cpu-only", "cpu only", "non-gpu", ".large", "xlarge", ".medium", ".small", ".metal",
+        ),
+        r"\b(?:instances?|nodes?|machines?|servers?|VMs?|hosts?|workers?|type)\b[^\n]{0,30}\b(?:without (?:a |any )?"
+        r"GPUs?|(?:has|have) no GPUs?)\b"
+        r"|\bno GPUs? in (?:this|the|that) (?:instance|node|machine|server|VM|host)\b"
+        r"|\b(?:CPU[- ]only|non-GPU) (?:instances?|nodes?|machines?|servers?|VMs?|hosts?|workers?)\b"
+        r"|(?<![\w.])(?:t[23]a?|m[5-8][a-z]{0,2}|c[5-8][a-z]{0,2}|r[5-8][a-z]{0,2})(?:\.\d{0,2}xlarge|\.large|\.medium"
+        r"|\.small|\.metal)\b",
     ),
     Message(
         "driver.space_told",

@@ -37,6 +37,7 @@ MESSAGES: tuple[Message, ...] = (
         r"Failed to start (?:\S+ - )?NVIDIA Fabric ?Manager|Job for nvidia-fabricmanager\.service failed|"
         r"/nv-fabricmanager [^\n]*failed! Exit code|"
         r"fabric manager config file item: (?P<item>\w+) has an invalid value|"
+        rf"\bfailing {_FM}\b|{_FM}[^\n]{{0,60}}\b(?:shown?|shows|marked|reported|listed) as failed\b|"
         rf"{_FM}[^\n]{{0,60}}(?:fail(?:s|ed)?(?: to (?:start|come up|run|initiali[sz]e))|crash|exited|exits with|"
         r"dead\b|has stopped|restarting|CrashLoop)|"
         rf"Could not (?:start|stop) NVIDIA {_FM} daemon"

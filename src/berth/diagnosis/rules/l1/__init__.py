@@ -20,6 +20,7 @@ from berth.diagnosis.rules.l1 import (
     module_build,
     module_refused,
     module_unfit,
+    no_gpu_here,
     nvml_refused,
     peer_memory,
     version_skew,
@@ -52,4 +53,4 @@ _RULES = (
 )
 # These tell nodes apart by themselves.
 _OF_VERSIONS = (card_versions.RULE, fabric_packages.RULE)
-RULES: tuple[Rule, ...] = (*(each_node(rule) for rule in _RULES), *_OF_VERSIONS, harmless.RULE)
+RULES: tuple[Rule, ...] = (*(each_node(rule) for rule in _RULES), *_OF_VERSIONS, harmless.RULE, no_gpu_here.RULE)

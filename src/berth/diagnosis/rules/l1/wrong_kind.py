@@ -91,7 +91,7 @@ def find(facts: Facts) -> Iterator[Answer]:
     if not any(facts.said("driver.wrong_flavour")):
         yield from _by_card(facts)
     for said in facts.said("driver.wrong_flavour"):
-        needs_open = bool(said.get("open") or said.get("open2"))
+        needs_open = bool(said.get("open") or said.get("open2") or said.get("open3"))
         pci = pci_of(said.get("pci"))
         yield WRONG_KIND.finding(
             f"GPU {pci_words(pci)} ".replace("GPU  ", "The GPU ")
