@@ -11,6 +11,7 @@ from berth.diagnosis import chain
 from berth.diagnosis.finding import MOST_EVIDENCE, Finding, Rule, Unconfirmed
 from berth.diagnosis.gate import Gate, gate_of
 from berth.diagnosis.rules import RULES
+from berth.diagnosis.words import WEAK
 from berth.evidence.facts import Facts
 from berth.evidence.formats.told import KIND as TOLD_KIND
 
@@ -42,7 +43,7 @@ def diagnose(facts: Facts, rules: Sequence[Rule] = RULES) -> Diagnosis:
                 missing.setdefault((answer.what, answer.how), answer)
             else:
                 found.append(answer)
-    merged = chain.ranked(_without_mistaken(_without_hints(_merged(found)), rules))
+    merged = chain.ranked(_without_mistaken(_without_harmless_lines(_without_hints(_merged(found))), rules))
     faults = [one for one in merged if not one.is_trap]
     under = chain.explained(faults)
     causes = tuple(one for index, one in enumerate(faults) if index not in under)
@@ -70,6 +71,26 @@ def _without_hints(found: list[Finding]) -> list[Finding]:
         if not _is_hint(one)
         or all(sure.get((origin.source, origin.line), 0.0) <= one.confidence for origin in one.evidence)
     ]
+
+
+def _without_harmless_lines(found: list[Finding]) -> list[Finding]:
+    """Leaves out the faults that rest on nothing but lines which a trap knows at least as well to be harmless, and the
+    weak traps where anything else was found."""
+    sure: dict[tuple[str, int, str], float] = {}
+    for one in found:
+        if one.is_trap:
+            for origin in one.evidence:
+                words = origin.source, origin.line, origin.text
+                sure[words] = max(sure.get(words, 0.0), one.confidence)
+    left = [
+        one
+        for one in found
+        if one.is_trap
+        or not all(
+            sure.get((origin.source, origin.line, origin.text), 0.0) >= one.confidence for origin in one.evidence
+        )
+    ]
+    return [one for one in left if not (one.is_trap and one.confidence <= WEAK)] or left
 
 
 def _is_hint(one: Finding) -> bool:

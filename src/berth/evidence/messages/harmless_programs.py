@@ -65,10 +65,15 @@ MESSAGES: tuple[Message, ...] = (
             "topology detection: could not read",
             "could not find real path of /sys",
             "falling back to simple order",
+            "numa auto balancing enabled",
+            "pxn disabled as plugin is",
+            "connection refused, retrying",
         ),
         r"NVLS multicast support is not available|\bwhy\b.{0,60}DMA-BUF is available on"
         r"|Topology detection ?: could not read \S+.*ignoring"
-        r"|Could not find real path of /sys|falling back to simple order",
+        r"|Could not find real path of /sys|falling back to simple order"
+        r"|NUMA auto balancing enabled which can lead to variability|PXN disabled as plugin is v\d"
+        r"|NCCL INFO [^\n]*Connection refused, retrying",
     ),
     # NCCL measures how far a card is from each network device, and copies through host memory where it is too far.
     Message(
@@ -91,8 +96,113 @@ MESSAGES: tuple[Message, ...] = (
         r"|peer access (?:is |was )?already enabled"
         r"|\b(?:cudaDevice|cuCtx)EnablePeerAccess\b[^\n]{0,60}\breturned \(?(?:0x2c0|704|0x32|50)\b",
     ),
+    # A card may be of a newer minor capability than any that the program was built for: code of 12.0 runs on 12.1.
+    Message(
+        "harmless.capability_range",
+        ("which is of cuda capability",),
+        r"which is of cuda capability (?P<card>\d+\.\d+)\.[\s\S]{0,60}?Minimum and Maximum cuda capability supported "
+        r"by this version of PyTorch is[\s\d:]*\((?P<least>\d+\.\d+)\) - \((?P<most>\d+\.\d+)\)",
+        lines=5,
+    ),
+    # Programs that can use a GPU say so where there is none, and compute without.
+    Message(
+        "harmless.computes_without",
+        (
+            "but cuda is not available",
+            "no accelerator is found",
+            "could not find cuda drivers on your machine",
+            "found no nvidia driver on your system",
+            "no cuda runtime is found, using cuda_home",
+            "the nvidia driver was not detected",
+            "can't initialize nvml",
+            "gpu available: false",
+            "no gpu/tpu found, falling back to cpu",
+            "failed call to cuinit",
+            "could not load dynamic library 'libcuda",
+            "an nvidia gpu may be present on this machine, but",
+        ),
+        r"but CUDA is not available\W+Disabling|no accelerator is found, then device pinned memory"
+        r"|Could not find cuda drivers on your machine, GPU will not be used|Found no NVIDIA driver on your system"
+        r"|No CUDA runtime is found, using CUDA_HOME|The NVIDIA Driver was not detected|Can't initialize NVML"
+        r"|GPU available: False|No GPU/TPU found, falling back to CPU|failed call to cuInit"
+        r"|Could not load dynamic library 'libcuda|An NVIDIA GPU may be present on this machine, but",
+    ),
+    Message(
+        "harmless.builtin_disabled",
+        (
+            "is enabled, but cuda is not available",
+            "user provided device_type of 'cuda', but",
+            "then device pinned memory",
+        ),
+        r"GradScaler is enabled, but CUDA is not available"
+        r"|User provided device_type of 'cuda', but CUDA is not available"
+        r"|no accelerator is found, then device pinned memory",
+    ),
+    Message(
+        "context.wants_no_gpu",
+        (
+            "without gpu",
+            "without a gpu",
+            "without an nvidia",
+            "without nvidia",
+            "no gpu",
+            "no nvidia",
+            "any gpu",
+            "any nvidia",
+            "have a gpu",
+            "have an nvidia",
+            "have gpu",
+            "have nvidia",
+            "cpu-only",
+            "cpu only",
+            "cpu node",
+            "cpu pod",
+            "cpu machine",
+            "cpu runner",
+            "cpu instance",
+            "in ci",
+            "on ci",
+            "in our ci",
+            "on our ci",
+            "in the ci",
+            "on the ci",
+            "ci runner",
+            "github action",
+            "macbook",
+        ),
+        r"\b(?:machines?|laptops?|nodes?|hosts?|servers?|runners?|desktops?|VMs?|PCs?|workers?)\b[^.\n]{0,30}"
+        r"\b(?:without GPU|without a GPU|without an NVIDIA GPU|without NVIDIA GPU|no GPU|no NVIDIA GPU"
+        r"|(?:not|n't|without) (?:have )?(?:any GPU|any NVIDIA GPU)|(?:not|n't) (?:have a GPU|have an NVIDIA GPU|have GPU"
+        r"|have NVIDIA GPU))"
+        r"|\b(?:asks? for|requests?|wants?|needs?|requires?) (?:no GPU|no NVIDIA GPU)|\b(?:CPU-only|CPU only)\b"
+        r"|\b(?:CPU node|CPU pod|CPU machine|CPU runner|CPU instance)|\b(?:in CI|on CI|in our CI|on our CI|in the CI"
+        r"|on the CI)\b|\b(?:CI runner|GitHub Action|MacBook)",
+    ),
     phrases(
         "harmless.torch",
+        "Grad strides do not match bucket view strides",
+        "but did not find any unused parameters in the forward pass",
+        "Producer process has been terminated before all shared CUDA tensors released",
+        "Redirects are currently not supported in Windows",
+        "master_addr is only used for static rdzv_backend",
+        "torch.distributed.launch is deprecated",
+        "Torch was not compiled with flash attention",
+        "Torch was not compiled with memory efficient attention",
+        "TORCH_CUDA_ARCH_LIST is not set, all archs for visible cards are included",
+        "Detected call of `lr_scheduler.step()` before `optimizer.step()`",
+        "Our suggested max number of worker in current system",
+        "The current process just got forked, after parallelism has already been used",
+        "None of the inputs have requires_grad=True",
+        "use_reentrant parameter should be passed explicitly",
+        "TensorFloat32 tensor cores for float32 matrix multiplication available but not enabled",
+        "skipping cudagraphs due to",
+        "below the recommended minimum of 5.5.0",
+        "doesn't support faster communication broadband via P2P or IB",
+        "GPU available: True, used: False",
+        "GPU available but not used",
+        "TypedStorage is deprecated",
+        "operator `torchvision::nms` will not be accelerated",
+        "Failed to load image Python extension",
         "process group has NOT been destroyed before",
         "destroy_process_group() was not called before program exit",
         "has no effect for point-to-point",
@@ -126,6 +236,14 @@ MESSAGES: tuple[Message, ...] = (
     ),
     phrases(
         "harmless.tensorflow",
+        "this does not indicate an error and you can ignore this message",
+        "Relying on driver to perform ptx compilation",
+        "Couldn't get ptxas version",
+        "Delay kernel timed out: measured time has sub-optimal accuracy",
+        "Overriding orig_value setting because the TF_FORCE_GPU_ALLOW_GROWTH",
+        "Overriding allow_growth setting because",
+        "Trying algorithm eng0",
+        "You are using a deprecated version of ptxas",
         "kernel may have been built without NUMA support",
         "TF-TRT Warning: Could not find TensorRT",
         "Could not load dynamic library 'libnvinfer",
@@ -188,9 +306,24 @@ MESSAGES: tuple[Message, ...] = (
             "ports on a device are not used by default",
             "authorization required, but no authorization protocol",
             "unused env variable",
+            "ignoring pci device with non-16bit domain",
+            "mca_base_component_repository_open",
+            "gds_ds12_lock_pthread",
+            "but cma is not available",
+            "was unable to find any relevant network interfaces",
+            "was not returned to mpool",
+            "unused environment variable",
+            "hwloc has encountered what looks like an error",
+            "hwloc received invalid information",
         ),
         r"Read -1, expected \d+, errno = 1\b|No preset parameters were found for the device that Open MPI"
         r"|error initializing an OpenFabrics device|ports on a device are not used by default"
-        r"|Authorization required, but no authorization protocol specified",
+        r"|Authorization required, but no authorization protocol specified"
+        r"|hwloc/linux: Ignoring PCI device with non-16bit domain"
+        r"|mca_base_component_repository_open: unable to open mca_\w+: [^\n]*\(ignored\)"
+        r"|PMIX ERROR: [^\n]*gds_ds12_lock_pthread|btl_vader_single_copy_mechanism[^\n]*but CMA is not available"
+        r"|point-to-point messaging module\s+was unable to find any relevant network interfaces"
+        r"|UCX +WARN +[^\n]*(?:unused env variable|unused environment variable|was not returned to mpool)|hwloc has encountered what looks like an error"
+        r"|hwloc received invalid information",
     ),
 )

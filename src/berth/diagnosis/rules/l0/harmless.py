@@ -158,9 +158,48 @@ NO_VIOLATION = trap(
     sources=("DCGM issue 242",),
     instead_of=("GpuTooHot",),
 )
+SLOT_POWER = trap(
+    "SlotPowerUntold",
+    Layer.L0,
+    Effect.BlindMonitoring,
+    "a network adapter does not learn how much power its slot gives",
+    meaning="The slot announces no power limit, or a lower one than the adapter could use at most; mlx5 then says "
+    "'insufficient power'. Adapters with their own cables and modules work as they are.",
+    known_by="mlx5_core: Detected insufficient power on the PCIe slot, or the slot's power is not advertised.",
+    disproved_by="The adapter's ports go down under load.",
+    counter_check="ibstat or ip link on NODE: the ports are up at their full speed",
+    sources=("Linux, drivers/net/ethernet/mellanox/mlx5/core/events.c",),
+)
+IO_PORTS = trap(
+    "IoPortsNotGiven",
+    Layer.L0,
+    Effect.BlindMonitoring,
+    "a bridge gets no window of I/O ports",
+    meaning="The whole I/O space has 64 KiB, and each bridge asks for 4 KiB in case a device behind it wants some. "
+    "GPUs and network adapters use memory windows only.",
+    known_by="no space for or failed to assign [io size 0x1000].",
+    disproved_by="A memory window ([mem …]) of the GPU is not assigned.",
+    counter_check="lspci -vv -s PCI: Region 0, 1 and 3 are memory, with addresses",
+    sources=("Linux, drivers/pci/setup-bus.c",),
+)
+AUDIO = trap(
+    "CardAudioSilent",
+    Layer.L0,
+    Effect.BlindMonitoring,
+    "the sound device of a card is not served",
+    meaning="A card with display sockets has a sound device as its second function. Without a monitor it finds no "
+    "codec, or sleeps; computing does not use it.",
+    known_by="snd_hda_intel or hdaudio on function .1 of a card.",
+    disproved_by="Function .0 of the card does not answer either.",
+    counter_check="nvidia-smi -L: all devices",
+    sources=("Linux, sound/pci/hda",),
+)
 
 
 def find(facts: Facts) -> Iterator[Answer]:
+    yield from noted(facts, SLOT_POWER, ("harmless.slot_power_untold",), "The slot tells less than it gives.")
+    yield from noted(facts, IO_PORTS, ("harmless.no_io_ports",), "No GPU needs I/O ports.")
+    yield from noted(facts, AUDIO, ("harmless.card_audio",), "It is the sound device alone.", unless=("kernel.xid",))
     yield from noted(facts, CHIP, ("harmless.board_chip_absent",), "The board's memory for records does not answer.")
     yield from noted(
         facts,
@@ -217,4 +256,22 @@ def find(facts: Facts) -> Iterator[Answer]:
         yield SCRUBBED.finding("Full use without a process or memory is the start of the GPU itself.", LIKELY, quotes)
 
 
-RULE = Rule((ABSENT, RESTS, SCRUBBED, PERSISTENCE, MEMORY, MENDED, KILLED, LIFTED, USB, CHIP, NO_VIOLATION), find)
+RULE = Rule(
+    (
+        ABSENT,
+        RESTS,
+        SCRUBBED,
+        PERSISTENCE,
+        MEMORY,
+        MENDED,
+        KILLED,
+        LIFTED,
+        USB,
+        CHIP,
+        NO_VIOLATION,
+        SLOT_POWER,
+        IO_PORTS,
+        AUDIO,
+    ),
+    find,
+)

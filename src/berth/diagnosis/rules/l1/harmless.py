@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Rule
 from berth.diagnosis.trap import noted, trap
-from berth.diagnosis.words import POSSIBLE, Effect, Layer
+from berth.diagnosis.words import LIKELY, POSSIBLE, Effect, Layer
 from berth.evidence.facts import Facts
 from berth.evidence.formats.smi_facts import DeviceSeen
 
@@ -59,6 +59,30 @@ KEPT = trap(
     sources=("open-gpu-kernel-modules issue 357", "nvidia-smi manual: FB memory usage"),
 )
 
+LISTED = trap(
+    "ModulesListedNotLoaded",
+    Layer.L1,
+    Effect.BlindMonitoring,
+    "lspci lists nouveau among the modules although another driver serves the card",
+    meaning="The line Kernel modules names all that could serve the device, whether they are loaded, blocked or "
+    "neither. Which one does stands under Kernel driver in use.",
+    known_by="nouveau under Kernel modules, and Kernel driver in use: nvidia.",
+    disproved_by="lsmod lists nouveau.",
+    counter_check="lsmod | grep nouveau: nothing",
+    sources=("lspci(8), -k",),
+)
+LINKS = trap(
+    "LibraryIsNoLink",
+    Layer.L1,
+    Effect.BlindMonitoring,
+    "ldconfig finds a file where it expected a link",
+    meaning="Under WSL, and where libraries were copied, libcuda.so.1 is a file of its own. ldconfig says so and takes "
+    "it all the same.",
+    known_by="ldconfig: … is not a symbolic link.",
+    disproved_by="Programs do not find the library.",
+    counter_check="ldconfig -p | grep libcuda.so.1: a path",
+    sources=("ldconfig(8)",),
+)
 NO_FABRIC = trap(
     "FabricNotThere",
     Layer.L1,
@@ -114,6 +138,14 @@ def find(facts: Facts) -> Iterator[Answer]:
         facts, STARTUP, ("harmless.driver_assertion",), "A check in the driver that goes on.", POSSIBLE,
         unless=_WORSE,
     )  # fmt: skip
+    yield from noted(
+        facts, STARTUP, ("harmless.display_absent", "harmless.module_notes"), "Lines of this kind come on healthy "
+        "machines.", unless=_WORSE,
+    )  # fmt: skip
+    listed, serves = list(facts.said("harmless.modules_listed")), list(facts.said("context.nvidia_serves"))
+    if listed and serves:
+        yield LISTED.finding("The nvidia driver serves the card.", LIKELY, [*listed, *serves[:1]])
+    yield from noted(facts, LINKS, ("harmless.not_symbolic_link",), "It is used all the same.")
     yield from noted(facts, POWERD, ("harmless.powerd",), "The machine has nothing for it to do.")
     yield from noted(facts, INTEGRATED, ("harmless.integrated_gpu",), "An integrated GPU has no such values.")
     if absent := list(facts.said("harmless.memory_absent")):
@@ -122,6 +154,17 @@ def find(facts: Facts) -> Iterator[Answer]:
                 "The GPU has no memory of its own to give a figure of.", POSSIBLE, [*absent, shared]
             )
     yield from noted(facts, BUILD, ("harmless.driver_build",), "Warnings of this kind stop no build.")
+    failed = ("driver.build_failed", "driver.make_failed", "driver.dkms_refused", "driver.compiler_unfit",
+              "driver.installer_failed")  # fmt: skip
+    yield from noted(
+        facts, BUILD, ("harmless.build_notes", "harmless.compiler_differs"), "Warnings of this kind stop no build.",
+        unless=failed,
+    )  # fmt: skip
+    differs = list(facts.said("driver.compiler_differs"))
+    if differs and (any(facts.said("driver.built")) or not any(said.values for said in differs)) and not any(
+        facts.said(*failed)
+    ):
+        yield BUILD.finding("The build goes on with another compiler than the kernel's.", POSSIBLE, differs)
     yield from noted(facts, UNLOAD, ("harmless.driver_unload",), "There was nothing to unload.")
     yield from noted(facts, NO_FABRIC, ("harmless.fabric_not_there",), "The card has no fabric to register with.")
     kept = [
@@ -136,4 +179,4 @@ def find(facts: Facts) -> Iterator[Answer]:
     yield from noted(facts, KEPT, ("harmless.kept_memory_told",), "The driver and its firmware keep it.")
 
 
-RULE = Rule((STARTUP, BUILD, UNLOAD, KEPT, NO_FABRIC, POWERD, INTEGRATED), find)
+RULE = Rule((STARTUP, BUILD, UNLOAD, KEPT, LISTED, LINKS, NO_FABRIC, POWERD, INTEGRATED), find)

@@ -82,10 +82,43 @@ FORGOTTEN = trap(
     counter_check="kubectl get node NODE: Ready",
     sources=("cAdvisor, manager; Kubernetes issues 53969 and 76823",),
 )
+FOLLOWS = trap(
+    "PluginFollowsKubelet",
+    Layer.L3,
+    Effect.CapacityMissing,
+    "the device plugin starts anew because the kubelet did",
+    meaning="A kubelet that starts makes its socket anew and knows no plugin. Plugins watch the socket, stop their "
+    "server and register again; the line of the end is logged as an error without one (<nil>).",
+    known_by="kubelet.sock was made anew, and the plugin serves again.",
+    disproved_by="It comes again and again, or no registration follows.",
+    counter_check="kubectl get node NODE -o jsonpath='{.status.allocatable}': the devices",
+    sources=("container-engine-accelerators, pkg/gpu/nvidia/manager.go", "k8s-device-plugin, cmd/nvidia-device-plugin"),
+)
+MPS = trap(
+    "MpsLogOfClients",
+    Layer.L3,
+    Effect.BlindMonitoring,
+    "the log of MPS tells of clients that come and go",
+    meaning="The control daemon asks each client for its credentials twice, keeps the first one waiting until a server "
+    "has started, and notes when a client has ended. None of it is a fault.",
+    known_by="These lines alone, with a server that became ready.",
+    disproved_by="Programs fail with an error of MPS (805 to 809).",
+    counter_check="echo get_server_list | nvidia-cuda-mps-control: a server; the programs end well",
+    sources=("NVIDIA MPS documentation: logs",),
+)
 
 
 def find(facts: Facts) -> Iterator[Answer]:
-    yield from noted(facts, FORGOTTEN, ("harmless.container_forgotten",), "The container had ended by then.")
+    yield from noted(
+        facts, FORGOTTEN, ("harmless.container_forgotten", "harmless.kubelet_starts"), "The kubelet goes on."
+    )
+    yield from noted(
+        facts, FOLLOWS, ("harmless.plugin_follows_kubelet",), "The kubelet made its socket anew.", POSSIBLE
+    )
+    yield from noted(
+        facts, MPS, ("harmless.mps_log",), "Clients came and went.", POSSIBLE,
+        unless=("reported.busy_mps_client", "reported.mps_daemon_missing"),
+    )  # fmt: skip
     yield from noted(
         facts, SHARES_UNLISTED, ("plugin.share_not_offered",), "Memory or cores of shares are no resource of the node."
     )
@@ -108,4 +141,4 @@ def find(facts: Facts) -> Iterator[Answer]:
         yield WITHOUT_GPU.finding("The plugin finds no device, and the node has none.", LIKELY, [*told, *silent])
 
 
-RULE = Rule((WITHOUT_GPU, RESTARTED, SHARES_UNLISTED, FORGOTTEN), find)
+RULE = Rule((WITHOUT_GPU, RESTARTED, SHARES_UNLISTED, FORGOTTEN, FOLLOWS, MPS), find)

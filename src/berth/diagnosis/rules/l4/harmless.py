@@ -261,6 +261,43 @@ WATCHED = trap(
     counter_check="nvidia-smi -q -d PERFORMANCE,POWER: SW Power Cap only, the limit is the card's default",
     sources=("DCGM, dcgm_errors.h", "NVSentinel issue 1708"),
 )
+PARTITION_FIGURES = trap(
+    "PartitionsShareFigures",
+    Layer.L4,
+    Effect.BlindMonitoring,
+    "clocks, heat and power are the same for all partitions of a GPU",
+    meaning="These belong to the card, not to a part of it: DCGM repeats them for each MIG device.",
+    known_by="Clocks, temperature or power that do not differ between MIG devices of a card.",
+    disproved_by="They differ from those that nvidia-smi shows for the card.",
+    counter_check="nvidia-smi -q -d CLOCK,TEMPERATURE,POWER -i PCI.0: the same figures",
+    sources=("DCGM user guide: MIG", "dcgm-exporter issue 50"),
+    instead_of=("ExporterScrapeFails",),
+)
+IDLE_POD = trap(
+    "IdleGpuHasNoPod",
+    Layer.L4,
+    Effect.BlindMonitoring,
+    "figures of an idle GPU name no pod",
+    meaning="The exporter asks the kubelet which pod holds which device. A device that nobody holds has no pod, and "
+    "its labels stay empty.",
+    known_by="Empty labels on GPUs that no pod holds, and filled ones on the others.",
+    disproved_by="A pod holds the GPU and its labels are empty.",
+    counter_check="kubectl get pods -A -o wide on NODE: none asks for the device",
+    sources=("dcgm-exporter, kubernetes mapping and issue 272",),
+    instead_of=("ExporterPodsUnmapped",),
+)
+OPERATOR_NOTES = trap(
+    "OperatorNotes",
+    Layer.L4,
+    Effect.BlindMonitoring,
+    "operator and discovery note what this cluster does not use",
+    meaning="Virtual machines, Kata, monitoring of a kind that is not installed, a network device that tells no speed: "
+    "they say so and go on.",
+    known_by="These lines alone.",
+    disproved_by="ClusterPolicy is not ready, or labels are missing.",
+    counter_check="kubectl get clusterpolicy: ready",
+    sources=("gpu-operator, controllers; node-feature-discovery, source/network and source/kernel",),
+)
 
 
 def find(facts: Facts) -> Iterator[Answer]:
@@ -293,6 +330,9 @@ def find(facts: Facts) -> Iterator[Answer]:
         (ALERT, ("harmless.alert_told",), "The alert looks at one figure only."),
         (NO_DATA, ("harmless.dcgm_no_data",), "The card does not have the field."),
         (WATCHED, ("harmless.power_watch",), "The card runs at its power limit."),
+        (PARTITION_FIGURES, ("harmless.partition_figures",), "They are the card's."),
+        (IDLE_POD, ("harmless.idle_has_no_pod",), "No pod holds the GPU."),
+        (OPERATOR_NOTES, ("harmless.operator_notes",), "This cluster does not use it."),
         (DISCOVERY, ("harmless.discovery_waits",), "It waits for its next look."),
         (
             REPLICAS,
@@ -344,6 +384,9 @@ RULE = Rule(
         WATCHED,
         NO_DATA,
         ALERT,
+        PARTITION_FIGURES,
+        IDLE_POD,
+        OPERATOR_NOTES,
     ),
     find,
 )
