@@ -12,6 +12,8 @@ from berth.model.booking import Booking, Share
 from berth.model.cluster import Allocation
 from berth.model.queue import Queue
 from berth.model.snapshot import Snapshot
+from berth.model.workload import Workload
+from berth.scheduling.answer import what_if
 from berth.scheduling.room import Room
 from berth.scheduling.room_kept import reserved_in
 from berth.simulation.queueing.cluster import like_nodes
@@ -85,3 +87,28 @@ def test_the_answer_says_what_is_reserved() -> None:
     said = shown(exam, Booking("b", queue="other", nodes=("node-0002",)))
     assert "RESERVED" in said and "Reserved, and not counted as free: b 8 GPUs, exam 8 GPUs." in said
     assert "RESERVED" not in shown(), "where nobody reserves anything there is no column"
+
+
+def asked(gpus: int, pods: int, queue: str = "other", limit_s: float = 0.0) -> Workload:
+    sets = (replace(pod_sets(gpus, 8)[0], count=pods, min_count=pods),)
+    return Workload("w", sets, queue=queue, time_limit_s=limit_s)
+
+
+def remarks(snapshot: Snapshot, workload: Workload) -> str:
+    (answered,) = what_if(snapshot, [workload])
+    assert not answered.placed
+    return " ".join(answered.remarks)
+
+
+def test_who_lacks_room_is_told_what_reservations_keep_of_it() -> None:
+    one = Booking("exam", queue="teaching", nodes=("node-0001",))
+    busy = cluster(one, running=(runs("a", 0, 4), runs("b", 2, 6)))
+    by_exam = "8 GPUs by GPUReservation exam for queue teaching"
+    assert f"Idle GPUs that are kept for others do not count as free: {by_exam}." in remarks(busy, asked(8, 2))
+    assert "kept" not in remarks(busy, asked(8, 2, queue="teaching")), "it may enter"
+    assert "kept" not in remarks(cluster(one, running=(runs("a", 0, 8), runs("c", 1, 8))), asked(8, 2)), "none is idle"
+    assert "kept" not in remarks(busy, asked(8, 1)), "the cause names it"
+    later = replace(one, from_s=NOW_S + 3600)
+    ahead = cluster(later, running=(runs("a", 0, 4), runs("b", 2, 6)))
+    assert "GPUReservation exam" in remarks(ahead, asked(8, 2))
+    assert "kept" not in remarks(ahead, asked(8, 2, limit_s=1800)), "it ends before the window opens"

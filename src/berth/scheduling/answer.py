@@ -20,6 +20,7 @@ from berth.scheduling.giving_way import told, who_would_leave
 from berth.scheduling.plan import Eviction, devices_of
 from berth.scheduling.policy import Policy
 from berth.scheduling.quota import gpu_milli, milli_of
+from berth.scheduling.room_kept import kept_from
 from berth.scheduling.seen import demand_seen
 from berth.scheduling.tables import Tables
 
@@ -73,6 +74,7 @@ def what_if(snapshot: Snapshot, workloads: Sequence[Workload], policy: Policy | 
     ):
         places.setdefault(w, {}).setdefault((s, n), []).append(devices_of(mask))
     ahead, payers = _ahead(snapshot), payers_of(snapshot.queues)
+    kept = kept_from(asked, [w for w, verdict in plan.verdicts.items() if _lacks_room(verdict)])
     answers = []
     for w, workload in enumerate(workloads):
         placed = tuple(
@@ -85,6 +87,8 @@ def what_if(snapshot: Snapshot, workloads: Sequence[Workload], policy: Policy | 
             remarks.append(doubt)
         if ahead and verdict.answer is Answer.Fits:
             remarks.append(f"{ahead} already; whether they go first is for their queues to say.")
+        if w in kept:
+            remarks.append(kept[w])
         if w in leaving:
             remarks.append(told(leaving[w]))
         answers.append(
@@ -245,6 +249,11 @@ def _would_fit(workload: Workload, others: int) -> str:
     whom = "the other waiting workload" if others == 1 else f"one of the {others:,} other waiting workloads"
     rest = f", unless {whom} goes first" if others else ""
     return f"There is room by Berth's rules{rest}. If it stays pending, {whose} knows why: look at its events."
+
+
+def _lacks_room(verdict: Verdict) -> bool:
+    """It waits for room that is not there, and no reservation has been named as the cause."""
+    return verdict.answer is Answer.NotYet and not any(c.reason is Reason.Reserved for c in verdict.causes)
 
 
 def _remarks(workload: Workload) -> tuple[str, ...]:

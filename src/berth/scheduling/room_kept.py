@@ -4,12 +4,13 @@ be asked to leave (docs/internals/reservations.md): all that `berth free` may ca
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from berth.base.units import counted
 from berth.model.snapshot import Snapshot
 from berth.scheduling.columns import Columns
 from berth.scheduling.policy import Policy
@@ -58,3 +59,35 @@ def reserved_in(snapshot: Snapshot) -> Reserved | None:
         {nodes[n].name: {name: int(draft.free[n, r]) for r, name in enumerate(names)} for n in touched},
         tuple((one.name, one.held - one.used) for one in now.booked.standings() if one.held > one.used),
     )
+
+
+def kept_from(snapshot: Snapshot, waiting: Collection[int]) -> dict[int, str]:
+    """Of workloads of the snapshot by index, which GPUs that would do are idle and kept for others: a sentence for each
+    of which there are any. A lack of GPUs is told by what is left, and people see more that is idle."""
+    if not waiting or not any(one.window(snapshot.now_s) is not None for one in snapshot.bookings):
+        return {}
+    from berth.scheduling.booked import Bookings
+    from berth.scheduling.round import Round
+    from berth.scheduling.tables import Tables
+
+    tables = Tables()
+    now = Round.of(snapshot, Policy(explains=False), tables)
+    now.booked = Bookings.of(now)
+    now.booked.hide()
+    idle = [max(one.held - one.used, 0) for one in now.booked.standings()]
+    told = {}
+    for w in waiting:
+        would_do = {n for row in now.rows[w] for n in np.flatnonzero(tables.copies_when_empty(row) > 0).tolist()}
+        keepers = [
+            (idle[b], now.booked.booked[b].booking)
+            for b in sorted(now.booked.blocked(w))
+            if idle[b] and would_do & now.booked.booked[b].gpus.keys()
+        ]
+        if keepers:
+            some = ", ".join(
+                f"{counted(gpus, 'GPU')} by GPUReservation {one.name} for "
+                f"{f'queue {one.queue}' if one.queue else one.workload}"
+                for gpus, one in keepers
+            )
+            told[w] = f"Idle GPUs that are kept for others do not count as free: {some}."
+    return told
