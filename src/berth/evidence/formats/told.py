@@ -152,6 +152,7 @@ TOPICS: dict[str, tuple[str, ...]] = {
         rf"{_NOT} {_BE}{_BEGINS}",
         r"\bDESIRED\W{1,3}0\b|\bDesiredNumberScheduled\b[^.;]{0,30}\b0\b|\b(?:0|zero) desired\b",
         r"\bno (?:other )?pods?\b|\bonto any node\b|\bnothing is (?:created|deployed)\b",
+        r"\bdaemon ?sets?\b[^.;]{0,20}?(?:\bnot|n't) (?:loaded|there|present|started)\b",
         r"\b(?:comes?|goes?|lands?|runs?|match\w*|schedul\w+|plac\w+) (?:\w+ )?(?:to|on|onto|in)? ?"
         r"(?:no|none of the) nodes?\b",
     ),
@@ -185,7 +186,7 @@ TOPICS: dict[str, tuple[str, ...]] = {
         r"\bauto-?scal\w+|\bkarpenter\b|\bauto-?provision\w*|\bNAP\b|\bnode ?claims?\b|\bnode ?pools? karpenter\b",
         r"\bCA (?:sees|decides|scales|picks|thinks|does|will|logs?|doesn't|to)\b|\u6269\u5bb9|\u7f29\u5bb9",
     ),
-    "pool": (r"\bnode ?groups?\b|\bnode ?pools?\b|\bscal(?:e|es|ing)[- ](?:up|out|from)\b",),
+    "pool": (r"\bnode ?groups?\b|\bnode ?pools?\b|\bscal(?:e|es|ing)[- ](?:up|out|from|down)\b",),
     "no scaling": (
         rf"(?:{_NOT}|\bno) (?:\w+ )?(?:scal\w+|trigger\w*|launch\w*|provision\w*|add\w*|spin\w*)\b",
         r"\bscal\w+[^.;]{0,40}\b(?:only|fails?|stuck|not work\w*|n't work)|\bstays? at (?:0|zero)\b",
@@ -247,7 +248,8 @@ _WORTH = (
     b"3090", b"4090", b"5090",
     b"nccl", b"torch", b"vllm", b"sglang", b"tensorflow", b"jax", b"shm", b"shared memory", b"memlock", b"infiniband",
     b"roce", b"mpi", b"allreduce", b"all_reduce", b"rank ", b"ranks", b"oomkill", b"ray ", b"nvshmem", b"libfabric",
-    b" efa", b"gloo", b"horovod", b"deepspeed", b"triton", b"ollama",
+    b" efa", b"gloo", b"horovod", b"deepspeed", b"triton", b"ollama", b"fsdp", b"ddp", b"all-reduce", b"collective",
+    b"vram", b"kv cache", b"sm_", b"b200", b"b300", b"cudnn", b"multi-node", b"multinode", b"imex", b"nvls",
 )  # fmt: skip
 _PLAIN = str.maketrans({"*": None, "`": None, "\u2019": "'"})  # emphasis, code, a typographic apostrophe
 # Long, and in the middle of a sentence.
@@ -273,6 +275,7 @@ _PRINTED = re.compile(
     r"|\w+\{|\w+ *, *(?:gauge|counter|label|histogram)\b"
     r"|\S+[/ ]\S+ (?:created|labeled|configured|unchanged|deleted)$"
     r"|(?:slurm\w*|sbatch|srun|salloc): |\S+@\S+[:~]"
+    r"|.*\bNCCL (?:INFO|WARN|TRACE)\b"
     r"|(?:INFO|DEBUG|WARN(?:ING)?|ERROR|FATAL)(?::[a-z_]|:? *\[?\d|[: ]+[\w/]+\.(?:py|cc|cpp|go)\b)"
     r"|.*\S {3,}\S+ {2,}\S|.*\b(?:err|msg|level|desc)=|[^ ]*:\d+:\d+ "
 )

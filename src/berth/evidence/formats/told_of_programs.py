@@ -37,7 +37,7 @@ TOPICS_OF_PROGRAMS: dict[str, tuple[str, ...]] = {
     ),
     "several cards": (
         r"\bmulti[- ]?gpus?\b|\b(?:two|2|three|3|four|4|eight|8|several|multiple|both|dual|more than (?:one|1)) "
-        r"(?:\w+ ){0,2}(?:GPUs|cards)\b|\btensor[-_ ]parallel\w*\b|\bTP ?=? ?[2-8]\b|\ball[- ]?reduce\w*\b",
+        r"(?:\w+ ){0,2}(?:GPUs|cards)\b|\btensor[-_ ]parallel\w*\b|\bTP ?=? ?[2-8]\b",
     ),
     "ray": (
         r"\bray(?: (?:cluster|actor|task|worker|serve|head|tune|train|job)s?|\.\w+|::\w+|cluster|job|service)?\b|"
@@ -64,7 +64,8 @@ TOPICS_OF_PROGRAMS: dict[str, tuple[str, ...]] = {
         r"/dev/infiniband\b|\blibfabric\b|\baws-ofi-nccl\b|\bGPUDirect[- ]?TCPX?\w*\b|\bIBGDA\b|\bNET/\w+",
     ),
     "direct": (
-        r"\bGPU ?Direct(?: RDMA| Storage)?\b|\bGDR(?:DMA)?\b|\bnv(?:idia)?[-_]peer_?mem\w*\b|\bdma-?buf\b|\bGDRCopy\b|"
+        r"\bGPU ?Direct(?: RDMA| Storage)?\b(?!-?TCP)|\bGDR(?:DMA)?\b|\bnv(?:idia)?[-_]peer_?mem\w*\b|\bdma-?buf\b"
+        r"|\bGDRCopy\b|"
         r"\bgdrdrv\b|\bcufile\b|\bnvidia-fs\b",
     ),
     "peer path": (
@@ -142,11 +143,13 @@ TOPICS_OF_PROGRAMS: dict[str, tuple[str, ...]] = {
         r"\b(?:requires?|needs?)\b|\brefus\w*|\bfail\w*|\b[Aa]re\b[^.;]{0,60}\bsupported\?",
     ),
     "cuda release": (
-        r"\bCUDA (?:version |toolkit |runtime )?v?\d{1,2}(?:\.\d+)?\b|\bcu1[0-3]\d\b|\bcuda:\d+\S*|\bcuda-compat\S*|"
+        r"\bCUDA[- ](?:version |toolkit |runtime )?v?\d{1,2}(?:\.\d+)?\b|\bcu1[0-3]\d\b|\bcuda:\d+\S*"
+        r"|\bcuda-compat\S*|"
         r"\bcuda1[0-3]\.\d\b|\bnewer CUDA\b|\bCUDA versions?\b|\bforward compat\w*",
     ),
     "too old": (
-        r"\btoo old\b|\boutdated\b|\bolder\b|\binsufficient\b|\b(?:need\w*|requir\w+|wants?|expects?) (?:\S+ ){0,3}"
+        r"\btoo old\b|\boutdated\b|\bolder\b|\bold (?:\w+ )?driver\b|\binsufficient\b|\b(?:need\w*|requir\w+|wants?"
+        r"|expects?) (?:\S+ ){0,3}"
         r"(?:newer|higher|at least|driver|[345]\d\d)\b|\bnewer (?:CUDA|image|version)\b[^.;]{0,40}\bthan\b|"
         r"\b(?:upgrad|updat)\w+ (?:of )?(?:the |my |our )?(?:\w+ ){0,2}drivers?\b|\b(?:not|n't) support CUDA\b|"
         r"\bhas only\b|\bonly supports?\b|\bmax\w* CUDA\b",
@@ -167,7 +170,7 @@ TOPICS_OF_PROGRAMS: dict[str, tuple[str, ...]] = {
         r"connection (?:errors?|lost|closed|reset|failures?|issues?|problems?|timeouts?))\b|\bno (?:\w+ )?"
         r"(?:connection|route)s?\b|\bwrong (?:\w+ )?(?:interface|nic|ip|address|port|network|device|gid)\w*|"
         r"\b(?:picks?|chooses?|chose|selects?|uses?) the wrong\b|\ball (?:\w+ )*(?:zero|zeros|empty)\b|\bfail\w*"
-        r"|\berrors?\b",
+        r"|\berrors?\b|\bask\w* for (?:a |the )?password\b",
     ),
     "slow": (
         r"\bslow\w*|\b(?:low|poor|bad|half|reduced|degraded|terrible) (?:\w+ )?(?:bandwidth|busbw|throughput"
@@ -183,7 +186,9 @@ TOPICS_OF_PROGRAMS: dict[str, tuple[str, ...]] = {
         r"|working|work|"
         r"available|picked|detected|found|recogni[sz]ed|loaded|load|supported)\b|\bdisabled\b|\b(?:falls?|fell"
         r"|falling) back\b|"
-        r"\binstead of\b|\bonly (?:uses?|using) (?:sockets?|TCP|ethernet|host)\b|\bmissing\b|\bwithout\b|\bunused\b",
+        r"\binstead of\b|\b(?:not|n't) (?:been |be )?(?:set up|configured|installed)\b|"
+        r"\bno (?:GPU ?Direct|GDR\w*|RDMA|InfiniBand|EFA|RoCE)\b|\bonly (?:uses?|using) (?:sockets?|TCP|ethernet"
+        r"|host)\b|\bmissing\b|\bwithout\b|\bunused\b",
     ),
     "rights": (
         r"\bprivileged\b|\bCAP_\w+|\bSYS_(?:ADMIN|PTRACE|NICE|RESOURCE)\b|\bcapabilit(?:y|ies)\b(?! \d)"

@@ -59,11 +59,13 @@ MESSAGES: tuple[Message, ...] = (
             "error 804",
             "(803)",
             "(804)",
+            "returned 803",
+            "returned 804",
         ),
         r"forward compatibility was attempted on non ?supported HW|COMPAT_NOT_SUPPORTED_ON_DEVICE"
         r"|CompatNotSupportedOnDevice"
         r"|SYSTEM_DRIVER_MISMATCH|SystemDriverMismatch|unsupported display driver ?/ ?cuda driver combination"
-        r"|\berror 80[34]\b|\(80[34]\)"
+        r"|\berror 80[34]\b|\(80[34]\)|\bcu\w+\(\w*\) returned 80[34]\b"
         r"|cuda/compat\b.{0,60}libcuda|libcuda\S*\s.{0,60}/compat/",
     ),
     Message(

@@ -22,6 +22,7 @@ MESSAGES: tuple[Message, ...] = (
             "rolloutworker",
             "ray::",
             "ray.exceptions",
+            "current node has no gpu",
         ),
         r"Ray does not manage GPU allocations to the driver|ray\.get_gpu_ids\(\)[^\n]{0,60}(?:empty|\[\])"
         rf"|\bnum_gpus\b[^\n]{{0,120}}\b{_GPU}\b[^\n]{{0,60}}(?:\bFalse\b|not available|\berror\b|not (?:see|found))"
@@ -30,6 +31,14 @@ MESSAGES: tuple[Message, ...] = (
         r"|see|use|find|detect)\b[^\n]{0,40}\b(?:GPUs?|CUDA\w*)"
         r"|\bray(?:::|TaskError|WorkerWrapper|\.exceptions)[^\n]{0,200}(?:No CUDA GPUs are available"
         r"|no CUDA-capable device)"
-        r"|RolloutWorker[^\n]{0,200}No CUDA GPUs are available",
+        r"|RolloutWorker[^\n]{0,200}No CUDA GPUs are available"
+        r"|Current node has no GPU available",
+    ),
+    # Ray's own account has GPUs: whoever sees none was given none by it.
+    Message(
+        "ray.counts_gpus",
+        ("cluster_resources", "available_resources", "ray status", "ray dashboard"),
+        r"\b(?:cluster|available)_resources\(\)[^\n]{0,200}\bGPU\W{1,4}[1-9]"
+        r"|\b(?:ray status|Ray dashboard)\b[^\n]{0,80}\b(?:\d|both|all|two|four|eight|the) (?:\w+ )?GPUs?\b",
     ),
 )

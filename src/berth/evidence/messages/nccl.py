@@ -97,8 +97,9 @@ MESSAGES: tuple[Message, ...] = (
     # NVLink beyond a pair
     Message(
         "nccl.nvls_bind",
-        ("nvlink sharp", "nvls", "multicast"),
+        ("nvlink sharp", "nvls", "multicast", "cannot be performed in the present state"),
         r"\bnvls\.cc:\d+ (?:\(\w+\) )?NCCL WARN (?:Cuda|NVLS|CUDA)\b[^\n]*(?:fail|error)|"
+        r"NCCL WARN Cuda failure (?:401 )?'the operation cannot be performed in the present state'|"
         r"Failed to bind NVLink SHARP|(?:NVLS|multicast)\S*.*(?:bind|create|alloc\w*|setup)\S* (?:of \S+ )?fail\w*"
         r"|(?:failed|unable) to (?:bind|create|allocate|set up) (?:NVLink SHARP|NVLS|multicast)\w*"
         r"|cuMulticast(?:Bind\w*|Create|AddDevice)\W.*(?:fail|error|\d{3})",

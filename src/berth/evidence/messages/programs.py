@@ -12,11 +12,13 @@ MESSAGES: tuple[Message, ...] = (
             "out of shared memory",
             "insufficient shared memory",
             "shared memory limit",
+            "shared memory exhaust",
             " shared memory",
             "bus error",
             "unable to mmap",
         ),
-        r"out of shared memory|insufficient shared memory|raise your shared memory limit|(?<!PCIe )\bBus error\b"
+        r"out of shared memory|insufficient shared memory|shared memory exhaust\w*"
+        r"|raise your shared memory limit|(?<!PCIe )\bBus error\b"
         r"|unable to (?:open|allocate|write to|resize)\S* shared memory(?: ?\(shm\)| object)?.*(?:No space|\(28\)"
         r"|\(11\)|Cannot allocate|temporarily unavailable)"
         r"|unable to mmap \d+ bytes from file.*Cannot allocate|unable to write to file <?/torch_",
@@ -29,6 +31,19 @@ MESSAGES: tuple[Message, ...] = (
         r"|No space left on device: '?/(?:dev/shm|torch_|psm_|sem\.)"
         r"|(?-i:/dev/shm)(?:.*(?:No space left|100%|is full|too small|(?:only has|has only)|less than))"
         r"|No space left on device.{0,20}/dev/shm",
+    ),
+    # Of a file system that is not the disk, where somebody looked at the disk.
+    Message(
+        "app.no_space",
+        "no space left on device",
+        r"(?:OSError|RuntimeError|IOError|Error)\b[^\n]{0,40}No space left on device(?!\W{1,4}['\"]?/)",
+    ),
+    Message(
+        "host.disk_has_room",
+        ("disk", " df "),
+        r"\b(?:disks?|df)\b[^\n]{0,60}\b(?:plenty|free|empty|enough|lots of|half|not full"
+        r"|has (?:\w+ )?(?:space|room))\b"
+        r"|\b(?:plenty of|enough|free|lots of) (?:\w+ )?disk\b",
     ),
     Message(
         "app.bus_signal",

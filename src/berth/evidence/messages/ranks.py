@@ -118,6 +118,11 @@ MESSAGES: tuple[Message, ...] = (
             "nccl communicator and retr",
             "keys: /",
             "connect to gcs",
+            "initialize clique",
+            "acquire clique",
+            "pjrt_client_connect",
+            "coordination service",
+            "coordination_service",
         ),
         r"client socket has (?:failed to connect to|timed out after)\D*\[?(?P<host>[\w.-]+)?"
         r"|Timed out after \d+ seconds waiting for clients|(?:RendezvousConnectionError|RendezvousTimeoutError"
@@ -135,7 +140,10 @@ MESSAGES: tuple[Message, ...] = (
         r"|gloo (?:mesh )?connection failed|init_process_group[\s\S]{0,80}?RuntimeError: Connection (?:timed out"
         r"|refused|reset)|Timed out initializing process group in store based barrier"
         r"|host not found: Name or service not known|recvValue failed|TCPStore\b.{0,120}(?:got 0 bytes"
-        r"|Connection (?:refused|reset|timed out))",
+        r"|Connection (?:refused|reset|timed out))"
+        # XLA: the ranks of a communicator, and those who report to the coordinator.
+        r"|waiting for \W?(?:initialize|acquire) clique\b|Barrier timed out\b[\s\S]{0,60}PjRT_Client_Connect"
+        r"|[Cc]oordination(?:_s| S| s)ervice\b.{0,120}(?:UNAVAILABLE|DEADLINE_EXCEEDED|failed to connect|unreachable)",
         lines=3,
     ),
     Message(
@@ -178,6 +186,8 @@ MESSAGES: tuple[Message, ...] = (
             "ncclcommwatchdog",
             "heartbeat monitor",
             "shared memory broadcast block",
+            "monitoredbarrier",
+            "to join the rendezvous",
             "failure detected by watchdog",
             "nccl communicator was aborted",
             "nccl watchdog",
@@ -192,7 +202,8 @@ MESSAGES: tuple[Message, ...] = (
         r"|No available shared memory broadcast block found"
         r"|have launched up to operation|caused the desync|didn't join collective|ncclCommWatchdog"
         r"|heartbeat monitor (?:timed? ?out|thread)"
-        r"|\bRAS:? (?:MISMATCH|INCOMPLETE|DEAD)\b",
+        r"|\bRAS:? (?:MISMATCH|INCOMPLETE|DEAD)\b|failed to pass monitoredBarrier"
+        r"|threads to join the rendezvous, but not all of them arrived",
     ),
     # The interfaces that data may go over, in the order of their use.
     Message(

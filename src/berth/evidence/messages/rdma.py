@@ -67,6 +67,7 @@ MESSAGES: tuple[Message, ...] = (
         "nccl.memory_locked",
         (
             "ibv_reg_dmabuf_mr",
+            "fi_mr_reg",
             "ulimit -l",
             "to create qp",
             "couldn't allocate mr",
@@ -92,7 +93,7 @@ MESSAGES: tuple[Message, ...] = (
         r"|(?:failed to register|error registering) memory.*(?:ENOMEM|Cannot allocate)"
         r"|(?:Unable|Failed) to create QP\b|Couldn't (?:allocate|create) (?:QP|CQ)\b|locked memory limit"
         r"|ulimit -l\b[^\d\n]{0,25}(?:64|8192|65536)\b"
-        r"|ibv_reg_dmabuf_mr\w*\W.*Cannot allocate memory"
+        r"|(?:ibv_reg_dmabuf_mr\w*|fi_mr_reg\w*)\W.*(?:Cannot allocate memory|\W-12\b)"
         r"|Failed to register the memory region: Cannot allocate memory"
         # As people and schedulers put it: `soft memlock set to 64K`, `RLIMIT_MEMLOCK too small`.
         r"|\b(?:RLIMIT_)?memlock\b[^\n]{0,60}\b(?:64 ?Ki?B?|65536|8 ?Mi?B?|8192)\b"

@@ -52,6 +52,7 @@ from berth.diagnosis.rules.l5 import (
     unplaced_taint,
 )
 from berth.diagnosis.rules.l5 import told_rows as more_told
+from berth.diagnosis.rules.l6 import told as program_told
 from berth.diagnosis.rules.l6 import told_rows as program_rows
 from berth.diagnosis.told_row import Row
 from berth.diagnosis.words import POSSIBLE
@@ -83,6 +84,9 @@ ROWS: tuple[Row, ...] = (
     Row("claims, in spite", claims.UNALLOCATED, "What is published as claims is not what is there."),
     Row("claims, partitions, trouble", claims.UNALLOCATED, "Partitions and whole devices are published together."),
     Row("claims, crashes", claims.UNALLOCATED, "The driver for claims does not work."),
+    Row("autoscaler, node stays", autoscaler.IDLE_STAYS, "Something keeps the node.", unless="unplaced"),
+    Row("pool, node stays", autoscaler.IDLE_STAYS, "Something keeps the node.", unless="unplaced, pending"),
+    Row("autoscaler, node removed, runs", node_refuses.DISPLACED, "The autoscaler takes nodes from pods that run."),
     Row("autoscaler, no scaling", autoscaler.NO_TYPE, "No node is made for the pods that wait."),
     Row("pool, no scaling", autoscaler.NO_TYPE, "No node is made for the pods that wait."),
     Row("autoscaler, pending", autoscaler.NO_TYPE, "No node is made for the pods that wait."),
@@ -90,6 +94,9 @@ ROWS: tuple[Row, ...] = (
         unless="share scheduler"),
     Row("queue, evicted", kueue.NOT_READY, "The queue takes the pods back.", unless="plugin"),
     Row("queue, pending", gang.QUEUE_FULL, "The queue or the group does not let the pods begin."),
+    Row("cloud quota, waits", autoscaler.CLOUD_EMPTY, "The account may not have more.", unless="queue"),
+    Row("cloud quota, gpus none", autoscaler.CLOUD_EMPTY, "The account may not have more.", unless="queue"),
+    Row("cloud quota, unplaced", autoscaler.CLOUD_EMPTY, "The account may not have more.", unless="queue"),
     Row("quota, pending", quota.EXCEEDED, "The quota leaves no room.", unless="queue"),
     Row("quota, unplaced", quota.EXCEEDED, "The quota leaves no room.", unless="queue"),
     Row("quota, missing", quota.EXCEEDED, "The quota leaves no room.", unless="queue"),
@@ -115,6 +122,8 @@ ROWS: tuple[Row, ...] = (
     Row("mig manager, held", mig_change.GPU_IN_USE, "Somebody holds the GPU that is to be changed.", POSSIBLE),
     Row("partitions, held, crashes", mig_change.GPU_IN_USE, "Somebody holds the GPU that is to be changed.",
         unless="plugin, claims"),
+    Row("exporter, partitions, in spite", exporter.SCRAPE_FAILS, "Figures of partitions are not what is there."),
+    Row("exporter, partitions, missing", exporter.SCRAPE_FAILS, "Figures of partitions are not what is there."),
     Row("mig manager, crashes", mig_change.CHANGE_FAILED, "The layout could not be applied."),
     Row("mig manager, unplaced", mig_manager.UNHANDLED, "The manager does not come to the node.", POSSIBLE),
     Row("mig manager, removed", mig_manager.STATE_FAILED, "The layouts are not those that were written.",
@@ -132,6 +141,8 @@ ROWS: tuple[Row, ...] = (
     # Labels, and who reads them.
     Row("discovery, labels, removed", discovery.NFD_MISSING, "Labels are taken away and come back.", POSSIBLE),
     Row("labels, removed, upgrade", discovery.NFD_MISSING, "Labels went with an upgrade."),
+    Row("labels, operand, removed", unplaced_operands.WANTED_NOWHERE, "The labels are gone from the node.", POSSIBLE,
+        unless="discovery, upgrade"),
     Row("discovery, labels, missing", discovery.NFD_MISSING, _UNLABELLED, POSSIBLE),
     Row("discovery, missing", discovery.NFD_MISSING, _UNLABELLED),
     Row("gpu discovery, missing", discovery.NO_LABELS, _UNLABELLED, POSSIBLE),
@@ -181,10 +192,13 @@ ROWS: tuple[Row, ...] = (
 
 def find(facts: Facts) -> Iterator[Answer]:
     answered = set[tuple[str, int]]()
+    said_better = program_told.is_said_better(facts)
     for told in facts.of(Told):
         for row in ROWS:
             if len(told.topics) > 1 and row.fits(told):
                 answered.add((told.origin.source, told.origin.line))
+                if said_better and row in program_rows.SEEN:
+                    break
                 yield row.code.finding(row.cause, row.confidence, [told], cause_class=row.cause_class)
                 break
     yield from plugin_trouble.trouble(facts, answered)

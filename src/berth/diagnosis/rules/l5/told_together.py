@@ -14,8 +14,9 @@ from itertools import chain
 from msgspec.structs import replace
 
 from berth.diagnosis.finding import Answer, Rule
+from berth.diagnosis.rules.l5 import told_rows
 from berth.diagnosis.rules.l5.told import ROWS
-from berth.diagnosis.rules.l5.told_rows import LAST
+from berth.diagnosis.rules.l6 import told_rows as program_rows
 from berth.diagnosis.told_row import Row
 from berth.diagnosis.words import WEAK
 from berth.evidence.facts import Facts
@@ -28,6 +29,7 @@ STATES = frozenset((
     "trouble", "missing", "unplaced", "crashes", "pending", "rejected", "in spite", "gpus none", "no scaling",
     "evicted", "not begun", "off", "removed", "waits",
 ))  # fmt: skip
+LAST = (*told_rows.LAST, *program_rows.LAST)
 MOST_LINES = 6  # of one thought: a longer story has several
 
 

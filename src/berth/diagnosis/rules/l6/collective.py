@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
@@ -198,6 +199,8 @@ CRASH = Code(
     sources=("kernel: segfault lines", "gpud: nccl component"),
 )
 
+# What a library says that is older than its caller: ENOPROTOOPT, ENOSYS, and a version that it does not have.
+UNKNOWN_CALL = re.compile(r"Protocol not available|Function not implemented|RC: -(?:92|38)\b|version", re.IGNORECASE)
 SYMPTOM = 0.5  # whatever else was found stands before it
 
 
@@ -263,7 +266,12 @@ def _fails_in_use(facts: Facts) -> Iterator[Answer]:
     if not dropped and not any(facts.said("efa.unused")):
         for node, pod, found in by_place(facts.said("efa.other_error")):
             yield PLUGIN.finding(
-                f"The network plugin reports: {found[0].get('why')[:160]}", POSSIBLE, found, node=node, pod=pod
+                f"The network plugin reports: {found[0].get('why')[:160]}",
+                POSSIBLE,
+                found,
+                node=node,
+                pod=pod,
+                cause_class="version-mismatch" if UNKNOWN_CALL.search(found[0].get("why")) else None,
             )
 
 

@@ -217,9 +217,14 @@ def find(facts: Facts) -> Iterator[Answer]:
             pod=pod,
         )
     for node, pod, found in by_place(facts.said("mpi.launcher")):
-        host = value(found[0], "host")
+        host = next(iter(values(found, "host")), "")
         yield MPI.finding(
-            f"The launcher cannot start processes{' on ' + host if host else ''}.", LIKELY, found, node=node, pod=pod
+            f"The launcher cannot start processes{' on ' + host if host else ''}.",
+            LIKELY,
+            found,
+            node=node,
+            pod=pod,
+            cause_class="network" if host else None,  # a name or a port, and not what the program asks for
         )
     yield from _networks(facts)
     yield from _settings(facts)

@@ -135,6 +135,10 @@ def find(facts: Facts) -> Iterator[Answer]:
     for node, place, found in by_place(denied):
         cause = "/dev/shm is there, and the program may not write to it."
         yield SHM_DENIED.finding(cause, LIKELY, found, node=node, pod=place)
+    full = list(facts.said("app.no_space"))
+    if full and (room := list(facts.said("host.disk_has_room"))):
+        cause = "The disk has room: what is full is /dev/shm, where workers hand over their data."
+        yield SHM.finding(cause, POSSIBLE, [*full, *room])
     for node, place, found in by_place(
         facts.said("nccl.shm_small", "app.shm_small", "app.shm_full", "app.bus_signal", "app.shm_size_default")
     ):

@@ -153,12 +153,17 @@ ARCHITECTURE = Code(
     sources=("OCI image index",),
 )
 
+_BANNER = "container was built for NVIDIA Driver Release"
+
 
 def find(facts: Facts) -> Iterator[Answer]:
     found_version = [said for said in facts.said("cuda.driver_insufficient") if value(said, "found")]
     if any(facts.said("app.nvml_counts_gpus")):
         found_version = list(facts.said("cuda.driver_insufficient"))
-    for node, pod, found in by_place([*found_version, *facts.said("cuda.ptx_too_new")]):
+    refused = list(facts.said("cuda.forward_compatibility"))
+    # An image of the maker compares versions at its start; that CUDA itself then answers 803 or 804 is more exact.
+    newer = [said for said in facts.said("cuda.ptx_too_new") if not (refused and _BANNER in said.origin.text)]
+    for node, pod, found in by_place([*found_version, *newer]):
         version = value(found[0], "found")
         has = (
             f" The driver serves CUDA {int(version) // 1000}.{int(version) % 1000 // 10}." if version.isdigit() else ""
@@ -170,7 +175,7 @@ def find(facts: Facts) -> Iterator[Answer]:
             node=node,
             pod=pod,
         )
-    for node, pod, found in by_place(facts.said("cuda.forward_compatibility")):
+    for node, pod, found in by_place(refused):
         yield FORWARD.finding(
             "The image's compatibility library does not work with this card or driver.",
             LIKELY,
@@ -187,14 +192,14 @@ def find(facts: Facts) -> Iterator[Answer]:
             node=node,
             pod=pod,
         )
-    newer = "The image is older than the card."
+    older = "The image is older than the card."
     if not any(facts.said("cuda.no_kernel_image")):
-        yield from heard(facts, NO_KERNEL, ("image.card_newer",), newer, POSSIBLE)
+        yield from heard(facts, NO_KERNEL, ("image.card_newer",), older, POSSIBLE)
     yield from heard(
         facts, COMPILED, ("image.compiled_at_start",), "The program has no code for this card, only PTX.", POSSIBLE
     )
-    refused = "The driver cannot compile the program's code for the card."
-    yield from heard(facts, NO_KERNEL, ("cuda.ptx_refused",), refused, POSSIBLE)
+    uncompiled = "The driver cannot compile the program's code for the card."
+    yield from heard(facts, NO_KERNEL, ("cuda.ptx_refused",), uncompiled, POSSIBLE)
     for node, pod, found in by_place(
         facts.said(
             "image.library_missing",

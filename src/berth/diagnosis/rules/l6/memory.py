@@ -148,7 +148,7 @@ def find(facts: Facts) -> Iterator[Answer]:
             # Multicast memory of the switches has its own account.
             said
             for said in facts.said("cuda.out_of_memory")
-            if "cumulticast" not in said.origin.text.lower()
+            if not any(word in said.origin.text.lower() for word in ("multicast", "nvlink sharp"))
         ):
             # Other reasons end in the same word.
             sure = POSSIBLE if all("STATUS_NOT_INITIALIZED" in said.origin.text for said in found) else LIKELY

@@ -273,6 +273,10 @@ def find(facts: Facts) -> Iterator[Answer]:
                 pod=pod or asks[0].key,
             )
             continue
+        if counted := list(facts.said("ray.counts_gpus")):
+            cause = "Ray has GPUs to give, and the program sees none: it was given none."
+            yield TASK.finding(cause, POSSIBLE, [*counted, *found], node=node, pod=pod)
+            continue
         if hidden := list(facts.said("cuda.hidden_by_program")):
             cause = "The program hides all devices from itself: CUDA_VISIBLE_DEVICES is set to none."
             yield HIDDEN.finding(cause, LIKELY, [*hidden, *found], node=node, pod=pod)

@@ -33,10 +33,15 @@ _TOLD_ONLY = (
 )  # fmt: skip
 
 
+def is_said_better(facts: Facts) -> bool:
+    """Whether a component says itself what is wrong with a program or a job."""
+    return any(said.message not in _TOLD_ONLY for said in facts.said(*_SAID))
+
+
 def find(facts: Facts) -> Iterator[Answer]:
     for message, code, cause in _HELPED:
         yield from heard(facts, code, (message,), cause, POSSIBLE)
-    if any(said.message not in _TOLD_ONLY for said in facts.said(*_SAID)):
+    if is_said_better(facts):
         return
     yield from heard(
         facts,

@@ -27,6 +27,7 @@ _CLUSTER = "plugin, operand, operator, claims, kubelet, queue, autoscaler, figur
 _APART = "Machines of a job are said not to reach each other on the way that it uses."
 _BLOCKED = "GPUs of one machine are said not to reach each other: mostly ACS or the IOMMU stands between them."
 _SHM = "Shared memory of the container is said not to do."
+_LOCKED = "The limit of locked memory is said to be too low."
 _NO_CODE = "The program is said to have no code for the card."
 _UNFIT = "Parts of the image are said not to go together, or to be missing."
 _NOT_USED = "The fast network is said not to be used, or not to be seen in the container."
@@ -38,9 +39,9 @@ NAMED: tuple[Row, ...] = (
     Row("shared memory, does not do, program", host_limits.SHM, _SHM, POSSIBLE, unless="sharing, plugin"),
     Row("shared memory, collective, trouble", host_limits.SHM, _SHM, POSSIBLE, unless="sharing, plugin"),
     Row("shared memory, crashes", host_limits.SHM, _SHM, POSSIBLE, unless="sharing, plugin"),
-    Row("locked memory, rdma", host_limits.LOCKED, "The limit of locked memory is said to be too low.", POSSIBLE),
-    Row("locked memory, collective", host_limits.LOCKED, "The limit of locked memory is said to be too low.", POSSIBLE),
-    Row("locked memory, full", host_limits.LOCKED, "The limit of locked memory is said to be too low.", POSSIBLE),
+    Row("locked memory, rdma, trouble", host_limits.LOCKED, _LOCKED, POSSIBLE),
+    Row("locked memory, collective, trouble", host_limits.LOCKED, _LOCKED, POSSIBLE),
+    Row("locked memory, full", host_limits.LOCKED, _LOCKED, POSSIBLE),
     Row("killed for memory, program", memory.HOST, "The container is said to run out of the host's memory.", POSSIBLE,
         unless=_CLUSTER),
     Row("built without, program", no_device.CPU_BUILD, "The framework is said to be one without CUDA.", POSSIBLE),
@@ -94,6 +95,8 @@ SEEN: tuple[Row, ...] = (
         unless=f"{_CLUSTER}, share scheduler, sharing, memory ill"),
     Row("libraries, unfit, program", image.LIBRARY, _UNFIT, unless=f"{_CLUSTER}, module, no gpu inside"),
     Row("libraries, unfit, image", image.LIBRARY, _UNFIT, unless=f"{_CLUSTER}, module, no gpu inside"),
+    Row("libraries, unfit, in container", image.LIBRARY, _UNFIT,
+        unless=f"{_CLUSTER}, module, no gpu inside, gpu toolkit"),
     Row("cuda release, image, unfit", image.LIBRARY, _UNFIT, unless=f"{_CLUSTER}, module, a driver"),
     Row("program, no gpu inside", no_device.NOT_GIVEN, _NO_GPU,
         unless=f"{_CLUSTER}, module, engine, gpu toolkit, a driver, reboot, loses it, view, vm"),
@@ -103,4 +106,30 @@ SEEN: tuple[Row, ...] = (
         unless=f"{_CLUSTER}, module, a driver, no gpu inside, one machine"),
     Row("collective, stands still", collective.WATCHDOG, "Ranks are said to wait in vain for one.", unless=_CLUSTER),
     Row("collective, does not join", connections.UNREACHABLE, _APART, unless=_CLUSTER),
+)  # fmt: skip
+
+# What a complaint is about, where nothing more is understood: asked last, of all that was told together.
+LAST: tuple[Row, ...] = (
+    Row("imex, trouble", fabric.CHANNEL, "Nodes are said not to share memory over NVLink.", unless=_CLUSTER),
+    Row("multicast, trouble", fabric.NVLS, "Multicast over NVLink is said not to work.", unless=_CLUSTER),
+    Row("shared memory, trouble", host_limits.SHM, _SHM, unless=_CLUSTER),
+    Row("locked memory, trouble", host_limits.LOCKED, _LOCKED, unless=_CLUSTER),
+    Row("killed for memory, trouble", memory.HOST, "The container is said to run out of the host's memory.",
+        unless=_CLUSTER),
+    Row("gid, trouble", rdma_errors.GID, "The address that RDMA uses is said to be the wrong one.", unless=_CLUSTER),
+    Row("direct, trouble", gpudirect.NOT_LOADED, _NO_DIRECT, unless=_CLUSTER),
+    Row("launcher, trouble, program", connections.MPI, "The launcher is said not to start the ranks.",
+        unless=_CLUSTER),
+    Row("several machines, collective, trouble", connections.UNREACHABLE, _APART, unless=_CLUSTER),
+    Row("rdma, collective, trouble", connections.SOCKET, _NOT_USED, unless=_CLUSTER),
+    Row("ray, trouble, gpus", no_device.TASK, "Ray shows a task the GPUs that it asked for.", unless=_CLUSTER),
+    Row("compute level, trouble, program", image.NO_KERNEL, _NO_CODE, unless=_CLUSTER),
+    Row("cuda release, a driver, trouble", image.TOO_OLD, "The CUDA at hand is said to want a newer driver.",
+        unless=f"{_CLUSTER}, module"),
+    Row("cuda release, image, trouble", image.LIBRARY, _UNFIT, unless=f"{_CLUSTER}, module"),
+    Row("libraries, program, trouble", image.LIBRARY, _UNFIT, unless=f"{_CLUSTER}, module, a driver"),
+    Row("device memory, program, trouble", memory.FULL, "Memory of the GPU is said not to do.", unless=_CLUSTER),
+    Row("peer path, trouble, of a card", peer_access.BLOCKED, _BLOCKED, unless=_CLUSTER),
+    Row("several cards, program, trouble", peer_access.BLOCKED, _BLOCKED, unless=f"{_CLUSTER}, module, a driver"),
+    Row("collective, trouble", connections.UNREACHABLE, _APART, unless=_CLUSTER),
 )  # fmt: skip
