@@ -7,6 +7,7 @@ import io
 import json
 import tarfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cli_runs import Ran
@@ -156,6 +157,50 @@ def test_a_question_about_a_pod_walks_down_from_it(tmp_path: Path, target: str) 
     assert walk["asks for GPUs"] == ("L5", True)
     assert walk["has a node"] == ("L5", False)
     assert record["findings"]
+
+
+def gone(reporter: dict[str, Any]) -> dict[str, Any]:
+    """What the kubelet of n2 said of a pod that is no more."""
+    said = 'Failed to create pod sandbox: rpc error: code = Unknown desc = failed to get sandbox runtime: no runtime for "nvidia" is configured'  # noqa: E501
+    return {"apiVersion": "v1", "kind": "Event", "type": "Warning", "reason": "FailedCreatePodSandBox",
+        "metadata": {"name": "wants.1", "namespace": "x"}, "message": said,
+        "involvedObject": {"kind": "Pod", "namespace": "x", "name": "wants"}, **reporter}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "reporter",
+    [{}, {"source": {"component": "kubelet", "host": "n2"}}, {"reportingComponent": "kubelet", "reportingInstance": "n2"}],
+)
+def test_what_was_said_of_a_pod_that_is_gone_hides_nothing_on_another_node(
+    tmp_path: Path, reporter: dict[str, Any]
+) -> None:
+    nodes = [
+        {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}, "spec": {}, "status": {
+            "capacity": {"nvidia.com/gpu": "8"}, "allocatable": {"nvidia.com/gpu": usable}}}
+        for name, usable in (("n1", "7"), ("n2", "8"))
+    ]  # fmt: skip
+    path = tmp_path / "cluster.json"
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [*nodes, gone(reporter)]}))
+    assert [one["code"] for one in found("n1", "--from", str(path))["findings"]][-1] == "DevicesWithheld"
+    everything = [one["code"] for one in found("--from", str(path))["findings"]]
+    assert sorted(everything) == ["DevicesWithheld", "RuntimeHandlerMissing"]
+    if reporter:
+        assert [one["code"] for one in found("n1", "--from", str(path))["findings"]] == ["DevicesWithheld"]
+        assert [one["code"] for one in found("n2", "--from", str(path))["findings"]] == ["RuntimeHandlerMissing"]
+
+
+def test_a_cause_elsewhere_is_told_where_it_explains_what_is_asked_about(tmp_path: Path) -> None:
+    """A pod without a node waits for a GPU that a node has lost."""
+    of_node = tmp_path / "nodes" / "n1"
+    of_node.mkdir(parents=True)
+    (of_node / "dmesg.txt").write_text(
+        "[86231.104712] NVRM: Xid (PCI:0000:43:00): 79, pid=22817, name=python3, GPU has fallen off the bus.\n"
+    )
+    dump(tmp_path)
+    record = found("train-0", "--from", str(tmp_path))
+    assert [one["code"] for one in record["findings"]] == ["GpuFellOffBus"]
+    assert {one["explained_by"] for one in record["consequences"]} == {"GpuFellOffBus"}
+    assert record["consequences"]
 
 
 def test_a_question_about_a_node_shows_its_account(tmp_path: Path) -> None:

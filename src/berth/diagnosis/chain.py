@@ -31,10 +31,12 @@ def explained(findings: Sequence[Finding]) -> dict[int, int]:
 
 def explains(lower: Finding, upper: Finding) -> bool:
     """Would the second go away with the first? A weak finding explains nothing; where both name a node or a device it
-    must be the same one."""
+    must be the same one, and what is known of a pod alone explains nothing of a node."""
     if lower.confidence <= WEAK or lower.layer > upper.layer or lower.code == upper.code or _is_its_own(upper):
         return False
     if lower.node and upper.node and lower.node != upper.node:
+        return False
+    if lower.pod and upper.node and not lower.node:  # nobody knows where the pod was
         return False
     if lower.pci != NO_PCI and upper.pci != NO_PCI and lower.pci != upper.pci and lower.layer == upper.layer:
         return False

@@ -43,7 +43,9 @@ def focused(
             return one.pod in keys or (one.node in nodes and one.layer < Layer.L5)
         return not one.node or one.node in nodes
 
-    findings = tuple(one for one in diagnosis.findings if bears(one))
+    # A cause elsewhere bears on the target where it explains what is wrong here.
+    causes = [one.explained_by for one in diagnosis.consequences if bears(one.finding)]
+    findings = tuple(one for one in diagnosis.findings if bears(one) or one in causes)
     unconfirmed = tuple(one for one in diagnosis.unconfirmed if not one.node or one.node in nodes)
     found = replace(
         diagnosis,

@@ -202,13 +202,16 @@ def pod_texts(status: wire.PodStatus) -> Iterator[str]:
 def event(found: wire.EventWire, origin: Origin) -> EventSeen:
     about = found.involved_object or found.regarding or wire.Reference()
     message = found.message or found.note or ""
-    source = found.source or {}
+    source = found.source or found.deprecated_source or {}
+    component = found.reporting_component or str(source.get("component") or "")
+    # Of a kubelet this is its node, whatever has become of the pod meanwhile.
+    host = str(source.get("host") or found.reporting_instance or "") if component == "kubelet" else ""
     last = found.last_timestamp or found.event_time or ""
     origin = replace(
         origin,
         text=f"{found.reason or ''}  {message}"[:600],
         time=last,
-        node=(about.name or "") if about.kind == "Node" else "",
+        node=(about.name or "") if about.kind == "Node" else host,
         pod=f"{about.namespace or ''}/{about.name or ''}" if about.kind == "Pod" else "",
     )
     return EventSeen(
@@ -218,7 +221,7 @@ def event(found: wire.EventWire, origin: Origin) -> EventSeen:
         kind=about.kind or "",
         namespace=about.namespace or "",
         name=about.name or "",
-        component=found.reporting_component or str(source.get("component") or ""),
+        component=component,
         type=found.type or "",
         count=found.count or 1,
         last=last,

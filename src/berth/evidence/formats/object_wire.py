@@ -192,7 +192,9 @@ class EventWire(Wire, frozen=True, gc=False):
     last_timestamp: str | None = None
     event_time: str | None = None
     reporting_component: str | None = None
+    reporting_instance: str | None = None
     source: dict[str, Any] | None = None
+    deprecated_source: dict[str, Any] | None = None
 
 
 class Selector(Wire, frozen=True, gc=False):
