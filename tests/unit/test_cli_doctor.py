@@ -169,7 +169,11 @@ def gone(reporter: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize(
     "reporter",
-    [{}, {"source": {"component": "kubelet", "host": "n2"}}, {"reportingComponent": "kubelet", "reportingInstance": "n2"}],
+    [
+        {},
+        {"source": {"component": "kubelet", "host": "n2"}},
+        {"reportingComponent": "kubelet", "reportingInstance": "n2"},
+    ],
 )
 def test_what_was_said_of_a_pod_that_is_gone_hides_nothing_on_another_node(
     tmp_path: Path, reporter: dict[str, Any]
