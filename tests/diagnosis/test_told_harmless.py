@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from asked import codes, of_text
 
-from berth.evidence.in_general import is_advice, is_of_document, says_what_is, without_denied
+from berth.evidence.in_general import is_advice, is_of_document, says_what_is, what_happened, without_denied
 
 HARMLESS = {
     "advice": (
@@ -95,6 +95,13 @@ def test_words_of_a_component_count_where_they_are_no_example() -> None:
     assert codes(of_text(f"{words} on our node")) == {"DriverVersionsDiffer"}
     assert codes(of_text(f"If {words}, reboot the node")) == set()
     assert codes(of_text(f"If {words} on our node, the pods fail")) == {"DriverVersionsDiffer"}
+
+
+def test_advice_takes_nothing_from_what_happened() -> None:
+    happened = "The pods of that node lose their GPU after a while."
+    assert what_happened(f"{happened} You can restart them.").strip() == happened
+    assert what_happened(f"You can restart the pods. {happened}") == ""
+    assert what_happened(f"Solved! {happened}") == ""
 
 
 def test_what_is_denied_is_no_trouble() -> None:

@@ -149,6 +149,7 @@ _DENIED = re.compile(
     re.IGNORECASE,
 )
 
+_SENTENCES = re.compile(r"(?<=[a-z)`'\"][.!?]) +(?=[A-Z])")
 _WITHOUT = re.compile(r"\bwithout (?:any )?(?:errors?|problems?|issues?|trouble)\b|\bno errors\b", re.IGNORECASE)
 
 
@@ -162,6 +163,18 @@ def says_what_is(line: str) -> bool:
 def ends_well(line: str) -> bool:
     """Whether a line ends a story: what was wrong in it is so no more."""
     return bool(_OVER.search(line))
+
+
+def what_happened(line: str) -> str:
+    """A line without its sentences of advice, for the others tell what happened; nothing where it begins with them."""
+    if ends_well(line):
+        return ""
+    first, *others = _SENTENCES.split(line)
+    explains = is_of_document(line)
+    if says_what_is(first) or (explains and is_of_document(first)):
+        return ""
+    kept = (one for one in others if not (says_what_is(one) or (explains and _DOCUMENT.search(one))))
+    return " ".join((first, *kept))
 
 
 def is_advice(line: str) -> bool:

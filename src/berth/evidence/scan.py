@@ -18,7 +18,7 @@ from operator import attrgetter
 import ahocorasick_rs
 
 from berth.evidence.fact import LONGEST_TEXT, Origin, Said
-from berth.evidence.in_general import is_advice, is_of_document, says_what_is, without_denied
+from berth.evidence.in_general import is_advice, what_happened, without_denied
 from berth.evidence.line_time import line_time
 from berth.evidence.message import Message
 from berth.evidence.piece import Piece
@@ -158,7 +158,7 @@ def _tells_nothing(message: Message, line: str) -> bool:
         return True
     if not message.name.startswith(REPORTED):
         return False
-    return says_what_is(line) or is_of_document(line) or not message.compiled.search(without_denied(line))
+    return not message.compiled.search(without_denied(what_happened(line)))
 
 
 def _line_around(raw: bytes, position: int) -> tuple[int, int]:

@@ -21,6 +21,12 @@ _MISSED = re.compile(
     r"\b(?:not|never|although|though|despite|in spite|stays?|still|miss(?:es|ed)?|unseen|no event)\b|n't\b",
     re.IGNORECASE,
 )
+# Somebody complains of the verdict, and names the code that it was given for.
+_LATCHED = re.compile(
+    r"\b(?:mistakenly|wrongly|falsely|incorrectly|needlessly)\b[^\n]{0,30}\bunhealthy\b"
+    r"|\b(?:not|never|n't)\b[^\n]{0,12}\brecover\w*\b[^\n]{0,60}\bXid\b[^\n]{0,30}\b(?:resolved|gone|cleared|over|past)\b",
+    re.IGNORECASE,
+)
 _UNIT = re.compile(r"\(?GPC (\d+), TPC (\d+)(?:, SM (\d+))?", re.IGNORECASE)
 
 
@@ -128,6 +134,8 @@ def _implied(found: Sequence[Event]) -> list[Event]:
 def _is_the_plugins_alone(one: Event) -> bool:
     """A device plugin takes a device out for good for codes that ask for no more than a restart of the program; where
     nothing but its log tells of one, what has to be mended is the plugin's verdict."""
+    if one.is_named and _LATCHED.search(one.origin.text):
+        return True
     is_light = one.meaning.standing in ("app", "info") and one.family in (Family.Memory, Family.Pcie)
     return is_light and "XidCriticalError" in one.origin.text
 

@@ -15,7 +15,7 @@ from berth.evidence.formats.told_of_cluster import TOPICS_OF_CLUSTER
 from berth.evidence.formats.told_of_containers import TOPICS_OF_CONTAINERS
 from berth.evidence.formats.told_of_machine import TEXT_WIDE, TOPICS_OF_MACHINE
 from berth.evidence.formats.told_of_programs import TOPICS_OF_PROGRAMS
-from berth.evidence.in_general import ends_well, is_of_document, says_what_is, without_denied
+from berth.evidence.in_general import what_happened, without_denied
 from berth.evidence.piece import Piece
 
 KIND = "told"  # of the origin: where a line was found is of no weight, that somebody wrote it is
@@ -245,7 +245,7 @@ _WORTH = (
     b"docker", b"podman", b" container", b"rdma", b"sriov", b"sr-iov", b"apptainer", b"singularity",
     b"configmap", b"device", b"feature.node", b"infiniband", b"connectx", b"mellanox",
     b"fabric manager", b"fabricmanager", b"gsp ", b"dkms", b"iommu", b"v100 ", b"a100 ", b"h100 ", b"h200 ",
-    b"3090", b"4090", b"5090",
+    b"3090", b"4090", b"5090", b"5080", b"5070", b"vfio", b"passthrough", b"passed through", b"kernel module", b"lspci",
     b"nccl", b"torch", b"vllm", b"sglang", b"tensorflow", b"jax", b"shm", b"shared memory", b"memlock", b"infiniband",
     b"roce", b"mpi", b"allreduce", b"all_reduce", b"rank ", b"ranks", b"oomkill", b"ray ", b"nvshmem", b"libfabric",
     b" efa", b"gloo", b"horovod", b"deepspeed", b"triton", b"ollama", b"fsdp", b"ddp", b"all-reduce", b"collective",
@@ -283,6 +283,7 @@ _PRINTED = re.compile(
 _WELL = re.compile(
     r"\b(?:was|is|been|got) (?:fixed|resolved|solved)\b"
     r"|(?<!not working )(?<!n't working )(?<!not work )(?<!n't work )\bas (?:expected|it should)\b"
+    r"(?!.*\b(?:but|only|missing|however|whereas|while|others?)\b)"
     r"|\ball (?:are )?(?:healthy|ready)\b"
     r"|(?-i:\bPASS(?:ED)?\b)|\bdemonstrates that\b"
     r"|\b(?:works?|worked|runs?) (?:again|well|now)\b|\bsuccessful(?:ly)?\b|\bis optional\b|\bhow (?:do|can)\b"
@@ -291,8 +292,6 @@ _WELL = re.compile(
     re.IGNORECASE,
 )
 
-
-_SENTENCES = re.compile(r"(?<=[a-z)`'\"][.!?]) +(?=[A-Z])")
 
 _UNWELL = re.compile(
     r"(?:\b(?:not|never|cannot|unable to|fail\w* to)|n't) (?:\w+ ){0,4}successful(?:ly)?\b"
@@ -314,7 +313,9 @@ def read(piece: Piece) -> Iterator[Fact]:
     read_so_far = 0
     of_text = frozenset(name for name, pattern in _WIDE if pattern.search(piece.text))
     for number, text in _thoughts(piece.text):
-        if len(text) > LONGEST or not (text := _of_a_fault(text)):
+        if len(text) > LONGEST or text.count(" ") < FEWEST_WORDS - 1 or _WELL.search(_UNWELL.sub("", text)):
+            continue
+        if not (text := what_happened(text)):
             continue
         read_so_far += 1
         if read_so_far > MOST:
@@ -324,17 +325,6 @@ def read(piece: Piece) -> Iterator[Fact]:
         if topics:
             origin = Origin(piece.source, KIND, text[:LONGEST_TEXT], line=number, node=piece.node, pod=piece.pod)
             yield Told(origin=origin, topics=topics | of_text)
-
-
-def _of_a_fault(text: str) -> str:
-    """A line without its sentences of advice, for the others tell what happened; nothing where it begins with them."""
-    if text.count(" ") < FEWEST_WORDS - 1 or _WELL.search(_UNWELL.sub("", text)) or ends_well(text):
-        return ""
-    explains = is_of_document(text)
-    first, *others = (
-        "" if says_what_is(one) or (explains and is_of_document(one)) else one for one in _SENTENCES.split(text)
-    )
-    return " ".join((first, *others)) if first else ""
 
 
 def _thoughts(text: str) -> Iterator[tuple[int, str]]:

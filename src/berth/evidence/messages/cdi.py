@@ -40,11 +40,20 @@ MESSAGES: tuple[Message, ...] = (
             "failed to inject devices",
             "bind source path does not exist",
             "stat'ing file",
+            "trying to mount",
+            "tries to mount",
+            "attempts to mount",
+            "fails to mount",
+            "cannot mount",
+            "mount a library",
         ),
         r"failed to stat CDI host device \W*(?P<path>/[^\s\"'\\]+)"
         r"|(?:error mounting|error stat'ing file|cannot stat|failed to fulfil mount request: open"
         rf"|bind source path does not exist:?) \W*?(?P<path2>{_DRIVER_FILE})[^\n]*"
-        r"(?:no such file|does not exist|not found|not a directory)",
+        r"(?:no such file|does not exist|not found|not a directory)"
+        r"|\b(?:trying|tries|attempts?|fails?|cannot)(?: to)? mount\b[^\n]{0,40}?"
+        r"(?P<path3>lib(?:nvidia|cuda|EGL_nvidia|GLX_nvidia|GLES\w*_nvidia)[\w.-]*\.so\.\d{3}\.[\d.]*\d)\b[^\n]{0,20}"
+        r"(?:no such file|does not exist|not found)",
     ),
     Message(
         "cdi.empty_edits",

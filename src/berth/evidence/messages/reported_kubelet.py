@@ -75,7 +75,9 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "reported.stays_without_plugin",
-        ("uninstall", "removed", "deleted", "gone"),
+        ("uninstall", "removed", "deleted", "gone", "remove the", "delete the"),
+        r"\bplugin\b.{0,30}?\b(?:uninstall\w*|removed|deleted|gone)\b.{0,60}?\bresources?\b.{0,30}?"
+        r"\b(?:stays?|remains?|still|not removed|never removed)\b|"
         r"\b(?:stale|old|still|stays|remains|left ?over|continues)\b.{0,60}?\b(?:capacity|allocatable|nvidia\.com/gpu)"
         r"\b.{0,60}?\bplugin\b.{0,30}?\b(?:uninstall\w*|removed|deleted|gone)\b|"
         r"\b(?:capacity|allocatable|nvidia\.com/gpu)\b.{0,60}?\b(?:stale|still|stays|remains|left ?over)\b"

@@ -158,7 +158,12 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "reported.user_fault_is_illness",
-        "xid ",
+        ("xid ", "mistakenly", "wrongly", "falsely", "incorrectly", "dp_disable_healthchecks"),
+        r"\b(?:mistakenly|wrongly|falsely|incorrectly|needlessly)\b.{0,30}?\bunhealthy\b|"
+        r"\b(?:not|never|n't)\b.{0,12}?\brecover\w*\b.{0,60}?\bXid \d+\b.{0,24}?"
+        r"\b(?:resolved|gone|cleared|over|past|transient)\b|"
+        r"\bDP_DISABLE_HEALTHCHECKS\b.{0,24}?\b(?:helps?|helped|solve[sd]?|fix(?:es|ed)|workaround|works)\b|"
+        r"\b(?:after|until|with|by) setting DP_DISABLE_HEALTHCHECKS\b|"
         r"\bXid \d+\b.{0,100}?\bplugin\b.{0,30}?\b(?:treats?|counts?|takes|considers?)\b"
         r".{0,20}?\b(?:critical|unhealthy|fatal|illness|hardware)|"
         r"\bplugin\b.{0,40}?\b(?:marks?|sets?|withdr\w+)\b.{0,40}?\bunhealthy\b.{0,60}?\b(?:application|user)"

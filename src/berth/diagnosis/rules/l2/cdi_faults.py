@@ -170,7 +170,7 @@ INCOMPLETE = Code(
 def find(facts: Facts) -> Iterator[Answer]:
     caps = [one for one in facts.said("toolkit.driver_root_empty") if "nvidia-cap" in one.get("path")]
     for node, said in by_node((*facts.said("cdi.stale", "cdi.said_stale"), *caps)).items():
-        path = first(said, "path", "path2").rstrip(":")
+        path = first(said, "path", "path2", "path3").rstrip(":")
         cause = f"{path} does not exist on the host." if path else "The specification is of another state of the host."
         yield STALE.finding(cause, LIKELY if path else POSSIBLE, said, node=node)
     live = {one.get("path"): one for one in facts.said("cdi.live_major")}
