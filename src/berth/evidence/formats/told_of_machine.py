@@ -40,17 +40,17 @@ TOPICS_OF_MACHINE: dict[str, tuple[str, ...]] = {
         r"\b(?:new|newer|newest|updated|upgraded|other|different|latest|another|custom|current) (?:linux )?kernels?\b",
         r"\bkernels? (?:was |were |is |got |has been )?(?:automatically |silently )?(?:updat|upgrad|chang|bump)\w*",
         r"\b(?:updat|upgrad|chang|switch|boot)(?:e|ed|es|ing|ting|s)?\b(?: \S+){0,4} kernels?\b",
-        r"\b(?:linux |on |with |for |to )?kernel \d\.\d+",
+        r"\b(?:linux |on |with |for |to )?kernel \d\.\d+|\b(?:to|on|with|under) Linux \d\.\d+",
         r"\b(?:OS|operating system|system|distro|distribution|apt|dnf|yum|unattended|automatic|security)[- ](?:updat|"
         r"upgrad)\w*|\bapt(?:-get)? (?:full-|dist-)?upgrade\b",
     ),
     "does not do": (
         r"\b(?:fails?|failed|failing|failure|broken?|breaks?|dead|lost|gone|missing|disappear\w*|unusable)\b",
-        r"\b(?:errors?|faults?)\b",
+        r"\b(?:errors?|faults?)\b|\bblack ?screens?\b",
         r"\bwithout (?:the |any )?(?:\S+ ){0,2}working\b|\bdriver (?:problems?|issues?|trouble)\b",
         r"\b(?:issues?|problems?|trouble) (?:getting|starting|loading|running|to get|to start)\b",
         rf"{_NOT} (?:be |been |get |to )?(?:work\w*|load\w*|start\w*|detect\w*|recogni\w+|find|found|see\w*|respond\w*|"
-        r"communicat\w+|com(?:e|ing) up|run\w*|boot\w*|initiali\w+|show\w*|function\w*|"
+        r"communicat\w+|com(?:e|ing) up|run\w*|boot\w*|install\w*|initiali\w+|show\w*|function\w*|"
         r"exist\w*|usable)\b",
     ),
     "no build": (

@@ -166,6 +166,13 @@ _BUILD = (
         r"(?P<compiler>\d+(?:\.\d+)+)(?=\s*(?:\n|$)))?",
         lines=3,
     ),
+    # What the kernel says that it was built by, and the compiler at hand, one after the other.
+    Message(
+        "driver.compilers_shown",
+        "gcc version ",
+        r"gcc version (?P<kernel>\d+)\.\d+[^\n]*\n[^\n]*\bgcc --version\W[^\n]*?\b(?P<compiler>\d+)\.\d+\.\d+",
+        lines=2,
+    ),
     Message(
         "driver.compiler_unfit",
         (

@@ -124,11 +124,12 @@ MESSAGES: tuple[Message, ...] = (
         "driver.gpu_unsupported",
         (
             "not supported by the", "doesn't support ", "legacy", "guest driver is incompatible",
-            "compatible vgpu driver", "vgpu",
+            "compatible vgpu driver", "vgpu", "incompatible guest/host drivers", "guest vgx version",
         ),
         rf"(?:The NVIDIA GPU {_PCI}[\s\S]*?)?(?:not supported by the{_BREAK}(?:NVIDIA{_BREAK})?(?P<driver>{_V})|"
         rf"supported through the{_BREAK}NVIDIA{_BREAK}(?P<branch>\d{{2,3}})\.?\w*{_BREAK}Legacy)|"
         rf"Driver version (?P<driver2>{_V}) doesn't support \w+ GPU|"
+        r"Incompatible Guest/Host drivers|Guest VGX version is (?:older|newer)|"
         r"[Gg]uest driver is incompatible with host driver|cannot find match for compatible vgpu driver|"
         r"vGPU[^\n]{0,40}(?:guest|host)[^\n]{0,30}version mismatch",
         lines=6,
@@ -147,6 +148,7 @@ MESSAGES: tuple[Message, ...] = (
         "driver.gsp_firmware_missing",
         ("firmware load for nvidia/", "no firmware image found", "gsp_", "gsp firmware"),
         rf"Direct firmware load for nvidia/(?P<version>{_V})/(?P<file>\S+) failed|No firmware image found|"
+        rf"loading \S*nvidia/(?P<version2>{_V})/(?P<file2>gsp_\S+) failed with error|"
         r"(?:gsp_\w+\.bin|GSP firmware)[^\n]{0,40}(?:not found|missing|no such file)",
     ),
     Message(

@@ -172,6 +172,18 @@ _COUNTS = (
         r"|[^\n\d]{0,40}?(?:only )?(?:shows?|reports?|reporting|lists?|sees?|finds?|found)\s"
         r"(?:only )?(?P<seen>\d+)\s?(?:/|of|out of)\s?(?P<there>\d+))",
     ),
+    # The bus itself has none.
+    Message(
+        "host.not_on_bus",
+        ("lspci", "no nvidia device listed", "no nvidia devices listed", "no nvidia gpu listed"),
+        r"\blspci\b[^\n]{0,40}(?:nvidia|10de)[^\n\w]{0,6}(?:: ?|-> ?|=> ?|is |returns |gives |prints |shows )"
+        r"(?:\(?empty|nothing|none|no output)|"
+        r"\blspci\b(?: output)? (?:does not|doesn't|no longer|didn't|did not) (?:show|list|see|find|have)\w* "
+        r"(?:the |any |a |my )?(?:NVIDIA|GPUs?|cards?)|"
+        r"\blspci\b(?: (?:shows?|lists?|has|finds?|reports?):?| output:?|:) no (?:NVIDIA )?"
+        r"(?:GPUs?|cards?|devices? of nvidia|NVIDIA devices?)|"
+        r"\bno NVIDIA (?:devices?|GPU) listed|\b(?:not|n't|never|no longer) (?:\w+ )?(?:in|on|by) (?:the )?lspci\b",
+    ),
     Message(
         "host.gpus_missing_told",
         (

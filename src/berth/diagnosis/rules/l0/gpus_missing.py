@@ -86,6 +86,17 @@ def find(facts: Facts) -> Iterator[Answer]:
             )
         )
         yield found[-1]
+    absent = list(facts.said("host.not_on_bus"))
+    if absent and not found and not any(one.is_gpu for one in facts.of(PciSeen)):
+        found.append(
+            MISSING.finding(
+                "The bus itself lists no GPU: it is off, dead, not plugged in, switched off in the firmware's setup, or "
+                "not passed through to this guest.",
+                POSSIBLE,
+                absent,
+            )
+        )
+        yield found[-1]
     if not found:
         for said in facts.said("host.gpus_missing", "host.gpus_missing_told"):
             seen = said.get("seen") or said.get("seen2") or said.get("seen3")

@@ -132,13 +132,16 @@ def find(facts: Facts) -> Iterator[Answer]:
     for pci, lines in asleep.items():
         # From D3cold the machine's firmware has to switch the power on again: mostly it is that.
         is_cold = any("d3cold" in said.origin.text.lower() for said in lines)
-        sure = LIKELY if is_cold or lines[0].get("driver") == "vfio-pci" else ESTABLISHED
+        # What is with vfio-pci is on its way into a virtual machine or out of it.
+        is_assigned = lines[0].get("driver") == "vfio-pci" and not is_cold
+        sure = LIKELY if is_cold or is_assigned else ESTABLISHED
         yield ASLEEP.finding(
             f"GPU {pci_words(pci)} does not wake up.",
             sure,
             lines,
             pci=pci,
-            cause_class="hw-firmware" if is_cold else None,
+            layer=Layer.L5 if is_assigned else None,
+            cause_class="hw-firmware" if is_cold else "passthrough" if is_assigned else None,
         )
     if is_lost:
         return

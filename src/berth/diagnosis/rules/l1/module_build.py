@@ -120,7 +120,7 @@ def find(facts: Facts) -> Iterator[Answer]:
     built = any(facts.said("driver.built"))
     failed = list(facts.said("driver.build_failed", "driver.make_failed", "driver.dkms_refused"))
     unfit = list(facts.said("driver.compiler_unfit"))
-    differs = [said for said in facts.said("driver.compiler_differs") if _differ(said)]
+    differs = [said for said in facts.said("driver.compiler_differs", "driver.compilers_shown") if _differ(said)]
     if unfit or (differs and not built):
         pair = next(((said.get("kernel"), said.get("compiler")) for said in differs if said.get("kernel")), None)
         option = next((said.get("option") or said.get("option2") for said in unfit if said.values), "")

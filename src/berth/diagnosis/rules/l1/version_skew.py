@@ -108,7 +108,7 @@ def find(facts: Facts) -> Iterator[Answer]:
             [*told, *different],
         )
     elif firmware:
-        version = next((said.get("version") for said in firmware if said.get("version")), "")
+        version = next((found for said in firmware if (found := value(said, "version"))), "")
         kept = list(facts.said("driver.firmware_path_kept"))
         yield FIRMWARE.finding(
             f"There is no firmware {version} where the kernel looks for it.".replace("  ", " "),

@@ -118,6 +118,7 @@ def find(facts: Facts) -> Iterator[Answer]:
             LIKELY,
             [said],
             pci=pci,
+            cause_class=None if branch or driver else "version-mismatch",
         )
 
 
