@@ -40,6 +40,17 @@ def test_a_trap_has_nothing_to_mend_and_stands_for_faults_that_there_are(name: s
         ("Job for nvidia-fabricmanager.service failed because the control process exited", "FabricManagerDown"),
         ("NCCL WARN NET/OFI Failed to initialize rdma protocol", "NetworkPluginNotUsed"),
         ("GPU 0's NvLink link 3 is currently down, NVIDIA H100 80GB HBM3", "NvLinkDown"),
+        (
+            "Found GPU0 NVIDIA GeForce RTX 5090 which is of cuda capability 12.0.\n"
+            "Minimum and Maximum cuda capability supported by this version of PyTorch is\n(5.0) - (9.0)",
+            "NoKernelForDevice",
+        ),
+        ("UserWarning: CUDA initialization: Found no NVIDIA driver on your system.", "NoGpuInContainer"),
+        (
+            "unable to open mca_btl_openib: librdmacm.so.1: cannot open shared object file (ignored)\n"
+            "ImportError: libnccl.so.2: cannot open shared object file: No such file or directory",
+            "ImageLibraryMissing",
+        ),
     ],
 )
 def test_the_fault_itself_is_still_a_fault(text: str, code: str) -> None:

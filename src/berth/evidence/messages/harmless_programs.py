@@ -172,8 +172,8 @@ MESSAGES: tuple[Message, ...] = (
         ),
         r"\b(?:machines?|laptops?|nodes?|hosts?|servers?|runners?|desktops?|VMs?|PCs?|workers?)\b[^.\n]{0,30}"
         r"\b(?:without GPU|without a GPU|without an NVIDIA GPU|without NVIDIA GPU|no GPU|no NVIDIA GPU"
-        r"|(?:not|n't|without) (?:have )?(?:any GPU|any NVIDIA GPU)|(?:not|n't) (?:have a GPU|have an NVIDIA GPU|have GPU"
-        r"|have NVIDIA GPU))"
+        r"|(?:not|n't|without) (?:have )?(?:any GPU|any NVIDIA GPU)|(?:not|n't) (?:have a GPU|have an NVIDIA GPU"
+        r"|have GPU|have NVIDIA GPU))"
         r"|\b(?:asks? for|requests?|wants?|needs?|requires?) (?:no GPU|no NVIDIA GPU)|\b(?:CPU-only|CPU only)\b"
         r"|\b(?:CPU node|CPU pod|CPU machine|CPU runner|CPU instance)|\b(?:in CI|on CI|in our CI|on our CI|in the CI"
         r"|on the CI)\b|\b(?:CI runner|GitHub Action|MacBook)",
@@ -323,7 +323,7 @@ MESSAGES: tuple[Message, ...] = (
         r"|mca_base_component_repository_open: unable to open mca_\w+: [^\n]*\(ignored\)"
         r"|PMIX ERROR: [^\n]*gds_ds12_lock_pthread|btl_vader_single_copy_mechanism[^\n]*but CMA is not available"
         r"|point-to-point messaging module\s+was unable to find any relevant network interfaces"
-        r"|UCX +WARN +[^\n]*(?:unused env variable|unused environment variable|was not returned to mpool)|hwloc has encountered what looks like an error"
-        r"|hwloc received invalid information",
+        r"|UCX +WARN +[^\n]*(?:unused env variable|unused environment variable|was not returned to mpool)"
+        r"|hwloc has encountered what looks like an error|hwloc received invalid information",
     ),
 )

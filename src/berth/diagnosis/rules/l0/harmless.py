@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Rule
+from berth.diagnosis.rules.l0.memory_errors import MANY_ROWS
 from berth.diagnosis.trap import noted, trap
 from berth.diagnosis.words import LIKELY, Effect, Layer
 from berth.diagnosis.xid.story import story_of
@@ -230,6 +231,8 @@ def find(facts: Facts) -> Iterator[Answer]:
         and device.is_remap_pending is False
         and device.is_remap_failed is False
         and not (device.uncorrected_volatile or 0)
+        and not device.remap_banks.get("none", 0)
+        and (device.remapped_uncorrectable or 0) < MANY_ROWS
     ]
     told = [said.origin for said in facts.said("harmless.remapped_and_done", "harmless.ecc_corrected")]
     if mended or told:
