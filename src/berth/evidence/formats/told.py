@@ -275,7 +275,7 @@ _PRINTED = re.compile(
     r"|\w+\{|\w+ *, *(?:gauge|counter|label|histogram)\b"
     r"|\S+[/ ]\S+ (?:created|labeled|configured|unchanged|deleted)$"
     r"|(?:slurm\w*|sbatch|srun|salloc): |\S+@\S+[:~]"
-    r"|.*\bNCCL (?:INFO|WARN|TRACE)\b"
+    r"|.*\bNCCL (?:INFO|WARN|TRACE)\b|This is usually caused by "
     r"|(?:INFO|DEBUG|WARN(?:ING)?|ERROR|FATAL)(?::[a-z_]|:? *\[?\d|[: ]+[\w/]+\.(?:py|cc|cpp|go)\b)"
     r"|.*\S {3,}\S+ {2,}\S|.*\b(?:err|msg|level|desc)=|[^ ]*:\d+:\d+ "
 )

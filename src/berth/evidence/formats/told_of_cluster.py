@@ -78,6 +78,25 @@ TOPICS_OF_CLUSTER: dict[str, tuple[str, ...]] = {
         r"\b(?:no (?:free|idle|available) GPUs?|(?:lack|shortage) of (?:free |available )?GPUs?)\b",
     ),
     "asks": (r"\b(?:request\w*|ask\w*|spawn\w*|schedul\w*|queue\w*|submit\w*|launch\w*)\b",),
+    # Nodes that an autoscaler should take away, and those that it should not.
+    "node stays": (
+        r"(?:\b(?:not|never|cannot|fails? to)|n't) (?:\w+ ){0,3}?(?:scal\w+[- ]?(?:down|in)\b|deprovision\w*|"
+        r"consolidat\w*|(?:remov|terminat|delet)\w*[^.;]{0,24}?\bnodes?\b)",
+        r"\bnodes? (?:is|are|was) (?:never|not) (?:\w+ )?(?:removed|deleted|terminated|scaled down|deprovisioned)\b",
+    ),
+    "node removed": (
+        r"\b(?:remov\w+|terminat\w+|delet\w+|kill\w*|scal\w+ (?:down|in)|reclaim\w*) (?:\w+ ){0,3}?"
+        r"(?:nodes?|instances?|machines?)\b",
+    ),
+    "runs": (
+        r"\b(?:while|although|though|still|with|despite) (?:\w+ ){0,4}?(?:jobs?|pods?|workloads?|training\w*|tasks?) "
+        r"(?:\w+ ){0,2}?(?:run\w*|active)\b|\brunning (?:pods?|jobs?|workloads?|training\w*|tasks?)\b",
+    ),
+    "cloud quota": (
+        r"\b(?:AWS|EC2|GCP|Azure|account|instances?|vCPUs?|regional|regions?|subscription|service|project|cloud|"
+        r"[GP][25]?|NVIDIA_\w+)\b[^.;]{0,24}?\bquotas?\b(?! (?:object|resource))",
+        r"\bquotas?\b[^.;]{0,40}?\b(?:AWS|EC2|GCP|Azure|account|instances?|vCPUs?|regions?|subscription|cloud)\b",
+    ),
     "enough": (
         r"\b(?:enough|sufficient|plenty of|ample) (?:\w+ ){0,2}?(?:resources?|GPUs?|capacity|memory|quota|cards?)\b",
         r"\b(?:resources?|GPUs?|quotas?|memory) (?:is|are) (?:\w+ )?(?:enough|sufficient|free|idle)\b",

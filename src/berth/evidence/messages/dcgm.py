@@ -96,8 +96,20 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "dcgm.counters_unreadable",
-        ("malformed csv", "failed to parse", "failed to read", "could not read", "could not parse"),
-        r"[Mm]alformed (?:csv|CSV)|"
+        (
+            "malformed csv",
+            "malformed configmap",
+            "could not retrieve configmap",
+            "wrong number of fields",
+            "failed to convert to string",
+            "failed to parse",
+            "failed to read",
+            "could not read",
+            "could not parse",
+        ),
+        r"[Mm]alformed (?:csv|CSV|configmap contents)|Could not retrieve ConfigMap|"
+        r"record on line \d+: wrong number of fields|"
+        r"\bDCGM_FI_\w+.*?FAILED TO CONVERT TO STRING|"
         r"(?:[Ff]ailed to (?:parse|read)|[Cc]ould not (?:read|parse)).*?(?:csv|metrics? file|counters|prometheus)",
     ),
     Message(
@@ -170,7 +182,8 @@ MESSAGES: tuple[Message, ...] = (
         "dcgm.exporter_hangs",
         ("dcgm-exporter", "exporter"),
         r"DCGM_FI\w+.*?\bexporter (?:hangs|hung|is stuck)|"
-        r"dcgm-?exporter.*?(?:\bhangs?\b|\bhung\b|stuck|no (?:new )?metrics|stale metrics|"
+        r"dcgm-?exporter.*?(?:\bhangs?\b|\bhung\b|"
+        r"stuck(?! (?:in|at) (?:the )?(?:Init|Pending|Container|Terminat|Crash))|no (?:new )?metrics|stale metrics|"
         r"stops? (?:reporting|collecting))",
     ),
     # Other programs that show figures: scripts of DCGM's own bindings, exporters that call nvidia-smi.

@@ -314,6 +314,6 @@ MESSAGES: tuple[Message, ...] = (
         r"|(?:scheduler )?cache (?:is )?out of (?:step|sync)"
         r"|node\S*\s*\S*\s+(?:is |resource )?(?:out of sync|outofsync)|NodeOutOfSync"
         r"|allocatable resource is less than used"
-        r"|\bOut-?ofSync\b",
+        r"|^(?![^\n]*\bargo)[^\n]*\bOut-?ofSync\b",  # a word of Argo CD, too
     ),
 )

@@ -170,6 +170,17 @@ MESSAGES: tuple[Message, ...] = (
     ),
     # A label that Karpenter was not told of: those that discovery sets later are none that a pool can have.
     Message(
+        "autoscaler.group_unhealthy",
+        ("is not ready for scale", "find readiness information for"),
+        r"[Nn]ode group \S+ is not ready for scale-?up\b|Failed to find readiness information for \S+",
+    ),
+    # Logged at every look for each node that somebody uses: alone a hint.
+    Message(
+        "autoscaler.node_stays",
+        ("not suitable for removal", "cannot be removed: ", "is not unneeded"),
+        r"\bnot suitable for removal\b|\b[Nn]ode \S+ cannot be removed: (?P<why>[^\n]+)",
+    ),
+    Message(
         "autoscaler.label_unknown",
         ("does not have known values", "not have known values"),
         r"label \W{0,2}(?P<label>[\w./-]+)\W{0,2} does not have known values",
@@ -291,9 +302,11 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "scheduler.extender",
-        ("extender", "/filter"),
+        ("extender", "/filter", "post http", 'post "http', 'post \\"http'),
         r"Error scheduling \S+ Post \S+/filter\S* [^\n]*(?:connection refused|deadline exceeded|no such host"
         r"|timeout)|extender\W.{0,120}(?:connection refused|deadline exceeded|no such host|i/o timeout|x509)"
+        r"|\bPost (?:http|\"http|\\\"http)s?://[\w.:-]+(?:/[\w.-]+)*/(?:filter|bind|prioritize)\W[^\n]*"
+        r"(?:connection refused|deadline exceeded|no such host|timeout|Client\.Timeout|request canceled|x509|: EOF)"
         r"|failed to run extender",
     ),
 )

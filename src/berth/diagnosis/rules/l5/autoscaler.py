@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
 from berth.diagnosis.heard import by_place, heard, value
-from berth.diagnosis.words import LIKELY, POSSIBLE, Effect, Layer, Severity
+from berth.diagnosis.words import LIKELY, POSSIBLE, WEAK, Effect, Layer, Severity
 from berth.evidence.facts import Facts
 from berth.evidence.formats.cluster_facts import ObjectSeen
 from berth.evidence.formats.failed_scheduling import unplaced
@@ -82,6 +82,31 @@ CLOUD_EMPTY = Code(
     verify=_VERIFY,
     sources=("Error codes of EC2, Compute Engine and Azure Compute",),
 )
+IDLE_STAYS = Code(
+    name="IdleNodeStays",
+    layer=Layer.L5,
+    cause_class="scheduling-policy",
+    severity=Severity.Warning,
+    effect=Effect.HeldByPolicy,
+    title="the autoscaler does not take away a GPU node that nobody needs",
+    meaning="It costs as if it were used. A node stays as long as something on it may not move, or its processors and "
+    "memory are used beyond the threshold, whatever its GPUs do.",
+    known_by="The autoscaler says why the node may not go, or somebody tells that it never goes.",
+    disproved_by="Pods with GPUs run on the node.",
+    counter_check="kubectl get pod -A -o wide --field-selector spec.nodeName=NODE: only pods of DaemonSets",
+    fix=Fix(
+        steps=(
+            "pods without an owner, with local storage, a budget or safe-to-evict=false, do-not-disrupt: move or allow",
+            "system pods on GPU nodes: a taint keeps them away",
+            "devices that are not offered yet: cluster autoscaler counts such a node as starting up; label it for the "
+            "cloud's accelerator",
+        ),
+        risk="what runs on the node ends",
+        rollback="the former annotations",
+    ),
+    verify=("kubectl get nodes: it is gone after the time that is set for it",),
+    sources=("cluster-autoscaler FAQ: what prevents a node from being removed", "Karpenter documentation: disruption"),
+)
 
 
 def find(facts: Facts) -> Iterator[Answer]:
@@ -110,6 +135,17 @@ def find(facts: Facts) -> Iterator[Answer]:
         if not held or short:
             # Where every group is kept out by the pod's own selector or tolerations, these stand first.
             yield NO_TYPE.finding(cause, POSSIBLE if held or is_pods else LIKELY, found, node=node, pod=pod)
+    for node, pod, found in by_place(facts.said("autoscaler.group_unhealthy")):
+        yield NO_TYPE.finding(
+            "Nodes of the group do not become ready, so the autoscaler leaves it alone.",
+            POSSIBLE,
+            found,
+            node=node,
+            pod=pod,
+        )
+    for node, pod, found in by_place(facts.said("autoscaler.node_stays")):
+        why = value(found[0], "why")
+        yield IDLE_STAYS.finding(f"The node may not go. {why[:160]}".rstrip(), WEAK, found, node=node, pod=pod)
     for node, pod, found in by_place(facts.said("autoscaler.label_unknown")):
         yield NO_TYPE.finding(
             f"The label {value(found[0], 'label')} is none that the autoscaler knows before a node is there.",
@@ -148,4 +184,4 @@ def _found_label(pool: ObjectSeen) -> str:
     return found["label"] if found else ""
 
 
-RULE = Rule((NO_TYPE, AT_LIMIT, CLOUD_EMPTY), find)
+RULE = Rule((NO_TYPE, AT_LIMIT, CLOUD_EMPTY, IDLE_STAYS), find)

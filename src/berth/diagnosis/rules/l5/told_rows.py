@@ -12,6 +12,7 @@ from berth.diagnosis.rules.l4 import (
     discovery,
     exporter,
     mig_manager,
+    operator_chain,
     operator_pods,
     sharing_config,
 )
@@ -127,4 +128,8 @@ LAST: tuple[Row, ...] = (
     Row("labels, trouble, gpus", discovery.NO_LABELS, "Labels are not what they should be.", unless=_OTHERS),
     Row("gpus, pending, trouble", unplaced_resource.EXHAUSTED, "No node has room.", unless=_OTHERS),
     Row("pending, view", unplaced_resource.EXHAUSTED, "No node has room.", unless=_OTHERS),
+    Row("policy, trouble", operator_chain.NOT_READY, "The operator does not do what its policy says.",
+        unless=f"{_OTHERS}, autoscaler, queue"),
+    Row("operator, trouble", operator_chain.NOT_READY, "The operator does not do what it should.",
+        unless=f"{_OTHERS}, autoscaler, queue, mig manager, discovery, claims, in container"),
 )  # fmt: skip
