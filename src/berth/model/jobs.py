@@ -16,11 +16,12 @@ Float = NDArray[np.float64]
 
 
 class NodeEvent(NamedTuple):
-    """A node fails, or is back."""
+    """A node fails, or is back. `where` is the place that says so, for complaints."""
 
     at_s: float
     node: str
     is_up: bool
+    where: str = "node events"
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from pathlib import Path
@@ -23,10 +24,13 @@ class Row:
     def __init__(self, path: Path, line: int, columns: dict[str, int], cells: list[str]) -> None:
         self._path, self._line, self._columns, self._cells = path, line, columns, cells
 
+    def place(self, column: str) -> str:
+        return f"{self._path}: row {self._line}, column {column}"
+
     def bad(self, column: str, rule: str, remedy: str) -> BadInput:
         value = self.text(column)
         shown = value if len(value) <= 60 else value[:57] + "..."
-        return BadInput(f"{self._path}: row {self._line}, column {column}", f"is {shown!r}: {rule}", remedy)
+        return BadInput(self.place(column), f"is {shown!r}: {rule}", remedy)
 
     def text(self, column: str) -> str:
         at = self._columns.get(column, -1)
@@ -38,7 +42,7 @@ class Row:
             number = int(value)
             if number <= most:
                 return number
-        raise self.bad(column, f"it is a whole number from 0 to {most}.", "Mend the cell or drop the row.")
+        raise self.bad(column, f"it has to be a whole number from 0 to {most}.", _digits(value, 0, most))
 
     def integer(self, column: str, most: int) -> int:
         """A whole number, which may be negative."""
@@ -46,7 +50,7 @@ class Row:
         digits = value.removeprefix("-").removeprefix("+") if value[:2] not in ("-+", "+-") else ""
         if digits.isascii() and digits.isdigit() and len(digits) <= 18 and int(digits) <= most:
             return int(value)
-        raise self.bad(column, f"it is a whole number from {-most} to {most}.", "Mend the cell or drop the row.")
+        raise self.bad(column, f"it has to be a whole number from {-most} to {most}.", _digits(value, -most, most))
 
     def number(self, column: str, most: float) -> float:
         """A number from 0, with or without decimals."""
@@ -57,7 +61,7 @@ class Row:
             number = -1.0
         if 0 <= number <= most:  # a NaN is neither
             return number
-        raise self.bad(column, f"it is a number from 0 to {most:g}.", "Mend the cell or drop the row.")
+        raise self.bad(column, f"it has to be a number from 0 to {most:g}.", "Mend the cell or drop the row.")
 
     def name(self, column: str, seen: set[str]) -> str:
         value = self.text(column)
@@ -67,6 +71,17 @@ class Row:
             raise self.bad(column, "an earlier row has this name.", "Give each row a name of its own.")
         seen.add(value)
         return value
+
+
+def _digits(value: str, least: int, most: int) -> str:
+    """What to write for a whole number that is written otherwise, such as 1e3 or 8.0."""
+    try:
+        number = float(value)
+    except ValueError:
+        number = math.nan
+    if number.is_integer() and least <= number <= most:
+        return f"Write it in digits alone: {int(number)}."
+    return "Mend the cell or drop the row."
 
 
 def rows_of(

@@ -11,7 +11,7 @@
 | limit | | run-time limit in seconds, by which places in time go; nobody is ended by it; empty: none |
 | min_pods | | it runs with so many pods, too, the slower the fewer; all of them where it is empty |
 | priority | | whole number, the higher goes first; 0 where it is empty |
-| class | | GPU class that it has to have |
+| class | | GPU class that it has to have; `H100|H200` is any of these |
 | restart | | seconds that each start costs; 0 where it is empty |
 | cancelled | | time at which its owner gives it up |
 | deadline | | time by which it should have ended; whether it has is told |
@@ -140,5 +140,7 @@ def read_node_events(path: Path) -> tuple[NodeEvent, ...]:
             raise row.bad("state", "it is down or up.", "Write one of them.")
         if not row.text("node"):
             raise row.bad("node", "it is the name of a node.", "Name it.")
-        events.append(NodeEvent(row.number("at", MAX_SECONDS), row.text("node"), state == "up"))
+        events.append(NodeEvent(row.number("at", MAX_SECONDS), row.text("node"), state == "up", row.place("node")))
+    if not events:
+        raise BadInput(str(path), "has no events.", "Write rows under its header, or leave --node-events out.")
     return tuple(sorted(events, key=lambda event: event.at_s))

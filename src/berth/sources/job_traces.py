@@ -67,9 +67,8 @@ def read_jobs(name: str, data: Path | None = None) -> Jobs:
         return _philly(name, _file(data, "philly-pollux", "philly.csv"))
     if Path(name).is_file():
         return read_job_file(Path(name))
-    raise BadInput(
-        f"trace {name!r}", "is neither a known trace nor a file.", f"There are: {KNOWN}, or a csv file."
-    )
+    problem = "is a folder." if Path(name).is_dir() else "is neither a known trace nor a file."
+    raise BadInput(f"trace {name!r}", problem, f"There are: {KNOWN}, or a csv file.")
 
 
 def _file(data: Path | None, folder: str, name: str) -> Path:

@@ -13,6 +13,7 @@ import click
 from berth.app.cli.compiled import kept_for_now
 from berth.app.cli.options import named, now_s
 from berth.app.cli.progress import progress
+from berth.app.cli.simulate_asked import idle_settings, no_such_file
 from berth.app.cli.streams import say
 from berth.base.errors import BadInput
 
@@ -32,7 +33,11 @@ STICKY = "srsf-sticky"  # SRSF that moves nobody without need: the one to compar
 LEAST_LEFT, SET_ASIDE = "berth-live-least-left", "berth-live-set-aside"
 LIVE_ONES = (LIVE, LEAST_LEFT, SET_ASIDE)
 KNOWN = (OWN, BLIND, *LIVE_ONES, *PUBLISHED, STICKY)
-SETTINGS = ("aging", "stop_wait_s")  # of the policy, that --set may change
+# What of the policy --set may change, and who goes by it: who sets nobody aside stops nobody for others.
+SETTINGS = {
+    "aging": (OWN, BLIND, LEAST_LEFT, SET_ASIDE),
+    "stop_wait_s": (OWN, BLIND, SET_ASIDE),
+}
 STOP_WAIT_S = 1000.0  # where starts cost something, and as order.stopWaitSeconds of a scheduler is
 OVERHEADS = {
     "published": "whoever runs pays its restart whenever another job comes or ends",
@@ -90,6 +95,9 @@ def cluster_of_text(_: click.Context, __: click.Parameter, text: str | None) -> 
     if found is None and (text.strip() == "-" or Path(text).exists()):
         return Cluster(dump=text)
     if found is None:
+        absent = no_such_file("--cluster", text.strip(), "Name a dump, or write nodes x GPUs of each, such as 8x8.")
+        if absent is not None:
+            raise absent
         raise click.BadParameter(
             f"{text!r} is no cluster. Write nodes x GPUs of each, for example 8x8, or name a dump: a file or a folder."
         )
@@ -187,6 +195,8 @@ def jobs(
     seen = seen_site(cluster.dump) if cluster is not None and cluster.dump else None
     runs: list[Figures] = []
     foretold: list[Accuracy] | None = [] if forecasts else None
+    for remark in idle_settings(settings, policies or POLICIES, SETTINGS):
+        say(f"note: {remark}")
     for trace in traces:
         offered = offered_jobs(trace, seed, node_events)
         for remark in offered.remarks:
@@ -202,6 +212,8 @@ def jobs(
         told = view.record(runs)
         click.echo(records.to_json(told if foretold is None else {**told, "forecasts": foretold}))
     elif output == "csv":
+        for note in dict.fromkeys(note for run in runs for note in run.notes):
+            say(f"note: {note}")
         click.echo(view.csv_of(runs) if foretold is None else forecast_view.csv_of(foretold), nl=False)
     else:
         view.show(runs, tables.console())
@@ -242,15 +254,20 @@ def _runs(
     offered: Jobs, policies: tuple[str, ...] | None, site: Site, overhead: str | None, settings: dict[str, float],
     foretold: list[Accuracy] | None,
 ) -> list[Figures]:  # fmt: skip
+    from berth.simulation.baselines.passed_over import passed_over
     from berth.simulation.baselines.schedules import run
     from berth.simulation.queueing.cluster import refuse_too_wide, with_queues
     from berth.simulation.queueing.figures import figures_of
+    from berth.simulation.queueing.state import outside_of
 
     charged = overhead or ("published" if offered.name.startswith("muri:") else "start")
     told = f"{charged}: {OVERHEADS[charged]}"
     refuse_too_wide(offered, site)
+    outside_of(offered, site.snapshot.nodes)  # raises for a node that is not there, also where nobody meets the events
     site = with_queues(site, offered)
-    offered = replace(offered, notes=(*offered.notes, *site.notes))
+    offered = replace(offered, notes=(*offered.notes, *site.notes, *_beside(offered, site, policies)))
+    simply = passed_over(offered)
+    met = replace(offered, notes=(*offered.notes, simply)) if simply else offered
     queues = site.snapshot.queues
     weights = {queue.name: float(queue.weight) for queue in queues}
     runs = []
@@ -260,9 +277,20 @@ def _runs(
             runs.append(figures_of(schedule, told, causes, weights, queues))
         else:
             assert site.shape is not None
-            schedule = run(policy, offered, *site.shape, _overhead(charged))
+            schedule = run(policy, met, *site.shape, _overhead(charged))
             runs.append(figures_of(schedule, told, (), weights, queues))
     return runs
+
+
+def _beside(offered: Jobs, site: Site, policies: tuple[str, ...] | None) -> list[str]:
+    """What does not count on this cluster, and who does not run there."""
+    notes = []
+    if offered.classes and not site.heeds_class:
+        named = ", ".join(offered.classes[:3]) + (", …" if len(offered.classes) > 3 else "")
+        notes.append(f"classes that jobs name ({named}) do not count: all nodes are alike; give a dump with --cluster")
+    if site.shape is None and policies is None:
+        notes.append("published policies know like nodes only, and this cluster's differ: they were left out")
+    return notes
 
 
 def _able(policies: tuple[str, ...] | None, site: Site) -> tuple[str, ...]:

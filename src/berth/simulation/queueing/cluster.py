@@ -23,7 +23,7 @@ from berth.model.queue import Queue
 from berth.model.resources import CPU, MEMORY, NVIDIA_GPU, PODS, resources
 from berth.model.snapshot import Snapshot
 from berth.model.topology import HOST_LABEL
-from berth.model.workload import Capability
+from berth.simulation.queueing.shown import wish_of
 
 # Traces of jobs ask for GPUs only: a node has CPU, memory and places for pods in plenty.
 GPU_CLASS = GpuClass("GPU", link="nvlink")
@@ -134,8 +134,15 @@ def refuse_too_wide(jobs: Jobs, site: Site) -> None:
             continue
         has, of = [len(node.devices) for node in site.snapshot.nodes], ""
         if c >= 0:
-            wish, of = Capability(products=(jobs.classes[c],)), f" of class {jobs.classes[c]}"
-            able = {one.name for one in site.snapshot.gpu_classes if satisfies(one, wish)}
+            wish, of = wish_of(jobs.classes[c]), f" of class {jobs.classes[c]}"
+            there_are = sorted({node.gpu_class for node in site.snapshot.nodes})
+            able = {one.name for one in site.snapshot.gpu_classes if satisfies(one, wish)} & {*there_are}
+            if not able:
+                job = f"trace {jobs.name!r}: job {jobs.names[int(mine.argmax())]}"
+                raise BadInput(
+                    job, f"asks for GPUs of class {jobs.classes[c]}, and no node that jobs may use has any.",
+                    f"There are {', '.join(there_are)}; several of which any will do are written A|B.",
+                )  # fmt: skip
             has = [len(node.devices) for node in site.snapshot.nodes if node.gpu_class in able]
         for asks, there, words in (
             (np.where(mine, pod_gpus, 0), max(has, default=0), f"GPUs{of} in one pod; a node has"),
@@ -143,7 +150,8 @@ def refuse_too_wide(jobs: Jobs, site: Site) -> None:
         ):
             if asks.max() > there:
                 job = f"trace {jobs.name!r}: job {jobs.names[int(asks.argmax())]}"
-                raise BadInput(job, f"asks for {asks.max()} {words} {there}.", "Give a larger --cluster.")
+                gpus = words if asks.max() != 1 else words.replace("GPUs", "GPU", 1)
+                raise BadInput(job, f"asks for {asks.max()} {gpus} {there}.", "Give a larger --cluster.")
 
 
 def with_queues(site: Site, jobs: Jobs) -> Site:

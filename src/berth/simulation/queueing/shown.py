@@ -48,8 +48,13 @@ def pod_sets(width: int, pod_gpus: int, min_pods: int = 0, gpu_class: str = "") 
     return (*sets, PodSet("rest", _pod_class(rest, gpu_class))) if rest else tuple(sets)
 
 
+def wish_of(gpu_class: str) -> Capability:
+    """A class as a trace names it, or several of which any will do: `H100|H200`."""
+    return Capability(products=tuple(part.strip() for part in gpu_class.split("|") if part.strip()))
+
+
 def _pod_class(gpus: int, gpu_class: str) -> PodClass:
-    least = Capability(products=(gpu_class,)) if gpu_class else Capability()
+    least = wish_of(gpu_class) if gpu_class else Capability()
     return PodClass(requests=resources({NVIDIA_GPU: gpus}), least=least, tolerations=_TOLERATED)
 
 

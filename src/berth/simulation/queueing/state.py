@@ -139,7 +139,7 @@ def outside_of(jobs: Jobs, nodes: Sequence[Node]) -> list[Outside]:
     for event in jobs.node_events:
         if event.node not in index:
             known = f"{nodes[0].name} to {nodes[-1].name}" if nodes else "none"
-            raise BadInput("node events", f"there is no node {event.node!r}.", f"The cluster has {known}.")
+            raise BadInput(event.where, f"there is no node {event.node!r}.", f"The cluster has {known}.")
     found = [Outside(event.at_s, -1, index[event.node], event.is_up) for event in jobs.node_events]
     gives_up: list[int] = np.flatnonzero(np.isfinite(jobs.cancelled_s)).tolist()
     found += [Outside(max(float(jobs.cancelled_s[j]), float(jobs.submit_s[j])), j, -1, False) for j in gives_up]

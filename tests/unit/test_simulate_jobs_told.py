@@ -1,0 +1,167 @@
+"""What `berth simulate jobs` is asked for and does not do is told: in the table, JSON and page, and beside CSV."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from cli_runs import CLUSTER, ROOT, Ran, here
+
+EVENTFUL = (
+    "job,submit,duration,gpus,pods,min_pods,cancelled,class,priority\n"
+    "a,0,1000,4,1,1,,H100,0\nb,10,1000,4,2,1,500,,5\nc,20,300,8,1,1,,,0\n"
+)
+PLAIN = "job,submit,duration,gpus\na,0,1000,4\nb,5,10,8\n"
+TOLD = (
+    "published policies pass over what Berth's own heed of this trace: 2 node events (nodes never fail), "
+    "1 cancelled job (none is given up), 1 job with min_pods (all pods or none), priorities"
+)
+CLASSES = "classes that jobs name (H100) do not count"
+
+
+def written(folder: Path, name: str, text: str) -> str:
+    (folder / name).write_text(text, encoding="utf-8")
+    return str(folder / name)
+
+
+def jobs(folder: Path, text: str, *more: str, events: str = "", cluster: str = "2x8") -> Ran:
+    arguments = ["simulate", "jobs", "--trace", written(folder, "jobs.csv", text), "--cluster", cluster, *more]
+    if events:
+        arguments += ["--node-events", written(folder, "events.csv", "at,node,state\n" + events)]
+    return here(*arguments)
+
+
+FAILS = "100,node-0000,down\n200,node-0000,up\n"
+
+
+def test_what_published_policies_pass_over_is_among_their_notes(tmp_path: Path) -> None:
+    page = str(tmp_path / "page.html")
+    ran = jobs(tmp_path, EVENTFUL, "--policy", "fifo,srtf,berth", "-o", "json", "--report", page, events=FAILS)
+    notes = {run["policy"]: run["notes"] for run in json.loads(ran.out)["runs"]}
+    assert TOLD in notes["fifo"] and TOLD in notes["srtf"] and TOLD not in notes["berth"]
+    assert any(CLASSES in note for note in notes["berth"])
+    shown = Path(page).read_text(encoding="utf-8").replace("&#x27;", "'")
+    assert shown.count(TOLD) == 1
+    table = jobs(tmp_path, EVENTFUL, "--policy", "fifo", events=FAILS).out
+    assert TOLD in re.sub(r"\s+", " ", table)
+    beside = jobs(tmp_path, EVENTFUL, "--policy", "fifo", "-o", "csv", events=FAILS)
+    assert TOLD in beside.err and len(beside.out.splitlines()) == 2
+
+
+def test_what_is_not_in_the_trace_is_not_told(tmp_path: Path) -> None:
+    ran = jobs(tmp_path, PLAIN, "--policy", "fifo,berth", "-o", "json")
+    assert [run["notes"] for run in json.loads(ran.out)["runs"]] == [[], []]
+    one = jobs(tmp_path, PLAIN, "--policy", "fifo", "-o", "json", events=FAILS)
+    (run,) = json.loads(one.out)["runs"]
+    assert run["notes"][0].endswith("of this trace: 2 node events (nodes never fail)")
+
+
+@pytest.mark.parametrize(
+    ("setting", "policies", "code", "words"),
+    [
+        ("aging=1", "fifo", 2, "--set aging: fifo does not go by it. It is of berth, berth-blind,"),
+        ("stop_wait_s=1", "berth-live,sjf", 2, "berth-live, sjf do not go by it"),
+        ("stop_wait_s=1", "berth-live-least-left", 2, "does not go by it"),
+        ("aging=1", "berth,berth-live", 0, "note: berth-live: --set aging changes nothing there"),
+        ("aging=1", "berth,fifo", 0, ""),
+    ],
+)
+def test_a_setting_that_changes_nothing_is_told(
+    tmp_path: Path, setting: str, policies: str, code: int, words: str
+) -> None:
+    ran = jobs(tmp_path, PLAIN, "--policy", policies, "--set", setting)
+    assert ran.code == code
+    assert words in ran.err if words else not ran.err
+
+
+@pytest.mark.parametrize(
+    ("setting", "policies"),
+    [("aging=100", "berth"), ("aging=100", "berth-blind"), ("aging=100", "berth-live-least-left"),
+     ("aging=100", "berth-live-set-aside"), ("stop_wait_s=90000", "berth"), ("stop_wait_s=90000", "berth-blind"),
+     ("stop_wait_s=90000", "berth-live-set-aside")],
+)  # fmt: skip
+def test_who_is_said_to_go_by_a_setting_does(setting: str, policies: str) -> None:
+    common = ("simulate", "jobs", "--trace", "builtin:small", "--policy", policies, "-o", "csv")
+    assert figures(here(*common, "--set", setting)) != figures(here(*common))
+
+
+@pytest.mark.parametrize(
+    ("setting", "policies"),
+    [("aging=100", "berth-live"), ("stop_wait_s=90000", "berth-live"), ("stop_wait_s=90000", "berth-live-least-left")],
+)
+def test_who_is_said_to_go_by_none_does_not(setting: str, policies: str) -> None:
+    common = ("simulate", "jobs", "--trace", "builtin:small", "-o", "csv")
+    beside = here(*common, "--policy", f"{policies},berth", "--set", setting)
+    assert figures(beside)[0] == figures(here(*common, "--policy", policies))[0]
+
+
+def figures(ran: Ran) -> list[str]:
+    """Of each run its times and the jobs that were set aside."""
+    return [",".join(line.split(",")[1:13]) for line in ran.out.splitlines()[1:]]
+
+
+@pytest.mark.parametrize(
+    ("cluster", "code", "words"),
+    [
+        ("nosuch.json", 3, "--cluster nosuch.json: there is no such file or folder."),
+        ("some/folder", 3, "there is no such file or folder. Name a dump, or write nodes x GPUs of each, such as 8x8."),
+        ("examples/clusters.yaml", 3, "Close to it: examples/cluster.yaml."),
+        ("8y8", 2, "'8y8' is no cluster. Write nodes x GPUs"),
+        ("8.5x8", 2, "is no cluster"),
+    ],
+)
+def test_a_cluster_that_is_not_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cluster: str, code: int, words: str
+) -> None:
+    monkeypatch.chdir(ROOT)
+    ran = jobs(tmp_path, PLAIN, "--policy", "fifo", cluster=cluster)
+    assert ran.code == code and words in ran.err
+
+
+def test_events_are_told_by_their_row_whoever_meets_them(tmp_path: Path) -> None:
+    ran = jobs(tmp_path, PLAIN, "--policy", "fifo", events="100,node-0000,down\n200,node-0009,up\n")
+    assert ran.code == 2
+    assert "events.csv: row 3, column node: there is no node 'node-0009'. The cluster has node-0000 to" in ran.err
+    none = jobs(tmp_path, PLAIN, "--policy", "fifo", events="\n")
+    assert none.code == 2 and "events.csv: has no events." in none.err
+
+
+@pytest.mark.parametrize(
+    ("cell", "words"),
+    [
+        ("1e3", "is '1e3': it has to be a whole number from 0 to 1024. Write it in digits alone: 1000."),
+        ("8.0", "Write it in digits alone: 8."),
+        ("1e9", "Mend the cell or drop the row."),
+        ("0.5", "Mend the cell or drop the row."),
+        ("eight", "Mend the cell or drop the row."),
+        ("nan", "Mend the cell or drop the row."),
+        ("inf", "Mend the cell or drop the row."),
+    ],
+)
+def test_a_whole_number_that_is_written_otherwise(tmp_path: Path, cell: str, words: str) -> None:
+    ran = jobs(tmp_path, f"job,submit,duration,gpus\na,0,1,{cell}\n", "--policy", "fifo")
+    assert ran.code == 2 and words in ran.err
+
+
+def test_of_several_classes_any_will_do_and_one_that_is_not_there_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    head = "job,submit,duration,gpus,class\n"
+    either = jobs(tmp_path, f"{head}a,0,100,4,H200|H100\n", "--policy", "berth", "-o", "json", cluster=CLUSTER)
+    assert json.loads(either.out)["runs"][0]["finished"] == 1
+    none = jobs(tmp_path, f"{head}a,0,100,4,H200|B200\n", "--policy", "berth", cluster=CLUSTER)
+    assert none.code == 2
+    assert "job a: asks for GPUs of class H200|B200, and no node that jobs may use has any. There are A100" in none.err
+
+
+def test_published_policies_that_cannot_run_are_not_left_out_in_silence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    ran = jobs(tmp_path, PLAIN, "-o", "json", cluster=CLUSTER)
+    runs = json.loads(ran.out)["runs"]
+    assert [run["policy"] for run in runs] == ["berth", "berth-blind"]
+    assert any("published policies know like nodes only" in note for note in runs[0]["notes"])
