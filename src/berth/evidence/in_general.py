@@ -155,8 +155,14 @@ _WITHOUT = re.compile(r"\bwithout (?:any )?(?:errors?|problems?|issues?|trouble)
 
 def says_what_is(line: str) -> bool:
     """Whether a line gives a condition or an instruction, news of a release, a wish, or the end of a story."""
-    if any(form.search(line) for form in (_ADVICE, _CONDITION, _NEWS, _ITEM, _WISH, _OVER)):
-        return True
+    return _instructs(line) or _tells_of_success(line)
+
+
+def _instructs(line: str) -> bool:
+    return any(form.search(line) for form in (_ADVICE, _CONDITION, _NEWS, _ITEM, _WISH, _OVER))
+
+
+def _tells_of_success(line: str) -> bool:
     return bool(_WITHOUT.search(line)) and not _ILL.search(without_denied(line))
 
 
@@ -167,13 +173,13 @@ def ends_well(line: str) -> bool:
 
 def what_happened(line: str) -> str:
     """A line without its sentences of advice, for the others tell what happened; nothing where it begins with them."""
-    if ends_well(line):
+    if ends_well(line) or _tells_of_success(line):
         return ""
     first, *others = _SENTENCES.split(line)
     explains = is_of_document(line)
-    if says_what_is(first) or (explains and is_of_document(first)):
+    if _instructs(first) or (explains and is_of_document(first)):
         return ""
-    kept = (one for one in others if not (says_what_is(one) or (explains and _DOCUMENT.search(one))))
+    kept = (one for one in others if not (_instructs(one) or (explains and _DOCUMENT.search(one))))
     return " ".join((first, *kept))
 
 

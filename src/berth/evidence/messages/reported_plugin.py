@@ -365,7 +365,12 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "reported.both_serve",
-        ("both", "two "),
+        ("both", "two ", "as well", "several times", "multiple times", "more than once", "second time", "twice", " too",
+         "also"),
+        r"\binstall\w*\b.{0,40}?\bplugin\b.{0,24}?\b(?:several|multiple|many) times\b|"
+        r"\binstall\w*\b.{0,40}?\bplugin\b.{0,24}?\b(?:twice|more than once|a second time)\b|"
+        r"\b(?:own|built-?in|bundled|managed|default|preinstalled)\b.{0,16}?\bdevice[ -]?plugin\b.{0,80}?"
+        r"\b(?:DaemonSet|plugin|operator)\b.{0,24}?\b(?:as well|too|also|both)\b|"
         r"\b(?:both|two )\b.{0,40}?\bplugin\b.{0,24}?\b(?:and|plus)\b.{0,50}?\bplugin\b.{0,30}?"
         r"\b(?:advertis\w+|regist\w+|serv\w+|offer\w*)\b",
     ),

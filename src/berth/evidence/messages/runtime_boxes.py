@@ -95,6 +95,10 @@ MESSAGES: tuple[Message, ...] = (
         r"|nvproxy[^\n]{0,200}(?:unknown (?:control command|ioctl|allocation class|uvm)|unsupported|not supported"
         r"|incompatible)"
         r"|runsc[^\n]{0,200}(?:driver version|nvidia)[^\n]{0,200}not supported"
+        r"|\b(?:runsc|nvproxy)\b(?=[^\n]{0,200}\bdrivers?\b)[^\n]{0,200}\b(?:does|did|do|is|are|was) ?(?:not|n't)"
+        r"(?: list\w*| know\w*| support\w*| among| in)\b"
+        r"|\bdriver\b[^\n]{0,60}\b(?:is|was) ?(?:not|n't) (?:listed|supported|known|among|in)\b[^\n]{0,60}"
+        r"\b(?:runsc|nvproxy|gvisor)\b"
         r"|gvisor\.dev/gvisor/runsc/boot\.create\w*Device|gvisor\.dev/gvisor/pkg/sentry/devices/nvproxy",
     ),
     # Kata and its kin: the machine around the container does not come up, or its agent does not answer.

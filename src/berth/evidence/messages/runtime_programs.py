@@ -204,6 +204,13 @@ MESSAGES: tuple[Message, ...] = (
         r"Segmentation fault",
         lines=2,
     ),
+    # BuildKit hands devices only to builds that ask for them and are allowed to.
+    Message(
+        "runtime.build_denied",
+        ("granting entitlement device", "by the build but not allowed", "entitlement device is not"),
+        r"(?:granting )?entitlement device\b[^\n]{0,20}\bnot allowed"
+        r"|devices? (?P<device>[^\n]{1,120}?) (?:is|are) requested by the build but not allowed",
+    ),
     # Engines from before --gpus, and compose files that ask an older compose for devices.
     Message(
         "runtime.docker_too_old",

@@ -98,6 +98,14 @@ def find(facts: Facts) -> Iterator[Answer]:
     for node, said in by_node(facts.said("runtime.cli_denied")).items():
         what = first(said, "what", *(f"what{number}" for number in range(2, 20))).strip()
         yield RUNTIME_DENIED.finding(f"Denied: {what}.", LIKELY, said, node=node)
+    for node, said in by_node(facts.said("runtime.build_denied")).items():
+        yield RUNTIME_DENIED.finding(
+            "BuildKit does not grant devices to this build: neither the daemon (--allow-insecure-entitlement device) "
+            "nor the build (--allow device) lets it have them.",
+            LIKELY,
+            said,
+            node=node,
+        )
     for node, said in by_node(facts.said("runtime.told_selinux")).items():
         yield SELINUX.finding("The device files have another type than containers may use.", POSSIBLE, said, node=node)
     for node, said in by_node(facts.said("runtime.tegra_denied")).items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
@@ -9,6 +10,7 @@ from berth.diagnosis.rules.l3.places import by_node
 from berth.diagnosis.words import LIKELY, POSSIBLE, Effect, Layer, Severity
 from berth.evidence.facts import Facts
 from berth.evidence.formats.plugin_config import PluginConfig
+from berth.evidence.formats.told import Told
 
 MOST_CLIENTS = 48  # an MPS server of compute capability 7.5 and later serves that many
 
@@ -152,7 +154,8 @@ def find(facts: Facts) -> Iterator[Answer]:
             )
     shared = [config for config in facts.of(PluginConfig) if config.kind == "mps"]
     busy = facts.said("reported.busy_mps_client", "reported.mps_unreached")
-    unreached = [one for one in busy if shared or "mps" in one.origin.text.lower()]
+    told = any(re.search(r"\bMPS\b", one.origin.text) for one in facts.of(Told))
+    unreached = [one for one in busy if shared or told or "mps" in one.origin.text.lower()]
     for said in by_node(unreached).values():
         yield CLIENT_UNREACHED.finding(
             "CUDA finds the shared device busy: it does not reach the MPS server.", POSSIBLE, [*said, *shared]

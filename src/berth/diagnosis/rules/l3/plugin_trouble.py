@@ -62,7 +62,7 @@ _ABOUT: tuple[tuple[CauseClass, str], ...] = (
     (
         "kubelet-state",
         r"(?:cpu|memory|topology) ?manager|kubelet|checkpoint|device ?manager|admission|static pod|reboot|"
-        r"Pod ?Resources|account|re-?regist|registration|allocated|out.of.sync",
+        r"Pod ?Resources|account|\bnode lock|mutex\.lock|re-?regist|registration|allocated|out.of.sync",
     ),
 )
 
