@@ -77,12 +77,12 @@ TOPICS_OF_PROGRAMS: dict[str, tuple[str, ...]] = {
     # Memory.
     "shared memory": (
         r"/dev/shm\b|(?<!/)\bshm\b|\bshm[-_ ]?size\b|--ipc\b|\bipc[:=] ?host\b|\bhostIPC\b",
-        r"(?<!CUDA )(?<!dynamic )(?<!GPU )(?<!static )\bshared[- ]memory\b(?! (?:per|required|carveout|atomics?|bank"
+        r"(?<!CUDA )(?<!resource: )(?<!dynamic )(?<!GPU )(?<!static )\bshared[- ]memory\b(?! (?:per|required|carveout|atomics?|bank"
         r"|hardware))",
     ),
     "locked memory": (
         r"\bmem-?lock\b|\bulimit -l\b|\b(?:max )?locked[- ]memory\b|\bIPC_LOCK\b|\bRLIMIT_MEMLOCK\b|\bmlock\w*\b|"
-        r"\bregister\w* (?:the )?memory\b|\bmemory registration\b",
+        r"\bregister(?:ing|s)? (?:the )?memory\b|\bmemory registration\b",
     ),
     "killed for memory": (
         r"\bOOM[- ]?kill\w*|\bout[- ]of[- ]memory killer\b|\bkilled by (?:the )?OOM\b|\bexit code:? 137\b|"

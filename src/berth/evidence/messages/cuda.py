@@ -154,6 +154,7 @@ MESSAGES: tuple[Message, ...] = (
             "unknown backend: 'gpu'",
             "unable to initialize backend 'cuda'",
             "failed call to cuinit",
+            "error loading cuda libraries",
             "is not available as platform cuda",
             "cudagetdevicecount",
             "without nvidia driver",
@@ -173,7 +174,7 @@ MESSAGES: tuple[Message, ...] = (
         r"|cannot load libcuda\.so"
         r"|torch\.cuda\.is_available\(\)\W*(?:is|returns|returned|->|=|:)*\s*False|NVIDIA Driver was not detected"
         r"|Unknown backend: 'gpu' requested|Unable to initialize backend 'cuda'"
-        r"|failed call to cuInit: (?:CUDA_ERROR_NO_DEVICE|UNKNOWN ERROR \(100\)|UNKNOWN ERROR \(303\))"
+        r"|Error loading CUDA libraries|failed call to cuInit: (?:CUDA_ERROR_NO_DEVICE|UNKNOWN ERROR \(100\)|UNKNOWN ERROR \(303\))"
         r"|ggml_cuda_init: failed to initialize CUDA: no CUDA-capable"
         r"|Attempting to deserialize object on a CUDA device but torch\.cuda\.is_available"
         r"|cudaGetDeviceCount\W+returned 100\b"
@@ -245,6 +246,8 @@ MESSAGES: tuple[Message, ...] = (
             "error: 999",
             "error 304",
             "failure 304",
+            "cuda error: unknown error",
+            "error 3: init",
             "init failure: 999",
             "init failure: 304",
             "cuinit err: 999",
@@ -253,8 +256,8 @@ MESSAGES: tuple[Message, ...] = (
         r"CUDA_ERROR_UNKNOWN|cudaErrorUnknown|CUDA unknown error|incorrectly set up environment"
         r"|OS call failed or operation not supported on this OS|CUDA_ERROR_OPERATING_SYSTEM|cudaErrorOperatingSystem"
         r"|\berror:? 999\b|\bfailure 999\b|\b(?:error|failure) 304\b|\binit failure: (?:999|304)\b|cuInit err: 999\b"
-        r"|CUDA runtime error in \S.{0,60}: unknown error|error code unknown error|(?:cuda|cu\w+|error code"
-        r"|error:?) \W?initialization error"
+        r"|CUDA runtime error in \S.{0,60}: unknown error|error code unknown error|CUDA error: unknown error"
+        r"|(?:cuda|cu\w+|error code|Cuda failure(?: 3)?|error 3:|error:?) \W?initialization error"
         r"|CUDA_ERROR_NOT_INITIALIZED|cudaErrorInitializationError|CUDA failed to initialize\.\s+GPU functionality",
     ),
     # Errors that end the context: the program itself, or the device under it.
@@ -325,6 +328,46 @@ MESSAGES: tuple[Message, ...] = (
         ),
         r"CUDA error:? (?:801\b|operation not supported)|Cuda failure 801|cudaErrorNotSupported"
         r"|CUDA_ERROR_NOT_SUPPORTED|error 801",
+    ),
+    # The other codes: what the program asked for cannot be done, and mostly by nobody else's fault.
+    Message(
+        "cuda.call_refused",
+        (
+            "cuda error",
+            "cuda runtime error",
+            "cuda failure",
+            "cuda runtime failure",
+            "cuda driver failure",
+            "cuda driver error",
+            "too many resources requested for launch",
+            "launch timed out and was terminated",
+            "too many blocks in cooperative launch",
+            "does not correspond to a registered memory",
+            "memory range is already mapped",
+            "out of resource: ",
+            "when stream is capturing",
+            "previous error during capture",
+            "cudaerrorlaunchoutofresources",
+            "cudaerrorlaunchtimeout",
+            "cudaerrorinvalidvalue",
+            "cudaerrorinvalidconfiguration",
+            "cudaerrorstreamcapture",
+            "cudaerrorcontextisdestroyed",
+            "cudaerrorcudartunloading",
+            "cudaerrorgraphexecupdate",
+            "cudaerrorinvalidaddressspace",
+            "cudaerrorcooperativelaunch",
+        ),
+        r"(?P<what>too many resources requested for launch|launch timed out and was terminated"
+        r"|too many blocks in cooperative launch|does not correspond to a registered memory region"
+        r"|memory range is already mapped|out of resource: \w[\w ]{0,20}, Required|operation not permitted when stream is capturing"
+        r"|operation failed due to a previous error during capture|cudaError(?:LaunchOutOfResources|LaunchTimeout"
+        r"|InvalidValue|InvalidConfiguration|StreamCapture\w+|ContextIsDestroyed|CudartUnloading"
+        r"|GraphExecUpdate\w+|InvalidAddressSpace|CooperativeLaunch\w+))"
+        r"|CUDA (?:runtime |driver )?(?:error|failure)\b[^\n]{0,16}?(?P<what2>invalid (?:argument|resource handle"
+        r"|configuration argument|device context|pitch argument)|context is destroyed|driver shutting down"
+        r"|hardware stack error|operation not supported on global/shared address space"
+        r"|graph update was not performed)",
     ),
     Message(
         "cuda.after_fork",

@@ -93,9 +93,13 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "smi.processes_unseen",
-        ("nvidia-smi",),
+        ("nvidia-smi", "gpustat", "gpu process", "nvtop"),
         r"nvidia-smi\b.{0,60}\b(?:no|any|not (?:show|list|see)\w*|doesn.t (?:show|list)|empty)\b.{0,30}\bprocess\w*"
         r".{0,40}\b(?:in|inside|within|from) (?:the |a |my )?(?:docker )?(?:container|pod)\b"
+        r"|\bGPU process(?:es)?\b.{0,30}\b(?:not|n't) (?:be )?(?:listed|shown|visible|seen|displayed)\b.{0,60}"
+        r"\b(?:in|inside|within|from) (?:the |a |my )?(?:docker )?(?:container|pod)\b"
+        r"|\b(?:gpustat|nvtop)\b.{0,60}\b(?:no|any|not (?:show|list|see)\w*|n't (?:show|list)|empty)\b.{0,30}"
+        r"\bprocess.{0,40}\b(?:in|inside|within|from) (?:the |a |my )?(?:docker )?(?:container|pod)\b"
         r"|\b(?:physical[- ]?)?host\b.{0,60}\bnvidia-smi\b.{0,40}\b(?:shows?|shown|lists?)\b.{0,30}\bprocess"
         r"|nvidia-smi\b.{0,20}\b(?:in|inside|within|from) (?:the |a |my )?(?:docker )?(?:container|pod)\b.{0,40}"
         r"\b(?:no|any|not (?:show|list|see)\w*|doesn.t (?:show|list)|empty)\b.{0,30}\bprocess",

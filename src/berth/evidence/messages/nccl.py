@@ -111,11 +111,14 @@ MESSAGES: tuple[Message, ...] = (
             "cuda failure 400",
             "mnnvl",
             "cuda failure 101",
+            "cumemsetaccess",
             "cumemimportfromshareablehandle",
             "fabric handle",
             "nvl domain",
         ),
         r"MNNVL.*(?:available but not working|fail|error|unable)|NCCL WARN Cuda failure 101\b"
+        r"|(?:CUDA_ERROR|invalid argument)\w*\W[^\n]{0,80}\bcuMemSetAccess\b"
+        r"|\bcuMemSetAccess\b\W[^\n]{0,60}(?:fail|CUDA_ERROR|invalid|not supported|not permitted)"
         r"|cuMemImportFromShareableHandle\W.*(?:fail|error|101|invalid|800|not permitted)|(?:import"
         r"|export)\S* (?:of )?fabric handle\S* fail"
         r"|Cuda failure (?:400 )?'invalid resource handle'",
@@ -130,7 +133,8 @@ MESSAGES: tuple[Message, ...] = (
             "operation not permitted",
             "cudaerrornotpermitted",
         ),
-        r"CUDA_ERROR_NOT_PERMITTED|cudaErrorNotPermitted|Cuda failure 800|CUDA error:? (?:800|operation not permitted)"
+        r"CUDA_ERROR_NOT_PERMITTED|cudaErrorNotPermitted|Cuda failure 800"
+        r"|CUDA error:? (?:800|operation not permitted(?! when))"
         r"|Cuda failure (?:800 )?'operation not permitted'"
         # Who calls the driver by itself prints the name of the call and the driver's words.
         r"|\bcuMem(?:Create|ExportToShareableHandle|ImportFromShareableHandle|RetainAllocationHandle)\b[^\n]{0,80}"
@@ -217,7 +221,7 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "nccl.shm_denied",
         ("shm_open", "/dev/shm"),
-        r"shm_open\b[^\n]{0,80}(?:Permission denied|EACCES)|/dev/shm\S*\W[^\n]{0,40}Permission denied"
+        r"Permission denied: '/dev/shm|shm_open\b[^\n]{0,80}(?:Permission denied|EACCES)|/dev/shm\S*\W[^\n]{0,40}Permission denied"
         r"|(?:cannot|could not|unable to|failed to) (?:write|open|create|access)\b[^\n]{0,60}/dev/shm[^\n]{0,60}denied",
     ),
     Message(

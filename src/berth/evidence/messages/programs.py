@@ -126,6 +126,7 @@ MESSAGES: tuple[Message, ...] = (
             "libnvoptix",
             "libnvidia-glcore",
             "libnvidia-opticalflow",
+            "libnvidia-ptxjitcompiler",
         ),
         r"(?:[Cc]annot|[Cc]ould not|[Ff]ailed to|[Uu]nable to) (?:load|open|find)\W{1,3}(?P<library>lib(?:nvcuvid"
         r"|nvidia-encode"
@@ -133,6 +134,17 @@ MESSAGES: tuple[Message, ...] = (
         r"|(?P<library2>lib(?:nvcuvid|nvidia-encode|EGL_nvidia|GLX_nvidia|nvoptix|nvidia-glcore"
         r"|nvidia-opticalflow)[\w.]*)"
         r"\W{0,3}:? ?(?:cannot open shared|not found|is missing|No such file)",
+    ),
+    # NVENC and NVDEC where CUDA works: their libraries are another capability of the driver.
+    Message(
+        "image.video_refused",
+        ("nvenc", "openencodesessionex", "nvdec", "cuvid", "ptx jit compiler library not found"),
+        r"No NVENC capable devices found|minimum required Nvidia driver for nvenc"
+        r"|\bnvEncOpenEncodeSession(?:Ex)?\b[^\n]{0,80}\breturned error"
+        r"|OpenEncodeSessionEx failed: (?:unsupported device"
+        r"|no encode device)|\b(?:NvEncodeAPI|cuvid)\w+\([^\n]{0,80}\breturned error"
+        r"|\bcuvid(?:Create|Get)\w+[^\n]{0,40}\bfail|_(?:nvenc|cuvid)\b[^\n]{0,120}(?:Invalid argument|probe failed"
+        r"|not available|Cannot load)|PTX JIT compiler library not found",
     ),
     Message(
         "image.symbol_missing",
@@ -207,6 +219,7 @@ MESSAGES: tuple[Message, ...] = (
             "world size",
             "tensor parallel size",
             "tensor_parallel_size",
+            "must be divisible by",
             "number of gpus",
             "not enough gpus",
             "placement group",
@@ -219,7 +232,9 @@ MESSAGES: tuple[Message, ...] = (
         r"|number of required GPUs exceeds the total number of available GPUs"
         r"|tensor.parallel.size\W{0,3}\d+\)? (?:exceeds available GPUs|is bigger than a reserved number of GPUs)"
         r"|Invalid number of devices requested: \d+"
-        r"|not enough GPUs available|Cannot provide a placement group of",
+        r"|not enough GPUs available|Cannot provide a placement group of"
+        r"|(?:tensor|pipeline).parallel.size\b[^\n]{0,60}must be divisible by|attention heads\b[^\n]{0,60}must be "
+        r"divisible by tensor parallel",
     ),
     Message(
         "app.capability_too_low",
@@ -238,11 +253,12 @@ MESSAGES: tuple[Message, ...] = (
             "require a ",
             "require an ",
             "compute capability",
+            "supported for the current gpu",
             "bfloat16 is only supported",
         ),
         r"Bfloat16 is only supported on GPUs with compute capability|minimum (?:required )?CUDA compute capability"
         r"|requires compute capability|compute capability \S+ (?:or higher|is not supported)"
-        r"|less than (?:the )?minimum compute capability"
+        r"|less than (?:the )?minimum compute capability|not supported for the current GPU\b"
         r"|FlashAttention only supports|only supports? (?:Ampere|Hopper|Turing|Volta|Blackwell) GPUs? or newer"
         r"|requires? (?:an? )?(?:Ampere|Hopper|Blackwell) (?:GPU|or newer)",
     ),
@@ -256,10 +272,28 @@ MESSAGES: tuple[Message, ...] = (
         r"exit ?code\W{1,3}(?:139|-11)\b|Segmentation fault \(core dumped\)|Fatal Python error: Segmentation fault"
         r"|signal 11 \(S(?:IGSEGV|egmentation fault)\)",
     ),
+    # What a launcher or a server says of a process that ended, and what ends one at once.
+    Message(
+        "app.ended",
+        (
+            "childfailederror",
+            "engine core initialization failed",
+            "floating point exception",
+            "aborted (core dumped)",
+            "signal: aborted",
+            "terminate called after throwing",
+            "expected all tensors to be on the same device",
+            *exit_codes(134, -6),
+        ),
+        r"\bChildFailedError\b|Engine core initialization failed|[Ff]loating point exception|Aborted \(core dumped\)"
+        r"|signal: aborted|terminate called after throwing|Expected all tensors to be on the same device"
+        r"|exit ?code\W{1,3}(?:134|-6)\b",
+    ),
     Message(
         "image.verbs_missing",
         "ibverbs",
-        r"libibverbs: Warning: (?:no userspace device-specific driver|couldn't load driver"
+        r"libibverbs: Warning: Driver \w+ does not support the kernel ABI"
+        r"|libibverbs: Warning: (?:no userspace device-specific driver|couldn't load driver"
         r"|couldn't open config directory)|libibverbs\S*\W.{0,40}(?:missing|not (?:found|installed|in)|\(?empty\)?"
         r"|absent)|(?:no|without"
         r"|missing) libibverbs|ldconfig\b.{0,40}ibverbs.{0,30}(?:empty|nothing|no output)",

@@ -17,10 +17,11 @@ MESSAGES: tuple[Message, ...] = (
             "gloo",
             "no socket found",
             "no usable listening interface",
+            "no interface found in the same subnet",
             "socket creation failed",
             "address family not supported",
         ),
-        r"no usable listening interface|NET/Socket ?:? ?no interface found"
+        r"no usable listening interface|No interface found in the same subnet|NET/Socket ?:? ?no interface found"
         r"|(?:Socket creation failed|Call to socket failed|ncclSocket\w*|NET/Socket|bootstrap|gloo|NCCL WARN)\b.{0,80}"
         r"(?P<family>Address family not supported by protocol)"
         r"|no socket interface found|no usable interface|Unable to find (?:address for|interface):? ?(?P<interface>\w+)"
@@ -54,7 +55,7 @@ MESSAGES: tuple[Message, ...] = (
         r"(?P<why2>Connection timed out|Connection refused|No route to host|Network is unreachable"
         r"|Software caused connection abort|Cannot assign requested address)"
         r"|(?:socketStartConnect|NCCL)\b(?:.{0,40}?connect to (?P<peer3>[^\s<]+))?.{0,80}exceeded (?:error )?retr"
-        r"|mscclpp\b.{0,80}(?:Connect timed out|Connection refused|No route to host)"
+        r"|socketPollConnect\b.{0,20}poll\(\) timed out|mscclpp\b.{0,80}(?:Connect timed out|Connection refused|No route to host)"
         r"|NCCL WARN (?:.{0,40}?connect to (?P<peer4>[^\s<]+))?.{0,80}(?P<why3>Connection refused"
         r"|No route to host|Network is unreachable|Connection timed out)",
     ),
@@ -67,11 +68,12 @@ MESSAGES: tuple[Message, ...] = (
             "ncclremoteerror",
             "connection reset by peer",
             "remote process exited",
+            "remote worker has failed",
             "has missed too many heartbeats",
         ),
         r"Connection closed by remote peer (?P<peer>[\w.:-]+)?|ncclRemoteError|NCCL.*Connection reset by peer"
         r"|node with node id\b.{0,160}\bmarked dead because the detector has missed too many heartbeats"
-        r"|remote process exited or there was a network error"
+        r"|remote process exited or there was a network error|may indicate that the remote worker has failed"
         r"|Could not receive type from localRank|Failed to execute operation \w+ from rank",
     ),
     Message(
@@ -118,6 +120,7 @@ MESSAGES: tuple[Message, ...] = (
             "nccl communicator and retr",
             "keys: /",
             "connect to gcs",
+            "connect to ray gcs",
             "initialize clique",
             "acquire clique",
             "pjrt_client_connect",
@@ -135,7 +138,7 @@ MESSAGES: tuple[Message, ...] = (
         r"|getaddrinfo failed|(?:MASTER_PORT|c10d|NCCL|rendezvous|TCPStore)\b.{0,80}(?:Address already in use"
         r"|EADDRINUSE)|(?:Address already in use|EADDRINUSE)\b.{0,80}(?:MASTER_PORT|c10d|NCCL|29500|TCPStore)"
         r"|setting up NCCL communicator and retr\w+ ncclUniqueId\b.{0,160}?got error"
-        r"|Failed to connect to GCS\b|third_party/gloo/\S*.{0,20}(?:Read|Write|connect|accept) (?:error|timeout)"
+        r"|(?:failed to|could not|cannot|unable to) connect to (?:Ray )?GCS\b|third_party/gloo/\S*.{0,20}(?:Read|Write|connect|accept) (?:error|timeout)"
         r"|pmixp_\w+\b.{0,120}(?:collective timeout|(?:failed to|cannot) connect)|PMIX ERROR: (?:UNREACHABLE|TIMEOUT)"
         r"|gloo (?:mesh )?connection failed|init_process_group[\s\S]{0,80}?RuntimeError: Connection (?:timed out"
         r"|refused|reset)|Timed out initializing process group in store based barrier"
@@ -152,6 +155,8 @@ MESSAGES: tuple[Message, ...] = (
             "orte was ",
             "orte does ",
             "orte has ",
+            "orte_init failed",
+            "ompi_mpi_init",
             "an orte daemon",
             "prte was ",
             "prte does ",
@@ -166,10 +171,16 @@ MESSAGES: tuple[Message, ...] = (
             "hydra",
         ),
         r"(?:ORTE|PRTE) (?:was unable to reliably start|does not know how to route|has lost communication)"
-        r"|There are not enough slots available"
+        r"|There are not enough slots available|orte_init failed|ompi_mpi_init\w*: .{0,40}\bfailed"
         r"|ssh: (?:Could not resolve hostname (?P<host>[\w.-]+)|connect to host (?P<host2>[\w.-]+) port \d+: \w[\w ]+)"
         r"|An ORTE daemon has unexpectedly failed"
         r"|mpirun (?:was unable to|has detected an attempt to run as root)|plm:rsh\S*.*(?:fail|not found)",
+    ),
+    # Open MPI, once its processes run.
+    Message(
+        "mpi.unreachable",
+        ("complete a tcp connection to another process", "failed to tcp connect to a peer mpi process"),
+        r"unable to complete a TCP connection to another process|failed to TCP connect to a peer MPI process",
     ),
     Message(
         "dist.watchdog",

@@ -198,7 +198,7 @@ def find(facts: Facts) -> Iterator[Answer]:
         if any(said.get("family") for said in found):
             cause = "The container has no interface of the address family that is asked for: no IPv4 or IPv6 address."
         yield NO_INTERFACE.finding(cause, LIKELY, found, node=node, pod=pod)
-    apart = list(facts.said("nccl.unreachable", "dist.rendezvous", "nccl.bootstrap_mismatch"))
+    apart = list(facts.said("nccl.unreachable", "dist.rendezvous", "nccl.bootstrap_mismatch", "mpi.unreachable"))
     if all("NCCL INFO" in said.origin.text and "retrying" in said.origin.text for said in apart):
         began = {said.origin.source for said in facts.said("nccl.begun")}
         apart = [said for said in apart if said.origin.source not in began]  # it waited for a peer that came

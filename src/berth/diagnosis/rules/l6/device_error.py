@@ -19,7 +19,7 @@ KERNEL = Code(
     meaning="An illegal access, assert or launch failure ends the context; every later call reports the same. Mostly "
     "a fault of the "
     "program; on one card only, of the card.",
-    known_by="CUDA error 700, 710, 715, 716, 718 or 719.",
+    known_by="CUDA error 700, 710, 715, 716, 718 or 719; less surely any other that refuses what the program asks for.",
     disproved_by="The same program runs on another card and fails on this one, or the kernel log has a hardware Xid "
     "at that time.",
     counter_check="dmesg | grep Xid at that time: only 13, 31, 43, 45; the program fails on other cards too",
@@ -108,6 +108,8 @@ UNKNOWN = Code(
     sources=("CUDA runtime API: cudaErrorUnknown (999), cudaErrorOperatingSystem (304)",),
 )
 
+GUESS = 0.5  # what else was said stands before it
+
 
 def find(facts: Facts) -> Iterator[Answer]:
     for node, pod, found in by_place(facts.said("cuda.ecc")):
@@ -134,6 +136,10 @@ def find(facts: Facts) -> Iterator[Answer]:
                 Layer.L0,
                 node,
             )
+    if not any(facts.said("cuda.kernel_fault", "nccl.mnnvl", "nccl.nvls_bind", "cuda.ecc")):
+        for node, pod, found in by_place(facts.said("cuda.call_refused")):
+            cause = f"CUDA refuses what the program asks for: {listed(values(found, 'what'))}."
+            yield KERNEL.finding(cause, GUESS, found, node=node, pod=pod)
     for node, pod, found in by_place(
         # Of shareable memory it says that the container lacks a right (without_reason.py).
         said

@@ -226,6 +226,8 @@ def find(facts: Facts) -> Iterator[Answer]:
 
 def _library(found: list[Said]) -> str:
     if any(said.message == "image.verbs_missing" for said in found):
+        if any("kernel ABI" in said.origin.text for said in found):
+            return "The RDMA libraries of the image do not fit the kernel of the host."
         return "The image lacks libibverbs, so NCCL finds no RDMA device and uses sockets."
     differs = next((said for said in found if said.message == "image.toolkit_differs"), None)
     if differs:

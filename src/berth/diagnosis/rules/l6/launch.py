@@ -64,7 +64,7 @@ CAPABILITY = Code(
     title="the container did not ask for the driver's graphics or video libraries",
     meaning="The runtime mounts compute and utility libraries unless NVIDIA_DRIVER_CAPABILITIES asks for more: video "
     "for NVENC and NVDEC, graphics and display for EGL, GLX and Vulkan. CUDA works meanwhile.",
-    known_by="libnvcuvid, libnvidia-encode, libEGL_nvidia or the like cannot be loaded.",
+    known_by="libnvcuvid, libnvidia-encode, libEGL_nvidia or the like cannot be loaded, or an encoder is refused.",
     disproved_by="The library is in the container, or the host has none: a driver without it was installed.",
     counter_check="echo $NVIDIA_DRIVER_CAPABILITIES in the container: all, or video and graphics; on the host: "
     "ldconfig -p | grep -e nvcuvid -e EGL_nvidia",
@@ -98,6 +98,10 @@ def find(facts: Facts) -> Iterator[Answer]:
     for node, pod, found in by_place(facts.said("image.capability_unasked")):
         cause = f"{listed(values(found, 'library'))} is not in the container: nobody asked for it."
         yield CAPABILITY.finding(cause, LIKELY, found, node=node, pod=pod)
+    yield from heard(
+        facts, CAPABILITY, ("image.video_refused",), "Encoding or decoding is refused: its library is not there.",
+        POSSIBLE,
+    )  # fmt: skip
     for node, pod, found in by_place(facts.said("runtime.graphics_missing")):
         cause = "What graphics needs of the driver is not in the container."
         yield CAPABILITY.finding(cause, POSSIBLE, found, node=node, pod=pod)

@@ -74,6 +74,8 @@ SEEN: tuple[Row, ...] = (
     Row("ray, no gpu inside", no_device.TASK, "Ray shows a task the GPUs that it asked for.", unless=_CLUSTER),
     Row("launcher, does not join", connections.MPI, "The launcher is said not to start the ranks.",
         unless=f"{_CLUSTER}, gpus none"),
+    Row("launcher, way, crashes", connections.UNREACHABLE, _APART, unless=_CLUSTER),
+    Row("launcher, way, stands still", connections.UNREACHABLE, _APART, unless=_CLUSTER),
     Row("collective, way, does not join", connections.UNREACHABLE, _APART, POSSIBLE, unless=_CLUSTER),
     Row("collective, way, stands still", connections.UNREACHABLE, _APART, POSSIBLE, unless=_CLUSTER),
     Row("several machines, collective, stands still", connections.UNREACHABLE, _APART, POSSIBLE, unless=_CLUSTER),

@@ -85,9 +85,9 @@ CRASHED = Code(
     severity=Severity.Error,
     effect=Effect.ProgramFails,
     title="the program crashed by itself",
-    meaning="A segmentation fault in the program or a library of its image. On one node only it may be the machine's "
-    "memory.",
-    known_by="Exit code 139, or signal 11.",
+    meaning="A fault of the program or of a library of its image; where only its launcher or server speaks, the first "
+    "error of the process itself says more. A crash on one node only may be the machine's memory.",
+    known_by="Exit code 139 or 134, a signal, or a launcher that names a child that failed.",
     disproved_by="The same image runs on other nodes and crashes on this one.",
     counter_check="the same pod on another node: it crashes there too",
     fix=Fix(
@@ -164,6 +164,9 @@ def find(facts: Facts) -> Iterator[Answer]:
             node=node,
             pod=pod,
         )
+    if not any(said.message != "app.ended" for said in facts.said("nccl.", "cuda.", "app.", "image.", "dist.", "mpi.")):
+        for node, pod, found in by_place(facts.said("app.ended")):
+            yield CRASHED.finding("The program ended by itself.", GUESS, found, node=node, pod=pod)
     if not any(facts.said("nccl.segfault")):
         for node, pod, found in by_place(facts.said("app.segfault")):
             yield CRASHED.finding("The program ended with a segmentation fault.", GUESS, found, node=node, pod=pod)
