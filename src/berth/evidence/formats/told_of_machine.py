@@ -40,7 +40,8 @@ TOPICS_OF_MACHINE: dict[str, tuple[str, ...]] = {
         r"\b(?:new|newer|newest|updated|upgraded|other|different|latest|another|custom|current) (?:linux )?kernels?\b",
         r"\bkernels? (?:was |were |is |got |has been )?(?:automatically |silently )?(?:updat|upgrad|chang|bump)\w*",
         r"\b(?:updat|upgrad|chang|switch|boot)(?:e|ed|es|ing|ting|s)?\b(?: \S+){0,4} kernels?\b",
-        r"\b(?:linux |on |with |for |to )?kernel \d\.\d+|\b(?:to|on|with|under) Linux \d\.\d+",
+        r"\b(?:linux |on |with |for |to )?kernel \d\.\d+|\b(?:to|on|with|under) Linux \d\.\d+"
+        r"|\b(?:after|since) (?:the |an? |my |last |latest )?(?:recent )?updat(?:e|es|ing)\b",
         r"\b(?:OS|operating system|system|distro|distribution|apt|dnf|yum|unattended|automatic|security)[- ](?:updat|"
         r"upgrad)\w*|\bapt(?:-get)? (?:full-|dist-)?upgrade\b",
     ),

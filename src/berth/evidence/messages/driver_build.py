@@ -115,13 +115,13 @@ _BUILD = (
         ),
         r"error occurred while performing the step: ?\W*(?P<step>Building kernel modules|Checking to see[^\"]*)|"
         r"does not support real-time kernels|is a (?:PREEMPT_RT|Xen) kernel|No rule to make target ['‘`]modules|"
-        r"akmods\S*[^\n]{0,40}nvidia\S*[^\n]{0,20} failed|cannot find \S*nv-linux\.o|"
+        r"akmods/nvidia\S*\.failed\.log|akmods\S*[^\n]{0,40}nvidia\S*[^\n]{0,20} failed|cannot find \S*nv-linux\.o|"
         r"Unable to open 'kernel/dkms\.conf'|kernel module was not created|"
         # The package that the driver container made of an earlier build lacks a module, and it builds anew.
         r"Required file '(?P<lacks>\S+)' not found in package 'kernel/precompiled|"
         r"Bad return status for module build on kernel: (?P<kernel>\S+)|"
         r"Error! Build of nvidia\S* failed|modpost: [^\n]*nvidia\S*|"
-        r"(?:nvidia(?:-\w+)?/\S+|(?:common/inc|kernel-open)/\S+|(?<![\w.-])nv-[\w-]+)\.[ch]:\d+:\d+: "
+        r"(?:nvidia(?:-[\w-]+)?/\S+|(?:common/inc|kernel-open)/\S+|(?<![\w.-])nv-[\w-]+)\.[ch]:\d+:\d+: "
         r"(?:(?:fatal )?error: |(?:致命)?错误[：:] ?|(?:schwerwiegender )?Fehler: |"
         r"erreur(?: fatale)? ?: |ошибка: |エラー: |오류: |erro(?: fatal)?: )(?P<what>.*)|"
         r"(?:gdrdrv|nvidia-fs|nvfs)[\w.-]*/\S+\.[ch]:\d+:\d+: (?:fatal )?error: |"
@@ -194,7 +194,7 @@ _BUILD = (
         "driver.node_installer_failed",
         (
             "kernel-modules.service: ", "load tesla kernel modules", "load open gpu kernel modules",
-            " nvidia.service: ",
+            "nvidia.service: ",
             "unit nvidia.service", "start nvidia.service", "install gpu driver", "find gpu driver",
             "download gpu driver", "run gpu driver", "/usr/bin/nvidia-smi' failed", "generate cdi specifications",
             "ghostdog", "load gpu driver", "verify gpu driver", "load kernel module, err", "to link drivers",
@@ -203,7 +203,7 @@ _BUILD = (
         ),
         r"(?:load|link)-(?:tesla|open-gpu)-kernel-modules\.service: (?:Failed with result|Main process exited)|"
         r"Failed to start (?:Load (?:Tesla|open GPU) kernel modules|nvidia\.service)|"
-        r" nvidia\.service: (?:Failed with result|Main process exited|Control process exited)|"
+        r"(?<![\w-])nvidia\.service: (?:Failed with result|Main process exited|Control process exited)|"
         r"'/usr/bin/nvidia-smi' failed|Dependency failed for Generate CDI specifications|"
         # Bottlerocket's chooser says of each driver but one that it is not preferred: that is no fault.
         r"ghostdog\S* Error: (?:Failed to (?:parse the GPU|list PCI)|[^\n]*is not a supported driver)|"

@@ -84,7 +84,8 @@ _HEAT_AND_POWER = (
         ),
         r"(?P<reason>HW[ _](?:Thermal[ _]Slowdown|Power[ _]Brake(?:[ _]Slowdown)?|Slowdown))\W+Active\b|"
         r"<clocks_(?:throttle|event)_reason_(?P<xml>hw_\w+)>\s*Active|"
-        r"(?P<said>HW (?:thermal |power brake )?slowdown) (?:is |was )?(?:active|engaged|asserted)|"
+        r"(?P<said>HW (?:thermal |power brake )?slowdown)"
+        r" (?:(?:is |was )?(?:active|engaged|asserted)|events\b[^\n]{0,120}\bexceed\w*)|"
         # NVML's names in logs, and people.
         r"(?:Clocks?(?:Event|Throttle)Reasons?_?)?(?P<name>Hw(?:PowerBrake|ThermalSlowdown)(?:Slowdown)?)\b"
         r"(?!\W{1,3}(?:0\b|false|not|inactive))|"

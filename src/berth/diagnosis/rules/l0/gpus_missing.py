@@ -90,7 +90,7 @@ def find(facts: Facts) -> Iterator[Answer]:
     if absent and not found and not any(one.is_gpu for one in facts.of(PciSeen)):
         found.append(
             MISSING.finding(
-                "The bus itself lists no GPU: it is off, dead, not plugged in, switched off in the firmware's setup, or "
+                "The bus itself lists no GPU: it is off, dead, not plugged in, switched off by the firmware, or "
                 "not passed through to this guest.",
                 POSSIBLE,
                 absent,

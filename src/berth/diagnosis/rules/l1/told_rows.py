@@ -51,6 +51,7 @@ ROWS: tuple[Row, ...] = (
     Row("signing, refused, nvidia", module_refused.UNSIGNED, _UNSIGNED, POSSIBLE, unless="plugin, operator"),
     Row("signing, refused, a driver, module", module_refused.UNSIGNED, _UNSIGNED, POSSIBLE, unless="plugin, operator"),
     Row("signing, does not do, a driver", module_refused.UNSIGNED, _UNSIGNED, POSSIBLE, unless=_ABOVE),
+    Row("signing, does not do, driver pods", module_refused.UNSIGNED, _UNSIGNED, POSSIBLE),
     Row("kernel dies, a driver", driver_defect.CRASH, _KERNEL_DIES, POSSIBLE, unless=_ABOVE),
     Row("kernel dies, nvidia", driver_defect.CRASH, _KERNEL_DIES, unless=_ABOVE),
     Row("headers, wanted, of nvidia", kernel_headers.NO_HEADERS, "Headers of the kernel are said to be missing.",
@@ -131,4 +132,6 @@ ROWS: tuple[Row, ...] = (
         unless=f"{_ABOVE}, view"),
     Row("drops off, card", gpus_missing.MISSING, "A GPU is said to leave the bus.", unless=f"{_ABOVE}, view"),
     Row("ill, card", said_faulty.FAULTY, _FAULTY, unless=f"{_ABOVE}, a driver, cuda, module"),
+    Row("nvidia, a driver, does not do", driver_absent.ABSENT, "The driver is said not to work.",
+        unless=f"{_ABOVE}, cuda, figures, watching, vm, vgpu"),
 )  # fmt: skip
