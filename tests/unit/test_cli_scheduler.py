@@ -11,7 +11,9 @@ import pytest
 from cli_runs import here
 from played_cluster import Played
 
-from berth.app.scheduler import run
+from berth.app.agent import configuration as agent_configuration
+from berth.app.agent import meanings as agent_meanings
+from berth.app.scheduler import configuration, meanings, run
 from berth.kube.errors import Unreachable
 
 
@@ -93,7 +95,23 @@ def test_no_way_to_the_cluster_is_exit_code_3(tmp_path, monkeypatch, started):
     assert ran.code == 3 and "http://127.0.0.1:9: cannot be reached: the connection was refused." in ran.err
 
 
-def test_help_lists_every_value():
-    text = here("scheduler", "--help").out
-    for path in ("batch.windowMs", "leaderElection.leaseSeconds", "preemption.beyondBudgets", "logFormat"):
-        assert path in text
+@pytest.mark.parametrize(
+    ("command", "configure", "meanings"),
+    [("scheduler", configuration.configure, meanings.MEANINGS),
+     ("agent", agent_configuration.configure, agent_meanings.MEANINGS)],
+)  # fmt: skip
+def test_help_says_what_every_value_means(command, configure, meanings):
+    paths = [path for path, _, _ in configure().sources if path not in ("apiVersion", "kind")]
+    assert list(meanings) == paths, "in the order of the configuration"
+    text = here(command, "--help").out
+    for path in paths:
+        assert f"  {path}=" in text
+    assert '=["' not in text, "lists as --set takes them"
+
+
+def test_preflight_tells_of_values_that_do_nothing(tmp_path):
+    file = tmp_path / "berth.yaml"
+    head = "apiVersion: berth.dev/v1alpha1\nkind: SchedulerConfiguration\n"
+    file.write_text(head + "order: {aging: 0.2}\n")
+    ran = here("preflight", "--config", str(file), "--kubeconfig", str(tmp_path / "none"))
+    assert f"note: {file}: order.aging: is 0.2, and by age nothing goes by it." in ran.err

@@ -92,6 +92,10 @@ def test_levels_in_a_variable():
         ("order: {aging: .inf}\n", ": order.aging is inf. Write a number."),
         ("order: {aging: 101}\n", ": order.aging is 101. Write 0 (age does not count) to 100, such as 0.02."),
         ("defragmentation: {gpuHoursPerDay: -1}\n", ": defragmentation.gpuHoursPerDay is -1."),
+        (
+            "defragmentation: {gpuHoursPerDay: 8}\npreemption: {enabled: false}\n",
+            ": defragmentation.gpuHoursPerDay is 8, and preemption.enabled false. Who moves is asked to leave",
+        ),
         ("defragmentation: {days: [Caturday]}\n", ": defragmentation.days has 'Caturday'. Write some of Mon,"),
         ("defragmentation: {start: '25:00'}\n", ": defragmentation.start is '25:00'. Write a time of day"),
         ("defragmentation: {timeZone: Mars}\n", ": defragmentation.timeZone is 'Mars'. Write a zone such as"),
@@ -133,6 +137,50 @@ def test_a_fault_is_told_of_the_place_that_it_came_from(tmp_path, flags, environ
 def test_a_file_of_another_shape_is_told_whatever_flags_lie_over_it(tmp_path):
     with pytest.raises(BadInput, match="batch: is 5"):
         configure(written(tmp_path, "batch: 5\n"), {"batch.windowMs": "4"})
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("order: {aging: 0.2}\n", "order.aging: is 0.2, and by age nothing goes by it. Write order.by: least-left"),
+        ("order: {stopWaitSeconds: 60}\n", "order.stopWaitSeconds: is 60, and nobody is set aside. Write order.by"),
+        ("order: {by: least-left, stopWaitSeconds: 60}\n", "order.stopWaitSeconds: is 60, and nobody is set aside."),
+        (
+            "defragmentation: {gpuHoursPerDay: 8, start: '22:00'}\n",
+            "defragmentation.start: is 22:00, and no end is written: the window ends at midnight. Write defragm",
+        ),
+        ("defragmentation: {days: [Mon]}\n", "defragmentation.days: is written, and gpuHoursPerDay is 0: nothing m"),
+        ("defragmentation: {end: '06:00'}\n", "defragmentation.end: is written, and gpuHoursPerDay is 0"),
+        (
+            "preemption: {enabled: false, beyondBudgets: true}\n",
+            "preemption.beyondBudgets: is true, and preemption.enabled false: nobody is asked to leave.",
+        ),
+        (
+            "shares: {usageWeight: 0, usageHalfLifeHours: 24}\n",
+            "shares.usageHalfLifeHours: is 24, and usageWeight 0: the past does not count.",
+        ),
+    ],
+)
+def test_a_value_that_does_nothing_with_the_others_is_told(tmp_path, text, said):
+    file = written(tmp_path, text)
+    (sentence,) = configure(file).unknown
+    assert sentence.startswith(f"{file}: {said}")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "order: {by: age, setsAside: false, stopWaitSeconds: 1000, aging: 0.02}\n"
+        "defragmentation: {gpuHoursPerDay: 0, days: [], start: '', end: '', timeZone: UTC}\n",
+        "order: {by: least-left, aging: 0.2}\n",
+        "order: {by: least-left, setsAside: true, stopWaitSeconds: 60, aging: 0.2}\n",
+        "defragmentation: {gpuHoursPerDay: 8, days: [Sat], start: '22:00', end: '06:00'}\n",
+        "defragmentation: {gpuHoursPerDay: 8, end: '06:00'}\n",
+        "shares: {usageWeight: 0}\n",
+    ],
+)
+def test_values_that_go_together_are_not_told_of(tmp_path, text):
+    assert configure(written(tmp_path, text)).unknown == ()
 
 
 def test_variables_that_set_nothing_are_told_and_those_of_others_are_not():

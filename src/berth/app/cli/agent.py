@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from berth.app.cli.options import context, kubeconfig, named, output
-from berth.app.cli.scheduler import values_given
+from berth.app.cli.scheduler import values_given, values_told
 from berth.app.cli.streams import say
 from berth.base.errors import UNREADABLE, BadInput
 
@@ -22,15 +22,13 @@ if TYPE_CHECKING:
 
 
 class _Told(click.Group):
-    """`--help` lists every value of the configuration with its default."""
+    """`--help` lists every value of the configuration with its default and what it means."""
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         from berth.app.agent.configuration import configure
+        from berth.app.agent.meanings import MEANINGS
 
-        told = [(path, value or "(empty)") for path, value, _ in configure().sources]
-        rows = [row for row in told if row[0] not in ("apiVersion", "kind")]
-        with formatter.section("Values for --set and their defaults"):
-            formatter.write_dl(rows)
+        values_told(configure().sources, MEANINGS, formatter)
 
 
 config = click.option(

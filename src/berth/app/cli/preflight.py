@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from berth.app.cli.options import Where, gpu_mapping, live, named, now_s, output, topology
+from berth.app.cli.streams import say
 from berth.model.topology import Level
 
 if TYPE_CHECKING:
@@ -51,6 +52,8 @@ def preflight(
     account = _account(service_account)
     configured = configure(config, {}, os.environ)
     configuration = configured.value
+    for sentence in configured.unknown:
+        say(f"note: {sentence}")
     mapping = mapping_in(gpu_mapping) if gpu_mapping else configured.mapping
     levels = topology or tuple(Level(level.name, level.label) for level in configuration.topology.levels)
 

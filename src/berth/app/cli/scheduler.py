@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
+from collections.abc import Mapping, Sequence
 
 import click
 
@@ -12,15 +14,22 @@ from berth.app.cli.options import context, kubeconfig, named
 
 
 class _Told(click.Command):
-    """`--help` lists every value of the configuration with its default."""
+    """`--help` lists every value of the configuration with its default and what it means."""
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         from berth.app.scheduler.configuration import configure
+        from berth.app.scheduler.meanings import MEANINGS
 
-        sources = configure().sources
-        rows = [(path, value or "(empty)") for path, value, _ in sources if path not in ("apiVersion", "kind")]
-        with formatter.section("Values for --set and their defaults"):
-            formatter.write_dl(rows)
+        values_told(configure().sources, MEANINGS, formatter)
+
+
+def values_told(
+    sources: Sequence[tuple[str, str, str]], meanings: Mapping[str, str], formatter: click.HelpFormatter
+) -> None:
+    """Each value as --set takes it, with its default and what it means."""
+    defaults = {path: ",".join(json.loads(value)) if value[:1] == "[" else value for path, value, _ in sources}
+    with formatter.section("Values for --set, with their defaults"):
+        formatter.write_dl([(f"{path}={defaults[path]}", words) for path, words in meanings.items()])
 
 
 def values_given(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:

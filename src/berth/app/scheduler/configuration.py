@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from berth.app.layers import DEFAULT, address, layered
-from berth.app.scheduler.configuration_rules import check
+from berth.app.scheduler.configuration_rules import check, idle
 from berth.app.scheduler.settings import API_VERSION, KIND, Configuration
 from berth.model.gpus import GpuMapping, read_mapping
 
@@ -17,7 +17,8 @@ PREFIX = "BERTH_"
 class Configured(Struct, frozen=True):
     """The configuration, and where each value came from: ("batch.windowMs", "5.0", "default").
 
-    `unknown` are sentences about variables that look like ours and set nothing. `mapping` is what `gpuClasses` says.
+    `unknown` are sentences about variables that look like ours and set nothing, and about values that do nothing with
+    the others. `mapping` is what `gpuClasses` says.
     """
 
     value: Configuration
@@ -40,4 +41,4 @@ def configure(
     found = layered(Configuration, (API_VERSION, KIND), PREFIX, file, flags, environ, check)
     classes = found.value.gpu_classes
     mapping = read_mapping(classes, found.where("gpuClasses")) if classes else None
-    return Configured(found.value, found.sources, found.unknown, mapping)
+    return Configured(found.value, found.sources, (*found.unknown, *idle(found.value, found.where)), mapping)

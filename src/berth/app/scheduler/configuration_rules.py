@@ -59,6 +59,38 @@ def _broken(value: Configuration) -> Iterator[Broken]:
         yield "logFormat", f"is {value.log_format!r}.", "Write json or text."
 
 
+def idle(value: Configuration, where: Callable[[str], str]) -> Iterator[str]:
+    """A sentence for each value that somebody chose and that does nothing with the others, or not what it seems to."""
+    for path, problem, remedy in _idle(value):
+        yield f"{where(path)}: {problem} {remedy}"
+
+
+def _idle(value: Configuration) -> Iterator[Broken]:
+    usual = Configuration()
+    order, moves = value.order, value.defragmentation
+    if order.by == "age" and order.aging != usual.order.aging:
+        remedy = "Write order.by: least-left, or leave aging out."
+        yield "order.aging", f"is {order.aging:g}, and by age nothing goes by it.", remedy
+    if not order.sets_aside and order.stop_wait_seconds != usual.order.stop_wait_seconds:
+        remedy = "Write order.by: least-left and order.setsAside: true, or leave stopWaitSeconds out."
+        yield "order.stopWaitSeconds", f"is {order.stop_wait_seconds:g}, and nobody is set aside.", remedy
+    if moves.start and not moves.end:
+        remedy = "Write defragmentation.end, such as 06:00 of the next day, or 24:00 if that is meant."
+        yield "defragmentation.start", f"is {moves.start}, and no end is written: the window ends at midnight.", remedy
+    for path, is_chosen in (("days", bool(moves.days)), ("start", bool(moves.start)), ("end", bool(moves.end))):
+        if is_chosen and not moves.gpu_hours_per_day:
+            remedy = "Write how many GPU hours moves may cost, such as 8, or leave the window out."
+            yield f"defragmentation.{path}", "is written, and gpuHoursPerDay is 0: nothing moves.", remedy
+            break
+    if value.preemption.beyond_budgets and not value.preemption.enabled:
+        remedy = "Write preemption.enabled: true, or leave beyondBudgets out."
+        yield "preemption.beyondBudgets", "is true, and preemption.enabled false: nobody is asked to leave.", remedy
+    half_life = value.shares.usage_half_life_hours
+    if not value.shares.usage_weight and half_life != usual.shares.usage_half_life_hours:
+        remedy = "Write shares.usageWeight: 1, or leave usageHalfLifeHours out."
+        yield "shares.usageHalfLifeHours", f"is {half_life:g}, and usageWeight 0: the past does not count.", remedy
+
+
 def _shares(value: Configuration) -> Iterator[Broken]:
     weight = value.shares.usage_weight
     if not 0 <= weight <= _MOST_WEIGHT:
@@ -91,6 +123,11 @@ def _defragmentation(value: Configuration) -> Iterator[Broken]:
     moves = value.defragmentation
     if not 0 <= moves.gpu_hours_per_day <= _MOST_HOURS:
         yield "defragmentation.gpuHoursPerDay", f"is {moves.gpu_hours_per_day:g}.", "Write 0 (nothing moves) or more."
+    if moves.gpu_hours_per_day > 0 and not value.preemption.enabled:
+        remedy = "Who moves is asked to leave: write preemption.enabled: true, or gpuHoursPerDay: 0."
+        yield (
+            "defragmentation.gpuHoursPerDay", f"is {moves.gpu_hours_per_day:g}, and preemption.enabled false.", remedy
+        )  # fmt: skip
     for day in moves.days:
         if day not in DAYS:
             yield "defragmentation.days", f"has {day!r}.", f"Write some of {', '.join(DAYS)}, or none for all."

@@ -1,0 +1,37 @@
+"""What each value of a scheduler's configuration means, in a line, for `--help`. docs/install.md says more."""
+
+from __future__ import annotations
+
+MEANINGS: dict[str, str] = {
+    "schedulerNames": "whose pods are placed: names in spec.schedulerName",
+    "leaderElection.enabled": "off only where there is one replica, and never two",
+    "leaderElection.namespace": "where the Lease is; empty: the namespace that it runs in",
+    "leaderElection.name": "of the Lease",
+    "leaderElection.leaseSeconds": "so long others wait for a leader that is not heard",
+    "leaderElection.renewSeconds": "a leader that could not renew for so long stops writing",
+    "leaderElection.retrySeconds": "between two tries",
+    "clients.inFlight": "binds under way at once, and as many other requests, 1 to 1024",
+    "server.address": "of /healthz, /readyz, /metrics and /debug/snapshot",
+    "server.port": "of the same; 0: any that is free",
+    "preemption.enabled": "may workloads of higher priority have others leave",
+    "preemption.beyondBudgets": "may they although a PodDisruptionBudget forbids it",
+    "shares.reclaim": "do queues take back what they are due",
+    "shares.usageWeight": "how much past usage counts, 0 (not at all) to 10",
+    "shares.usageHalfLifeHours": "in which half of past usage is forgotten; 0: never",
+    "order.by": "within a queue, at equal priority: age, or least-left (who has least left to do)",
+    "order.setsAside": "with least-left: work that is preemptible and saves leaves for shorter work",
+    "order.stopWaitSeconds": "with setsAside: for which those who should run wait, in all, for each that leaves",
+    "order.aging": "with least-left: 0.02 keeps the average low, 0.2 shortens the longest waits; 0: age does not count",
+    "defragmentation.gpuHoursPerDay": "GPU hours of work that moves may cost within 24 hours; 0: nothing moves",
+    "defragmentation.days": "on which: Mon to Sun; none: every day",
+    "defragmentation.start": "from when, such as 22:00; empty: midnight",
+    "defragmentation.end": "until when, such as 06:00 (of the next day); empty: midnight",
+    "defragmentation.timeZone": "whose clock, such as Europe/Berlin",
+    "topology.levels": "from wide to narrow, such as block=example.com/block,rack=example.com/rack",
+    "gpuClasses": "the text of a mapping from node labels to GPU classes",
+    "batch.windowMs": "a burst is decided together so long after its last pod",
+    "batch.mostMs": "and never later than so long after its first",
+    "nodeAgents.silentSeconds": "without a heartbeat for so long an agent counts as silent",
+    "logLevel": "debug, info, warning or error",
+    "logFormat": "json or text",
+}
