@@ -18,6 +18,9 @@ ASKED = '"Got registration request from device plugin with resource" resourceNam
     [
         ("  CC [M]  nvidia/nv-acpi.o\n  CC [M]  nvidia/nv-dma.o\n  LD [M]  nvidia.ko\n", "DriverBuildFails"),
         ("  CC [M]  drivers/net/foo.o\ndrivers/net/foo.c:1:2: error: no such member\n", "DriverBuildFails"),
+        ('{\n  "runtimes": {\n    "nvidia": {"path": "nvidia-container-runtime"}\n  }\n}\n', "DockerConfigRefused"),
+        ('{\n  ...\n  "runtimes": {"nvidia": {"path": "nvidia-container-runtime"}}\n}\n', "DockerConfigRefused"),
+        ("trainer-0   0/1   OutOfnvidia.com/gpu   0   3h\n", "AdmittedBeforePlugin"),
         ("the kernel image is available in the boot directory", "NoKernelForDevice"),
         (
             'running PreBind plugin "DynamicResources": the object has been modified',
@@ -42,6 +45,12 @@ ASKED = '"Got registration request from device plugin with resource" resourceNam
         ('export CUDA_VISIBLE_DEVICES=""\npytest passed\n', "DevicesHiddenByProgram"),
         ("The capacity plugin lets the job be enqueued.", "QueueRefuses"),
         ("Unable to reset this GPU: in use by another client", "MigGpuInUse"),
+        ("the rolling update is done, the old pod was removed and its GPU is free", "RolloutHoldsDevices"),
+        ("the update replaced the old pods one by one, each new one has a GPU", "RolloutHoldsDevices"),
+        ("Argo CD shows the ClusterPolicy as OutOfSync since the CRD sets a default", "SchedulerCacheStale"),
+        ("nvidia.com/gpu.memory=81920", "GpuLabelsStale"),
+        ("scale_down.go:1 Node gpu-1 was removed, it was unneeded for 10m", "IdleNodeStays"),
+        ('msg="Falling back to metric file /etc/dcgm-exporter/default-counters.csv"', "ExporterFieldsRefused"),
     ],
 )
 def test_what_is_near_is_not_it(text: str, code: str) -> None:

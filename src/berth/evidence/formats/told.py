@@ -98,7 +98,7 @@ TOPICS: dict[str, tuple[str, ...]] = {
     "upgrade": (r"\b(?:upgrad|updat)\w+",),
     # Components.
     "plugin": (r"\bdevice[ -]?plugins?\b",),
-    "kubelet": (r"\bkubelet\b",),
+    "kubelet": (r"\bkubelet\b|\bdevice ?manager\b",),
     "runtime": (
         r"\bdefault[- ]runtime\b|\bdaemon\.json\b|\bdefault_runtime\w*|--runtime[= ]nvidia\b|--gpus\b",
         r"\bnvidia (?:container )?runtime\b|\bruntimeClass\w*|\bRuntimeClass\b",
@@ -110,7 +110,9 @@ TOPICS: dict[str, tuple[str, ...]] = {
         r"\boperator (?:pods|components)\b|\bkubelet-plugin\b",
     ),
     "validator": (r"\bvalidat(?:or|ion)\b",),
-    "discovery": (r"\bNFD\b|\bNodeFeatures?\b|\bnfd-\w+|\bfeature\.node\.kubernetes\.io/|\bnode[- ]feature[- ]discovery\b",),
+    "discovery": (
+        r"\bNFD\b|\bNodeFeatures?\b|\bnfd-\w+|\bfeature\.node\.kubernetes\.io/|\bnode[- ]feature[- ]discovery\b",
+    ),
     "gpu discovery": (r"\bGFD\b|\bgpu[- ]feature[- ]discovery\b|\bfeatures\.d/gfd\b",),
     "driver": (r"\bdriver\b",),
     "configuration": (r"\bconfig ?maps?\b|\bconfig\.(?:map|name)\b|\bconfig[- ]manager\b|\bconfig(?:uration)?s?\b",),
@@ -243,7 +245,8 @@ _WORTH = (
     b"exporter", b"prometheus", b"node group", b"nodegroup", b"node pool", b"nodepool", b"pending", b"quota",
     b"podgroup", b"kueue", b"gang", b"toleration", b"taint", b"nodeselector", b"yunikorn",
     b"docker", b"podman", b" container", b"rdma", b"sriov", b"sr-iov", b"apptainer", b"singularity",
-    b"configmap", b"device", b"feature.node", b"infiniband", b"connectx", b"mellanox", b"nodefeature",
+    b"configmap", b"device", b"reboot", b" restarted",
+    b"feature.node", b"infiniband", b"connectx", b"mellanox", b"nodefeature",
     b"fabric manager", b"fabricmanager", b"gsp ", b"dkms", b"iommu", b"v100 ", b"a100 ", b"h100 ", b"h200 ",
     b"3090", b"4090", b"5090", b"5080", b"5070", b"vfio", b"passthrough", b"passed through", b"kernel module", b"lspci",
     b"nccl", b"torch", b"vllm", b"sglang", b"tensorflow", b"jax", b"shm", b"shared memory", b"memlock", b"infiniband",

@@ -11,7 +11,8 @@ _NOT = (
 _TROUBLE = (
     rf"{_NOT}|\b(?:fail\w*|errors?|wrong\w*|broken?|breaks?|bugs?|issues?|problems?|missing|lacks?|lacking|lack of|"
     r"stuck|empty|stops?|stopped|lost|stale|incorrect\w*|mis-?match\w*|mis-?config\w*|mis-?label\w*|invalid|ignor\w+|"
-    r"prevent\w*|refus\w+|reject\w*|den(?:y|ied|ies)|blocked|dead-?lock\w*|starv\w+|hangs?|hung|crash\w*|unsupported|"
+    r"outdated|accumulat\w+|blocks?|blocking|prevent\w*|refus\w+|reject\w*|den(?:y|ied|ies)|blocked|dead-?lock\w*|"
+    r"starv\w+|hangs?|hung|crash\w*|unsupported|"
     r"unexpected\w*|instead of|even though|although|despite|too (?:many|few|low|small|large|early|late)|disabled|"
     r"leak\w*|race condition|hurts?|contention|gaps?|but|stall\w*|conflict\w*|accord\w* to (?:the )?(?:README|doc\w*)|"
     r"(?:there (?:is|are|was)|has|have|with|sees?|shows?|gets?) no)\b"

@@ -254,11 +254,13 @@ MESSAGES: tuple[Message, ...] = (
             "exclusivedeviceallocateconflict",
             "resourcequotanotfit",
             "filteringfailed",
+            "vgpudevicesharing error",
             "insufficient gpu devices",
             "not enough gpu fitted",
             'err="insufficient devices',
         ),
-        r"[Ii]nsufficient gpu devices|not enough gpu fitted on this node|err=\"Insufficient Devices"
+        r"[Ii]nsufficient gpu devices|vgpuDeviceSharing error"
+        r"|not enough gpu fitted on this node|err=\"Insufficient Devices"
         r"|no available node, all node scores do not meet"
         r"|calcScore:node not fit pod|FilteringFailed"
         r"|(?P<why>CardInsufficientMemory|CardInsufficientCore|CardTimeSlicingExhausted|CardComputeUnitsExhausted"

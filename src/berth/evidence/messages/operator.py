@@ -266,8 +266,9 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "operator.oom",
-        "oomkilled",
-        r"(?P<who>gpu-operator|node-feature-discovery\S*|nfd-\w+|nvidia-[\w-]*|dcgm-exporter)\S*\s.*?OOMKilled|"
+        ("oomkilled", "oom killed", "oom-killed"),
+        r"(?P<who>gpu-operator|node-feature-discovery\S*|nfd(?:-\w+)?|nvidia-[\w-]*|dcgm-exporter)\S*"
+        r"\s.*?OOM[- ]?Killed|"
         r"OOMKilled.*?(?P<what>gpu-operator|nfd-\w+|dcgm-exporter)",
     ),
     # Labels and states, wherever somebody mentions them.

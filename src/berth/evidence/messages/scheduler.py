@@ -273,8 +273,10 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "scheduler.all_unfit",
-        ("all nodes are unavailable",),
-        r"all nodes are unavailable:?\s*(?P<reasons>\S.*)?",
+        ("all nodes are unavailable", "cannot schedule pods: insufficient nvidia", "cannot schedule pods: com/gpu"),
+        r"all nodes are unavailable:?\s*(?P<reasons>\S.*)?"
+        # A console that takes the name of the resource apart at its dot.
+        r"|cannot schedule pods: (?:insufficient nvidia\b(?!\.com)|com/gpu)",
     ),
     Message(
         "scheduler.displaced",
@@ -299,6 +301,14 @@ MESSAGES: tuple[Message, ...] = (
         r"|scheduling\.(?:run\.ai|x-k8s\.io|k8s\.io)|kai\.scheduler|scheduler\.x-k8s\.io|topology\.node\.k8s\.io"
         r"|jobset\.x-k8s\.io|leaderworkerset\.x-k8s\.io)/\w+)"
         r"|no kind \W*(?P<kind2>KubeSchedulerConfiguration)\W* is registered for version \W*(?P<version2>[\w./]+)",
+    ),
+    Message(
+        "reported.rollout_holds",
+        tuple(f"{which} {what}" for which in ("old", "previous", "former") for what in ("pod", "replica", "revision")),
+        r"\b(?:rolling|roll-?outs?|maxSurge|RollingUpdate|upgrades?|updates?"
+        r"|new (?:\w+[- ])?(?:pod|revision|replica)s?)\b"
+        r"[^\n]{0,240}?\b(?:old|previous|former) (?:pod|replica|revision)s?\b[^\n]{0,40}?\b(?:holds?|held|occup\w+"
+        r"|keeps?|us(?:es|ing)|owns?|(?:not|n't) (?:be )?(?:terminated|released?|removed|stopped|freed))\b",
     ),
     Message(
         "scheduler.extender",

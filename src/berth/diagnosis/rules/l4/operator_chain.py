@@ -174,7 +174,7 @@ def find(facts: Facts) -> Iterator[Answer]:
                 POSSIBLE,
                 evidence,
                 node=node,
-                layer=Layer.L1 if of_fabric else Layer.L4 if is_off else None,
+                layer=Layer.L1 if of_fabric else None,
                 cause_class="fabric" if of_fabric else "plugin-config" if is_off else None,
             )
     for said in by_node(facts.said("operator.waits_for_mofed")).values():
