@@ -195,7 +195,7 @@ def find(facts: Facts) -> Iterator[Answer]:
             "The validator's pod finds no free GPU: users' pods have them all.",
             LIKELY,
         )
-    for node, pod, found in by_place(one for one in facts.said("kubelet.out_of") if not of_its_own_account(one)):
+    for node, pod, found in by_place(one for one in facts.said("kubelet.out_of") if not of_its_own_account(facts, one)):
         one = found[-1]
         resource = value(one, "resource")
         numbers = (

@@ -49,6 +49,7 @@ _NO_ROOM = "The cloud has none free there, or the account may not have more."
 
 # Asked before those of containers: who waits for a pod has none yet.
 WAITING = (
+    Row("discovery, memory grows", operator_pods.OUT_OF_MEMORY, "Feature discovery outgrows its memory."),
     Row("none available, asks, waits", unplaced_resource.EXHAUSTED, "Every GPU is taken.",
         unless=f"{_OTHERS}, operator, in container, claims, queue, quota"),
 )  # fmt: skip
@@ -97,7 +98,6 @@ ROWS: tuple[Row, ...] = (
     Row("exporter, missing", exporter.SCRAPE_FAILS, _FIGURES),
     Row("exporter, in spite", exporter.SCRAPE_FAILS, _FIGURES),
     Row("figures, gpus none", exporter.SCRAPE_FAILS, _FIGURES, unless=_OTHERS),
-    Row("discovery, memory grows", operator_pods.OUT_OF_MEMORY, "Feature discovery outgrows its memory."),
     Row("discovery, crashes", discovery.NFD_MISSING, "Labels that others go by are not on the node."),
     Row("figures, whose", exporter.PODS_UNMAPPED, "The figures do not say whose pod it is."),
 )  # fmt: skip
@@ -115,6 +115,7 @@ LAST: tuple[Row, ...] = (
     Row("queue, trouble", gang.QUEUE_FULL, "The queue or the group does not let the pods begin.", unless=_OTHERS),
     Row("gpus, too much", shares.MORE_THAN_NODE, "More is asked for than a node has.", unless=_OTHERS),
     Row("autoscaler, trouble", autoscaler.NO_TYPE, _UNSCALED, unless=_OTHERS),
+    Row("pool, gpus none, trouble", autoscaler.NO_TYPE, _UNSCALED, unless=f"{_OTHERS}, operand, operator"),
     Row("pool, trouble, waits", autoscaler.NO_TYPE, _UNSCALED, unless=_OTHERS),
     Row("discovery, trouble", discovery.NFD_MISSING, "Labels that others go by are not on the node."),
     Row("mig manager, trouble", mig_manager.STATE_FAILED, "The layout is not what was asked for.", unless="plugin"),
@@ -127,6 +128,8 @@ LAST: tuple[Row, ...] = (
         unless=_OTHERS),
     Row("labels, trouble, gpus", discovery.NO_LABELS, "Labels are not what they should be.", unless=_OTHERS),
     Row("gpus, pending, trouble", unplaced_resource.EXHAUSTED, "No node has room.", unless=_OTHERS),
+    Row("gpus, unplaced", unplaced_resource.EXHAUSTED, "No node has room.",
+        unless=f"{_OTHERS}, operand, operator, labels, taint, configuration, quota"),
     Row("pending, view", unplaced_resource.EXHAUSTED, "No node has room.", unless=_OTHERS),
     Row("policy, trouble", operator_chain.NOT_READY, "The operator does not do what its policy says.",
         unless=f"{_OTHERS}, autoscaler, queue"),
