@@ -37,7 +37,8 @@ def read(piece: Piece) -> Iterator[Fact]:
     default, cdi, cgroup = _DEFAULT.search(text), _CDI.search(text), _CGROUP.search(text)
     handlers = tuple(Handler(name=name, binary=path) for name, path in _RUNTIME.findall(text))
     whole = _document(text)
-    if not (default or handlers or cdi or cgroup or whole):
+    is_torn = not whole and _is_torn(text)
+    if not (default or handlers or cdi or cgroup or whole or is_torn):
         return
     features = table(whole, "features")
     yield RuntimeConfig(
@@ -49,6 +50,7 @@ def read(piece: Piece) -> Iterator[Fact]:
         cdi_dirs=words(whole["cdi-spec-dirs"]) if "cdi-spec-dirs" in whole else None,
         cgroup_driver=cgroup[1] if cgroup else "",
         is_whole=bool(whole),
+        problem="it is no JSON: a comma is missing, or it holds more than one document" if is_torn else "",
         origin=Origin(
             source=piece.source,
             kind=piece.kind,
@@ -58,6 +60,15 @@ def read(piece: Piece) -> Iterator[Fact]:
             pod=piece.pod,
         ),
     )
+
+
+def _is_torn(text: str) -> bool:
+    """A whole file that no JSON parser takes: a comma is missing, or it holds two documents. What was left out by who
+    quotes it is no fault."""
+    file = text.strip()
+    if not (file.startswith("{") and file.endswith("}") and file.count("{") == file.count("}")):
+        return False
+    return not any(mark in file for mark in ("...", "\u2026", "//", "#", "<"))
 
 
 def _document(text: str) -> dict[str, Any]:

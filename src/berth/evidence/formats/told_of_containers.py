@@ -105,7 +105,11 @@ TOPICS_OF_CONTAINERS: dict[str, tuple[str, ...]] = {
         r"|\bkubelet (?:container|snap)\b",
     ),
     "plugin socket": (
-        r"\bdevice-plugins\b|\bplugins_registry\b|\bkubelet\.sock\b|\bplugin(?:'s)? sockets?\b|\bpod-resources\b",
+        r"\bdevice-plugins\b|\bplugins_registry\b|\b(?:kubelet|nvidia|nvidia-gpu|gpu)\.sock\b",
+        r"\bplugin(?:'s)? sockets?\b|\bpod-resources\b",
+    ),
+    "not handed in": (
+        r"\b(?:not|n't|never) (?:be |being |get |getting )?(?:inject|mount|pass|bound|bind|provid|cop|brought)\w*",
     ),
     "kept": (
         r"\b(?:stays?|remains?|still|not (?:being )?(?:released|freed|returned|given back))\b[^.;]{0,60}"

@@ -265,7 +265,10 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "reported.rights_missing",
-        ("forbidden", "not allowed", "no permission", "lacks", "rbac"),
+        ("forbidden", "not allowed", "no permission", "lacks", "rbac", "service account", "serviceaccount"),
+        rf"{_PLUGIN}.{{0,120}}?\bservice ?account\b.{{0,24}}?"
+        r"\b(?:commented out|missing|wrong|not set|removed|changed|absent)\b|"
+        rf"{_PLUGIN}.{{0,120}}?\b(?:commented out|removed|changed|without) (?:the |a |its )?service ?account\b|"
         rf"(?:{_PLUGIN}|\bgpu-feature-discovery\b|\bconfig-manager\b).{{0,30}}?"
         r"\b(?:service ?account|RBAC|cluster ?role)\b.{0,80}?\b(?:forbidden|not allowed|no permission|lacks)",
     ),

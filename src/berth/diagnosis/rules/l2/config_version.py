@@ -68,7 +68,7 @@ CONFIG_REFUSED = Code(
 
 def find(facts: Facts) -> Iterator[Answer]:
     for config in facts.of(RuntimeConfig):
-        if config.problem:
+        if config.problem and config.engine != "docker":
             cause = f"{config.path or 'The file'} is no TOML: {config.problem}."
             yield CONFIG_REFUSED.finding(cause, ESTABLISHED, [config], node=config.node)
         if config.engine != "containerd" or not config.version:

@@ -50,6 +50,8 @@ ROWS: tuple[Row, ...] = (
         POSSIBLE, unless="claims, sharing, share scheduler, partitions, slurm, swarm, queue"),
     Row("visible devices, rootless, no gpu inside", cdi_off.MOUNTS_REFUSED, "The toolkit does not heed what containers "
         "without privileges ask for.", POSSIBLE),
+    Row("plugin socket, not allowed", plugin_registration.SOCKET_DENIED, "The plugin may not use the kubelet's "
+        "directory.", POSSIBLE),
     Row("kubelet home, plugin socket", plugin_registration.SOCKET_ABSENT, _OTHER_HOME, POSSIBLE),
     Row("kubelet home, plugin, gpus none", plugin_registration.SOCKET_ABSENT, _OTHER_HOME, POSSIBLE),
     Row("kubelet home, plugin, resource none", plugin_registration.SOCKET_ABSENT, _OTHER_HOME, POSSIBLE),
@@ -79,6 +81,8 @@ ROWS: tuple[Row, ...] = (
     Row("wsl, engine, no gpu inside", other_boxes.WSL_NO_GPU, "WSL2 hands no GPU to the engine.", unless=_ABOVE),
     Row("device library, gpu toolkit, missing", loader_cache.CACHE_UNUSABLE,
         "The toolkit does not find the driver's libraries where it looks.", unless=_ABOVE),
+    Row("device library, in container, not handed in", not_injected.WITHOUT_LIBRARY,
+        "The runtime hands in only the libraries of the capabilities that are asked for.", unless=_ABOVE),
     Row("gpu toolkit, not installed", program_missing.MISSING, "The toolkit is not on the machine.", unless=_ABOVE),
     Row("snap, engine, gpus", program_missing.NOT_SET_UP, "Docker of a snap does not use the host's toolkit.",
         unless=_ABOVE),

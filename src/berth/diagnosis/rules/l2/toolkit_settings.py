@@ -8,6 +8,7 @@ from berth.diagnosis.finding import Answer, Code, Fix, Rule
 from berth.diagnosis.rules.l2.places import by_node, first
 from berth.diagnosis.words import ESTABLISHED, LIKELY, Effect, Layer, Severity
 from berth.evidence.facts import Facts
+from berth.evidence.formats.container_facts import RuntimeConfig
 
 SETTINGS_BROKEN = Code(
     name="ToolkitSettingsUnreadable",
@@ -87,6 +88,15 @@ NRI_ABSENT = Code(
 
 
 def find(facts: Facts) -> Iterator[Answer]:
+    refused = {one.node for one in facts.said("runtime.settings_broken") if one.get("docker") or one.get("docker2")}
+    for config in facts.of(RuntimeConfig):
+        if config.engine == "docker" and config.problem and config.node not in refused:
+            yield DOCKER_REFUSED.finding(
+                f"dockerd cannot read {config.path or 'daemon.json'}: {config.problem}.",
+                LIKELY,
+                [config],
+                node=config.node,
+            )
     for node, said in by_node(facts.said("runtime.settings_broken")).items():
         mode = first(said, "mode")
         if docker := first(said, "docker", "docker2"):

@@ -10,6 +10,7 @@ from berth.diagnosis.words import LIKELY, POSSIBLE, WEAK, Effect, Layer, Severit
 from berth.evidence.fact import Said
 from berth.evidence.facts import Facts
 from berth.evidence.formats.cluster_facts import Advertised, PodSeen
+from berth.evidence.formats.told import Told
 
 MANY = 5  # rejected pods that nobody has cleared away
 
@@ -117,7 +118,7 @@ def find(facts: Facts) -> Iterator[Answer]:
             said,
             resource=resource,
         )
-    for said in by_node(one for one in facts.said("kubelet.out_of") if of_its_own_account(one)).values():
+    for said in by_node(one for one in facts.said("kubelet.out_of") if of_its_own_account(facts, one)).values():
         resource = said_of(map(_resource, said))
         yield BEFORE_PLUGIN.finding(
             f"The kubelet refuses {resource} to a pod that the scheduler found room for: by its account the devices "
@@ -159,11 +160,18 @@ def _plainly(facts: Facts) -> Iterator[Answer]:
             )
 
 
-def of_its_own_account(said: Said) -> bool:
-    """A refusal of devices by the kubelet without numbers: those would say whether all are taken."""
+def of_its_own_account(facts: Facts, said: Said) -> bool:
+    """A refusal of devices by the kubelet without numbers: those would say whether all are taken. A mere name of the
+    refusal counts where somebody tells of a restart."""
     text, kind = said.origin.text, said.origin.kind
+    if "OutOf" in text and "/" in _resource(said) and "capacity:" not in text and _restarted(facts):
+        return True
     by_kubelet = "OutOf" in text or kind == "kubelet-log"
     return by_kubelet and "/" in _resource(said) and "capacity:" not in text and "have enough resource: " in text
+
+
+def _restarted(facts: Facts) -> bool:
+    return any("reboot" in told.topics or {"kubelet", "restart"} <= told.topics for told in facts.of(Told))
 
 
 def _resource(said: Said) -> str:

@@ -8,6 +8,7 @@ from berth.diagnosis.finding import Answer, Code, Fix, Rule
 from berth.diagnosis.rules.l3.places import by_node
 from berth.diagnosis.words import ESTABLISHED, LIKELY, Effect, Layer, Severity
 from berth.evidence.facts import Facts
+from berth.evidence.formats.told import Told
 
 INOTIFY_EXHAUSTED = Code(
     name="InotifyExhausted",
@@ -78,6 +79,8 @@ DIRECTORY_MISSING = Code(
 
 
 def find(facts: Facts) -> Iterator[Answer]:
+    # The watcher's own words are the same for a directory that is not there and for one that it may not read.
+    denied = any({"plugin socket", "not allowed"} <= told.topics for told in facts.of(Told))
     limited = by_node(facts.said("plugin.watcher_limit", "reported.watch_limit"))
     for said in limited.values():
         yield INOTIFY_EXHAUSTED.finding("The kernel gives no further inotify instance or watch.", ESTABLISHED, said)
@@ -85,7 +88,7 @@ def find(facts: Facts) -> Iterator[Answer]:
         if node not in limited:
             yield OUT_OF_FILES.finding("The plugin's server gets no further file descriptor.", LIKELY, said)
     for node, said in by_node(facts.said("plugin.watcher_no_directory", "reported.directory_absent")).items():
-        if node not in limited:
+        if node not in limited and not denied:
             yield DIRECTORY_MISSING.finding(
                 "The plugin cannot watch the kubelet's device-plugins directory: it is not where it is mounted from.",
                 LIKELY,
