@@ -88,6 +88,8 @@ TOPICS_OF_MACHINE: dict[str, tuple[str, ...]] = {
     "went back": (
         r"\bdowngrad\w+|\broll(?:ed|ing|s)? ?back\b|\brevert(?:ed|ing|s)?\b|\bregress\w*|\b(?:go|going|went) back to\b",
         r"\b(?:runs?|ran|works?|worked) (?:\w+ )?(?:clean|fine|well|perfectly|correctly|ok) (?:on|with|in|under)\b",
+        r"\b(?:other|another|newer|older|previous) drivers?(?: versions?| releases?)? "
+        r"(?:(?:is|are) (?:fine|ok|well)|works?|runs?)\b",
     ),
     "hangs": (
         r"\bhangs?\b|\bhanging\b|\bhung\b|\bfreez\w+|\bfroze\w*|\block(?:s|ed)?[- ]?ups?\b|\bcrash\w*|\bpanics?\b",

@@ -58,6 +58,20 @@ _CONFLICT = (
         r"driver is pre-installed on host|alternate method of installing the NVIDIA driver was detected",
     ),
     Message(
+        "driver.container_begins",
+        "starting installation of nvidia driver",
+        r"Starting installation of NVIDIA driver",
+    ),
+    # As people say it.
+    Message(
+        "driver.host_has_one",
+        ("driver installed", "drivers installed", "installed driver", "installed nvidia driver", "installed on"),
+        r"\bhosts?\b(?: that)? (?:already |also )*(?:have|has)(?: already)? (?:the |a |an )?(?:nvidia )?"
+        r"drivers? installed\b|\bdrivers? (?:is|are|was|were) (?:already |also )*(?:pre-?)?installed on "
+        r"(?:the |these |my |our )?(?:hosts?|nodes?|machines?)\b|"
+        r"\bpre-?installed (?:nvidia )?drivers? on (?:the |these )?(?:hosts?|nodes?|machines?)",
+    ),
+    Message(
         "driver.not_on_vfio",
         "not bound to 'vfio-pci'",
         rf"device not bound to 'vfio-pci'; device: {_PCI} driver: '(?P<owner>[^']*)'",

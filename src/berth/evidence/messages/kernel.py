@@ -330,8 +330,8 @@ _GSP = (
     ),
     Message(
         "kernel.gpu_locked",
-        ("gpu is probably locked", "wait for idle timed out"),
-        r"GPU is probably locked|Wait for idle timed out",
+        ("gpu is probably locked", "wait for idle timed out", "waiting for gpu progress"),
+        r"GPU is probably locked|Wait for idle timed out|Error while waiting for GPU progress",
     ),
 )
 

@@ -147,7 +147,8 @@ def _of_node(facts: Facts, message: str) -> list[Said]:
         for said in facts.said(message)
         if (said.origin.source, said.origin.line) not in others
         and "gres.conf" not in said.origin.text  # what Slurm's configuration names may never have been there
-        and said.origin.kind in _OF_NODE
+        # An engine looks for them outside of containers.
+        and (said.origin.kind in _OF_NODE or "lstat /dev/" in said.origin.text)
         and (not said.origin.pod or _OPERAND.search(said.origin.pod))
     ]
 

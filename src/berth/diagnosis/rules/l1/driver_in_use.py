@@ -139,6 +139,8 @@ def find(facts: Facts) -> Iterator[Answer]:
     told = list(facts.said("driver.held_told"))
     loaded = [] if any(facts.said("driver.uninstalled", "driver.built")) else list(facts.said("driver.already_loaded"))
     drain = list(facts.said("driver.drain_failed"))
+    # A driver that the host has of its own is not to be taken away: then two of them are the matter.
+    is_of_host = any(facts.said("driver.host_has_one")) and any(facts.said("driver.container_begins"))
     manager = [*facts.said("driver.manager_fails"), *_managers(facts)]
     if in_use or drain or told or loaded:
         holders = next((said.get("pods") for said in drain if said.get("pods")), "")
@@ -146,7 +148,7 @@ def find(facts: Facts) -> Iterator[Answer]:
             "The modules of the old driver are still in use and cannot be unloaded"
             + (f"; these pods hold claims: {holders}." if holders else "")
             + (f" ({loaded[0].get('count')} references)." if loaded and not holders else "" if holders else "."),
-            ESTABLISHED if in_use else LIKELY if drain else POSSIBLE,
+            POSSIBLE if is_of_host else ESTABLISHED if in_use else LIKELY if drain else POSSIBLE,
             [*in_use, *drain, *loaded, *told, *manager],
         )
     elif manager and not any(facts.said(*_OTHERWISE_STOPPED)):

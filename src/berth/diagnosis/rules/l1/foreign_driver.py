@@ -132,13 +132,16 @@ def find(facts: Facts) -> Iterator[Answer]:
     unbound = list(facts.said("driver.not_on_vfio"))
     host = [said for said in facts.said("driver.two_installed") if not said.get("running")]
     told = list(facts.said("driver.installed_twice", "driver.duplicate_symbol"))
-    if running or told or (unbound and host):
+    # A container that begins to install one where the host has its own.
+    begins, has_one = list(facts.said("driver.container_begins")), list(facts.said("driver.host_has_one"))
+    twice = [*has_one, *begins[:1]] if begins and has_one else []
+    if running or told or twice or (unbound and host):
         yield TWO_DRIVERS.finding(
             "Another instance of the NVIDIA driver runs on the node."
             if running
             else "The node has a driver of its own besides the one that the operator manages.",
-            LIKELY if running or unbound else POSSIBLE,
-            [*running, *unbound, *host, *told],
+            LIKELY if running or unbound or twice else POSSIBLE,
+            [*running, *unbound, *host, *told, *twice],
         )
 
 

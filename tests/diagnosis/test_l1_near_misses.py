@@ -1,0 +1,33 @@
+"""L0 and L1: sentences that stand near a fault of machine or driver, and tell of something else or of nothing."""
+
+from __future__ import annotations
+
+import pytest
+from asked import codes, of_text
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("gdrdrv:gdrdrv_init:loading gdrdrv version 2.5 built for proprietary NVIDIA driver\n", "DriverCompanionFails"),
+        ("nvidia_fs: registered correctly with major number 510\n", "DriverCompanionFails"),
+        ("gdrdrv                 45056  0\nnvidia_fs             282624  0\n", "DriverCompanionFails"),
+        ("NVRM: No NVIDIA GPU found.\n", "DriverWhereNoGpuIs"),  # of a machine that nobody says anything of
+        ("the login node is an m6i.large and has no GPU\n", "DriverWhereNoGpuIs"),
+        ("lspci | grep -i nvidia: 3b:00.0 3D controller: NVIDIA Corporation GA100\n", "GpuMissing"),
+        ("lspci lists the card\n", "GpuMissing"),
+        ("the NVIDIA drivers are installed on the nodes, driver.enabled=false\n", "SecondNvidiaDriver"),
+        ("Starting installation of NVIDIA driver version 570.124.06 for Linux kernel version 6.8.0\n",
+         "SecondNvidiaDriver"),
+        ("Linux version 6.8.12 (gcc version 13.2.0) #1\ngcc --version: gcc (Debian 13.2.0-25) 13.2.0\n",
+         "DriverCompilerDiffers"),
+        ("nvidia.service: Deactivated successfully.\n", "DriverBuildFails"),
+        ("pod-nvidia.service: Main process exited, code=exited, status=1/FAILURE\n", "DriverBuildFails"),
+        ("nodes with V100 run the proprietary modules of 580.95, those with B200 their own image\n", "DriverModuleKindWrong"),
+        ("nvidia 0000:41:00.0: loading /lib/firmware/nvidia/575.57.08/gsp_ga10x.bin\n", "GspFirmwareMissing"),
+        ("hw slowdown events per minute 0.00 (0 in all)\n", "GpuPowerBrake"),
+        ("vfio-pci 0000:61:00.0: not ready 1023ms after bus reset; waiting\n", "GpuNotWaking"),
+    ],
+)  # fmt: skip
+def test_a_near_miss_is_no_hit(text: str, code: str) -> None:
+    assert code not in codes(of_text(text))
