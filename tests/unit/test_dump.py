@@ -227,3 +227,28 @@ def test_maps_that_are_null(tmp_path):
     thing["status"] = None
     for name, dump in (("d.json", json.dumps), ("d.yaml", yaml.safe_dump)):
         assert len(read(write(tmp_path, name, dump(as_list([NODE, thing])))).workloads) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("evidence/gpu.jsonl", '{"kind": "dmesg", "text": "NVRM: Xid 79 {\\"apiVersion\\": 1}", "node": "n"}\n' * 2),
+        ("chart/Chart.yaml", "apiVersion: v2\nname: berth\nversion: 1\n"),
+        ("README.md", "# Read\n\n```yaml\napiVersion: v1\nkind: Pod\nmetadata: {name: p}\n```\n"),
+        ("values.yaml", "kind: dump\ntext: none\n"),
+    ],
+)
+def test_files_beside_objects_are_passed_over(tmp_path, expected, name, text):
+    write(tmp_path, "d/objects.json", json.dumps(as_list(OBJECTS)))
+    write(tmp_path, f"d/{name}", text)
+    found = read(tmp_path / "d")
+    assert (found.nodes, found.allocations) == (expected.nodes, expected.allocations)
+    assert found.notes == (f"1 file in {tmp_path / 'd'} holds no Kubernetes objects and was passed over",)
+
+
+@pytest.mark.parametrize("text", ["kind: Pod\nmetadata: {name: p}\n", '{"metadata": {"name": "p"}, "kind": "Pod"}'])
+def test_an_object_beside_others_that_lacks_a_part_is_not_passed_over(tmp_path, text):
+    write(tmp_path, "d/objects.json", json.dumps(as_list(OBJECTS)))
+    write(tmp_path, "d/broken.yaml", text)
+    with pytest.raises(BadInput, match="no apiVersion and kind"):
+        read(tmp_path / "d")

@@ -108,9 +108,9 @@ class Dump:
 
     def _close(self, files: int) -> None:
         if self._other_files:
-            held = "holds" if len(self._other_files) == 1 else "hold"
+            held, was = ("holds", "was") if len(self._other_files) == 1 else ("hold", "were")
             number = counted(len(self._other_files), "file")
-            self.notes.append(f"{number} in {self.path} {held} no Kubernetes objects and were passed over")
+            self.notes.append(f"{number} in {self.path} {held} no Kubernetes objects and {was} passed over")
         if not files:
             raise BadInput(self.path, "the folder holds no file with Kubernetes objects.", _HOW, UNREADABLE)
         if self.passed_over:

@@ -39,7 +39,11 @@ _ARCHIVES = {b"PK\x03\x04": "a zip archive", b"\x28\xb5\x2f\xfd": "compressed wi
              b"\xfd7zXZ": "compressed with xz", b"BZh": "compressed with bzip2"}  # fmt: skip
 _UTF8_BOM = b"\xef\xbb\xbf"
 _UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
-_OBJECT_SIGN = re.compile(rb'(?m)^\s*(?:- )?["\']?(?:apiVersion|kind|items)["\']?\s*:|"(?:apiVersion|kind|items)"\s*:')
+_PROSE = frozenset((".md", ".rst", ".html"))  # what shows objects among its words is no dump
+_OBJECT_SIGN = re.compile(
+    rb'''(?m)^\s*(?:- )?["']?(?P<block>apiVersion|kind|items|metadata)["']?\s*:'''
+    rb'''|"(?P<flow>apiVersion|kind|items|metadata)"\s*:'''
+)
 
 
 class DumpFile:
@@ -69,12 +73,19 @@ def files_of(path: str, skipped: list[str]) -> Iterator[DumpFile]:
     for file in found:
         name = str(file)
         try:
-            if looks_like_objects(_head(file)):
+            if file.suffix not in _PROSE and is_of_objects(_head(file)):
                 yield _open(file, name)
             else:
                 skipped.append(name)
         except OSError as error:
             raise _unreadable(name, error) from None
+
+
+def is_of_objects(head: bytes) -> bool:
+    """The first bytes of a file among others hold a list, or an object with its kind. A chart's values, or lines of
+    evidence, have one of the words and not the others."""
+    found = {sign.group("block") or sign.group("flow") for sign in _OBJECT_SIGN.finditer(head)}
+    return b"items" in found or (b"kind" in found and not found.isdisjoint((b"apiVersion", b"metadata")))
 
 
 def looks_like_objects(head: bytes) -> bool:
