@@ -78,7 +78,7 @@ def _without_harmless_lines(found: list[Finding]) -> list[Finding]:
     weak traps where anything else was found."""
     sure: dict[tuple[str, int, str], float] = {}
     for one in found:
-        if one.is_trap:
+        if one.is_trap and one.confidence > WEAK:
             for origin in one.evidence:
                 words = origin.source, origin.line, origin.text
                 sure[words] = max(sure.get(words, 0.0), one.confidence)

@@ -226,7 +226,8 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "harmless.persistence_off",
         ("persistence mode", "persistence-m", "first time", "first run", "first call"),
-        r"Persistence[- ]M(?:ode)?\b.{0,40}\b(?:Off|Disabled)\b.{0,100}(?:\b(?:slow|seconds|takes|reset|lost)\b|\?)"
+        r"[Pp]ersistence mode is disabled on device"
+        r"|Persistence[- ]M(?:ode)?\b.{0,40}\b(?:Off|Disabled)\b.{0,100}(?:\b(?:slow|seconds|takes|reset|lost)\b|\?)"
         r"|Persistence mode\b.{0,30}\b(?:resets?|reverts?|lost|goes back|turns? off)\b.{0,40}\b(?:reboot|restart)"
         r"|\bfirst (?:time|run|call)\b.{0,80}\bnvidia-smi\b.{0,60}\b(?:slow|takes)\b.{0,20}\d+ ?s",
     ),

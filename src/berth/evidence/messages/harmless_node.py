@@ -124,6 +124,8 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "harmless.kubelet_starts",
         (
+            "containerstatus from runtime service failed",
+            "deletecontainer returned error",
             "invalid capacity 0 on image filesystem",
             "image garbage collection failed once",
             "unable to find data in memory cache",
@@ -140,7 +142,8 @@ MESSAGES: tuple[Message, ...] = (
             "non-existent device plugin endpoint",
             "failed to get imagefs info",
         ),
-        r"invalid capacity 0 on image filesystem|Image garbage collection failed once"
+        r"ContainerStatus from runtime service failed[^\n]*(?:code = NotFound|not found)|DeleteContainer returned error"
+        r"|invalid capacity 0 on image filesystem|Image garbage collection failed once"
         r"|unable to find data in memory cache|required revision has been compacted"
         r"|Nameserver limits (?:were )?exceeded|DNSConfigForming|Partial failures: \["
         r"|path does not exist, ignoring|Unable to retrieve some image pull secrets"
@@ -180,8 +183,38 @@ MESSAGES: tuple[Message, ...] = (
         r"|\b(?:idle|unused|not used by (?:any|a)|nobody uses)\b[^\n]{0,80}\b(?:no|empty|without|blank|missing) "
         r"(?:\w+ )?(?:pod|namespace|container)\b",
     ),
+    # A share of time in which anything ran, beside a share of the multiprocessors that did.
+    Message(
+        "harmless.utilisation_is_time",
+        ("sm_active", "sm active", "gr_engine_active", "sm occupancy", "sm_occupancy"),
+        r"(?:GPU_UTIL|GPU-Util|GPU Util|utilization|utilisation)[^\n]{0,120}"
+        r"(?:SM_ACTIVE|SM active|GR_ENGINE_ACTIVE|SM occupancy|SM_OCCUPANCY)"
+        r"|(?:SM_ACTIVE|SM active|GR_ENGINE_ACTIVE|SM occupancy|SM_OCCUPANCY)[^\n]{0,120}"
+        r"(?:GPU_UTIL|GPU-Util|GPU Util|utilization|utilisation)",
+    ),
+    # What a GeForce does not count
+    Message(
+        "context.memory_fields_missing",
+        ("dcgm_fi_dev_ecc", "dcgm_fi_dev_retired", "dcgm_fi_dev_row_remap", "dcgm_fi_dev_memory_temp", "ecc metric"),
+        r"(?:DCGM_FI_DEV_ECC|DCGM_FI_DEV_RETIRED|DCGM_FI_DEV_ROW_REMAP|DCGM_FI_DEV_MEMORY_TEMP|\bECC metrics?\b)"
+        r"[^\n]{0,80}\b(?:missing|absent|empty|not|no|N/A)\b",
+    ),
+    # The distance to the limit: it falls as heat rises.
+    Message(
+        "harmless.headroom_told",
+        ("t.limit", "tlimit", "t limit temp"),
+        r"\bT\.?[ -]?Limit\b[^\n]{0,100}\b(?:smaller|lower|low|decreas\w+|drops?|falls?|negative|wrong|broken"
+        r"|goes down|shrinks?"
+        r"|differs?|not match)\b",
+    ),
+    phrases(
+        "harmless.mps_server_listed",
+        "nvidia-cuda-mps-server",
+    ),
     phrases(
         "harmless.operator_notes",
+        "failed to get GPU workload config for node; using default",
+        "No GPU workload config found",
         "label not set, using default",
         "Couldn't find KubeVirt",
         "Kata Manager disabled, ignore",

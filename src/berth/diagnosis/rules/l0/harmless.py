@@ -159,6 +159,19 @@ NO_VIOLATION = trap(
     sources=("DCGM issue 242",),
     instead_of=("GpuTooHot",),
 )
+HEADROOM = trap(
+    "HeadroomNotHeat",
+    Layer.L0,
+    Effect.BlindMonitoring,
+    "T.Limit is the distance to the limit and falls as the GPU warms up",
+    meaning="From Hopper on the driver tells how many degrees are left before it slows the GPU down. It is no second "
+    "temperature; at 0 the clocks go down.",
+    known_by="GPU T.Limit Temp that moves against GPU Current Temp.",
+    disproved_by="It is 0 or less, or a thermal slowdown is active.",
+    counter_check="nvidia-smi -q -d TEMPERATURE,PERFORMANCE -i PCI.0: above 0, no thermal slowdown",
+    sources=("nvidia-smi manual: temperature", "NVML documentation: nvmlDeviceGetMarginTemperature"),
+    instead_of=("GpuTooHot",),
+)
 SLOT_POWER = trap(
     "SlotPowerUntold",
     Layer.L0,
@@ -198,6 +211,9 @@ AUDIO = trap(
 
 
 def find(facts: Facts) -> Iterator[Answer]:
+    yield from noted(
+        facts, HEADROOM, ("harmless.headroom_told",), "It is a distance.", unless=("host.hw_slowdown", "kernel.xid")
+    )
     yield from noted(facts, SLOT_POWER, ("harmless.slot_power_untold",), "The slot tells less than it gives.")
     yield from noted(facts, IO_PORTS, ("harmless.no_io_ports",), "No GPU needs I/O ports.")
     yield from noted(facts, AUDIO, ("harmless.card_audio",), "It is the sound device alone.", unless=("kernel.xid",))
@@ -274,6 +290,7 @@ RULE = Rule(
         NO_VIOLATION,
         SLOT_POWER,
         IO_PORTS,
+        HEADROOM,
         AUDIO,
     ),
     find,

@@ -129,7 +129,7 @@ def _down(facts: Facts) -> Iterator[Answer]:
     unbridged = _has_only_cards(facts)
     cards = [one for one in facts.of(NvlinkSeen) if one.links or one.are_all_inactive]
     if cards and all(_CARD.search(one.name) and not any(link.is_active for link in one.links) for one in cards):
-        yield NO_BRIDGE.finding(f"{cards[0].name}: no link has a bridge.", LIKELY, cards[:2])
+        yield NO_BRIDGE.finding(f"{cards[0].name}: no link has a bridge.", LIKELY, cards[:2], layer=Layer.L0)
     for said in facts.said("dcgm_health.nvlink_down"):
         if unbridged and value(said, "gpu"):
             yield NO_BRIDGE.finding(

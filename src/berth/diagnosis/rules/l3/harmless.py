@@ -93,6 +93,7 @@ FOLLOWS = trap(
     disproved_by="It comes again and again, or no registration follows.",
     counter_check="kubectl get node NODE -o jsonpath='{.status.allocatable}': the devices",
     sources=("container-engine-accelerators, pkg/gpu/nvidia/manager.go", "k8s-device-plugin, cmd/nvidia-device-plugin"),
+    instead_of=("KubeletSocketRefuses",),
 )
 MPS = trap(
     "MpsLogOfClients",
@@ -113,10 +114,27 @@ def find(facts: Facts) -> Iterator[Answer]:
         facts, FORGOTTEN, ("harmless.container_forgotten", "harmless.kubelet_starts"), "The kubelet goes on."
     )
     yield from noted(
-        facts, FOLLOWS, ("harmless.plugin_follows_kubelet",), "The kubelet made its socket anew.", POSSIBLE
+        facts,
+        FOLLOWS,
+        ("harmless.plugin_follows_kubelet",),
+        "The kubelet made its socket anew.",
+        POSSIBLE,
+        unless=("kubelet.registry_fails", "plugin.socket_absent"),
     )
+    refused = [
+        one for one in facts.said("kubelet.registry_fails", "plugin.socket_absent") if "refused" in one.origin.text
+    ]
+    taken = [
+        said
+        for said in facts.said("kubelet.registration_request")
+        if any(said.origin.source == one.origin.source and said.origin.line > one.origin.line for one in refused)
+    ]
+    if taken:
+        yield FOLLOWS.finding(
+            "The socket refused for a moment, and then took the registration.", LIKELY, [*refused, *taken]
+        )
     yield from noted(
-        facts, MPS, ("harmless.mps_log",), "Clients came and went.", POSSIBLE,
+        facts, MPS, ("harmless.mps_log", "harmless.mps_server_listed"), "Clients came and went.", POSSIBLE,
         unless=("reported.busy_mps_client", "reported.mps_daemon_missing"),
     )  # fmt: skip
     yield from noted(

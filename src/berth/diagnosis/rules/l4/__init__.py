@@ -7,6 +7,7 @@ from berth.diagnosis.rules.l4 import (
     deploy_labels,
     discovery,
     exporter,
+    figures_misread,
     harmless,
     latched_figures,
     mig_change,
@@ -43,4 +44,5 @@ RULES: tuple[Rule, ...] = (
     switch_library.RULE,
     monitoring_versions.RULE,
     harmless.RULE,
+    figures_misread.RULE,
 )

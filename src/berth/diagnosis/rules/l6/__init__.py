@@ -20,6 +20,7 @@ from berth.diagnosis.rules.l6 import (
     no_gpu_needed,
     peer_access,
     rdma_errors,
+    remarks,
     share_library,
     system_not_ready,
     told,
@@ -49,4 +50,5 @@ RULES: tuple[Rule, ...] = (
     harmless.RULE,
     figures_differ.RULE,
     no_gpu_needed.RULE,
+    remarks.RULE,
 )
