@@ -213,7 +213,6 @@ MESSAGES: tuple[Message, ...] = (
     ),
     phrases(
         "harmless.operator_notes",
-        "failed to get GPU workload config for node; using default",
         "No GPU workload config found",
         "label not set, using default",
         "Couldn't find KubeVirt",
