@@ -26,6 +26,8 @@ from asked import codes, of_text
         ("nodes with V100 run the proprietary modules of 580.95, those with B200 their own image\n", "DriverModuleKindWrong"),
         ("nvidia 0000:41:00.0: loading /lib/firmware/nvidia/575.57.08/gsp_ga10x.bin\n", "GspFirmwareMissing"),
         ("hw slowdown events per minute 0.00 (0 in all)\n", "GpuPowerBrake"),
+        ("SELinux is permissive on the nodes, the nvidia module loads\n", "SelinuxDeniesDriver"),
+        ("the pod was denied by SELinux to read the model directory\n", "SelinuxDeniesDriver"),
         ("vfio-pci 0000:61:00.0: not ready 1023ms after bus reset; waiting\n", "GpuNotWaking"),
     ],
 )  # fmt: skip

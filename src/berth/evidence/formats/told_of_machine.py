@@ -83,9 +83,11 @@ TOPICS_OF_MACHINE: dict[str, tuple[str, ...]] = {
     ),
     "young card": (r"\bBlackwell\b|\bRTX[ -]?(?:PRO )?50\d0\w*|\b50\d0 (?:series|Ti)|\bB[123]00\b|\bGB[123]\d\d\b",),
     "release": (
-        r"\b[3-6]\d{2}\.\d{2,3}(?:\.\d+)?\b|\bdrivers? (?:version )?[3-6]\d{2}\b|\b[3-6]\d{2}(?:xx| branch)\b",
+        r"\b[3-6]\d{2}\.\d{2,3}(?:\.\d+)?\b|\bdrivers? (?:version )?[3-6]\d{2}\b|"
+        r"\b[3-6]\d{2} drivers?\b|\b[3-6]\d{2}(?:xx| branch)\b",
     ),
     "went back": (
+        r"\bdropp?(?:ed|ing|s)? back to\b",
         r"\bdowngrad\w+|\broll(?:ed|ing|s)? ?back\b|\brevert(?:ed|ing|s)?\b|\bregress\w*|\b(?:go|going|went) back to\b",
         r"\b(?:runs?|ran|works?|worked) (?:\w+ )?(?:clean|fine|well|perfectly|correctly|ok) (?:on|with|in|under)\b",
         r"\b(?:other|another|newer|older|previous) drivers?(?: versions?| releases?)? "
@@ -171,6 +173,8 @@ TOPICS_OF_MACHINE: dict[str, tuple[str, ...]] = {
         r"\b(?:GPUs?|cards?|one(?: of (?:them|the \w+))?) (?:is|are|was|gets?|went|goes|keeps getting) (?:\w+ )?lost\b|"
         r"\b(?:falls?|fell|fallen|drops?|dropped|dropping|falling) (?:off|out of|from) (?:the |its )?(?:PCIe? )?bus\b",
         r"\blos(?:es|t|ing) (?:a|one|the) (?:GPU|card)\b",
+        r"\b(?:one|a|two|some)(?: of (?:the|my|our|them))?(?: \w+)? (?:GPUs?|cards?) (?:dropp?(?:ed|s)|"
+        r"disappear\w*|vanish\w*|goes missing|went missing|goes away|went away|dies|died)\b",
     ),
     "power": (
         r"\bPSUs?\b|\bpower[- ]?suppl\w+|\bpower (?:cables?|connectors?|delivery|plugs?|rails?|strips?|cords?)\b|"

@@ -22,6 +22,15 @@ MESSAGES: tuple[Message, ...] = (
         # The installer's own words.
         r"signed kernel module failed to load|kernel module failed to load[^\n]{0,10} secure ?boot is enabled",
     ),
+    # Why the module does not get in, and who keeps it out.
+    Message(
+        "driver.selinux_told",
+        "selinux",
+        rf"\bSELinux\b[\w-]*[^\n]{{0,60}}{_REFUSES}[^\n]{{0,60}}(?:{_DRIVER}|\bload)|"
+        rf"{_DRIVER}[^\n]{{0,80}}{_REFUSES}[^\n]{{0,40}}\bSELinux\b|"
+        r"(?:caused by|because of|due to|reason (?:is|was)|culprit (?:is|was)|turned out to be|was|fault of)\W{1,2}"
+        r"(?:a |an |the )?SELinux\b|\bSELinux\b[^\n]{0,20}\b(?:is|was) (?:the )?(?:cause|culprit|reason)",
+    ),
     Message(
         "driver.held_told",
         (

@@ -110,9 +110,10 @@ _HEAT_AND_POWER = (
     ),
     Message(
         "host.gpu_hot",
-        ("overheat", "thermal shutdown", "too hot", *_DEGREES),
+        ("overheat", "thermal shutdown", "too hot", "thermal throttling temperature reached", *_DEGREES),
         # nvidia-smi prints its thresholds as temperatures, too.
         r"^(?!.*(?:Shutdown|Slowdown|Operating|Target|T\.Limit|Max\b).*:)(?:.*(?:"
+        r"GPU thermal throttling temperature reached|"
         r"GPU[^\n]{0,40}(?:overheat\w*|too hot|thermal shutdown)|overheat\w*[^\n]{0,30}GPU|"
         r"(?:GPU|card|temp\w*)[^\n]{0,50}\b(?:9\d|1[01]\d) ?(?:°C|C\b|degrees)|"
         r"\b(?:9\d|1[01]\d) ?(?:°C|C\b|degrees)[^\n]{0,50}(?:GPU|card|throttl|shut ?down|los[st]|under load)))",

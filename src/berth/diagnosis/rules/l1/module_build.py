@@ -145,8 +145,12 @@ def find(facts: Facts) -> Iterator[Answer]:
             [*failed, *differs],
         )
     elif installer := [
-        # A device that another driver has is no matter of the build.
-        *(said for said in facts.said("driver.installer_failed") if not any(facts.said("driver.nova"))),
+        # A device that another driver has is no matter of the build, nor is what SELinux keeps out.
+        *(
+            said
+            for said in facts.said("driver.installer_failed")
+            if not any(facts.said("driver.nova", "driver.selinux_told"))
+        ),
         *facts.said("driver.space_told"),
         *facts.said("driver.node_installer_failed", "driver.node_unit_failed", "driver.target_read_only"),
     ]:

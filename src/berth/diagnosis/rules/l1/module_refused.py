@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule, Unconfirmed
@@ -58,6 +59,8 @@ SELINUX = Code(
     sources=("SELinux policy, class system, permission module_load", "gpu-driver-container, chcon of the driver root"),
 )
 
+_MODULE = re.compile(r"nvidia|\bdriver\b|\bmodules?\b", re.IGNORECASE)
+
 
 def find(facts: Facts) -> Iterator[Answer]:
     rejected = list(facts.said("modprobe.key_rejected"))
@@ -103,6 +106,10 @@ def _selinux(facts: Facts) -> Iterator[Answer]:
     refused = list(facts.said("modprobe.permission_denied"))
     enforcing = list(facts.said("selinux.enforcing"))
     labels = list(facts.said("selinux.labels_fail"))
+    told = list(facts.said("driver.selinux_told"))
+    # Somebody names it where the module does not get in, or names the module with it.
+    stopped = list(facts.said("driver.installer_failed"))
+    told = told if stopped or any(_MODULE.search(said.origin.text) for said in told) else []
     if denied:
         path = next((said.get("path") for said in denied if said.get("path")), "")
         target = next((said.get("target") for said in denied if said.get("target")), "")
@@ -118,6 +125,8 @@ def _selinux(facts: Facts) -> Iterator[Answer]:
             LIKELY,
             [*refused, *enforcing],
         )
+    elif told:
+        yield SELINUX.finding("SELinux is said to keep the module out.", LIKELY, [*told, *stopped, *enforcing])
     elif labels:
         yield SELINUX.finding("Labels that SELinux needs could not be set, and the set-up stops.", POSSIBLE, labels)
 
