@@ -16,6 +16,13 @@ from berth.evidence.piece import Piece
 
 LARGEST = 8 * 1024  # bytes of a piece: what is longer is a log, in which something is ignored in any case
 LONGEST = 700  # characters of a line
+# Where a text names no component: whose logs are called so.
+_OF_KIND = {
+    "lspci": 0, "nvidia-smi": 0, "host": 0, "dmesg": 1, "lsmod": 1, "fabricmanager-log": 1, "runtime-log": 2,
+    "containerd": 2,
+    "containerd-log": 2, "containerd-config": 2, "cdi": 2, "kubelet-log": 3, "plugin-log": 3, "mps-log": 3, "dcgm": 4,
+    "dcgm-log": 4, "dcgm-metrics": 4, "mig-log": 4, "node-json": 4, "scheduler-log": 5, "app-log": 6, "nccl-log": 6,
+}  # fmt: skip
 OF_A_PROGRAM = 6  # whoever is not known is a program in a container
 
 
@@ -38,7 +45,8 @@ _COMPONENTS = (
             r"python|cudnn|cublas|open ?mpi|mpirun|hwloc|ucx|UserWarning|"
         r"keras|deepspeed|sglang|triton|transformers|lightning|ray|xla|rccl|horovod|accelerate"),
     (5, r"kueue|volcano|kube-scheduler|scheduler|autoscaler|karpenter|podgroups?|clusterqueue|localqueue|workload"),
-    (4, r"gpu-operator|clusterpolicy|dcgm\w*|exporter|nfd|node-feature-discovery|gpu-feature-discovery|mig-manager|"
+    (4, r"gpu-operator|upgrade controller|upgrade-(?:done|failed|required)|"
+        r"clusterpolicy|dcgm\w*|exporter|nfd|node-feature-discovery|gpu-feature-discovery|mig-manager|"
         r"validator|grafana|prometheus"),
     (3, r"kubelet|device[- ]?plugin"),
     (2, r"containerd|docker\w*|cri-?o|podman|nvidia-ctk|container[- ]toolkit|nvidia-container-\w+|runc|cdi|buildkit"),
@@ -66,7 +74,7 @@ _WELL = re.compile(
     rf"|\b(?:everything|all|it|that|GPUs?|training|inference|jobs?|pods?|containers?|cluster"
     rf"|workloads?|tests?"
     rf"|programs?|model|driver|CUDA|node|results?|nvidia-smi)\b(?: \w+){{0,2}}? (?:still |otherwise "
-    rf"|all )?(?:works?|runs?|trains?"
+    rf"|all )?(?:works?|runs?|runs to the end|trains?"
     rf"|finish(?:es)?|pass(?:es)?|complet\w+|is fine|are fine|is ok|are right|are correct|looks? (?:fine|good|ok))\b"
     rf"(?: (?:fine|well|normally|correctly|properly|ok|okay|anyway|regardless"
     rf"|perfectly|as (?:expected|usual)"
@@ -79,6 +87,12 @@ _WELL = re.compile(
     r"cosmetic\b|\b(?:starts?|runs?|works?) (?:normally|fine|well)\b(?=\s*(?:$|[.,;!)]|and\b))",
     re.IGNORECASE,
 )
+_ASKED = re.compile(
+    r"\bis (?:this|that|it) (?:log |message |warning |behaviou?r |value |output )?(?:normal|expected|harmless|ok|okay"
+    r"|fine|intended|by design)\b|^\W*(?:expected|normal|intended|harmless)\?",
+    re.IGNORECASE,
+)
+_SENTENCES = re.compile(r"(?<=[.?!]) +")
 _NOT_WELL = re.compile(
     r"\b(?:not|never|no longer|cannot|unable|fails?|failed|failing|stuck|hangs?|crash\w*|slow\w*|broken|lost|missing"
     r"|evict\w*|pending)\b|n't\b",
@@ -121,13 +135,15 @@ def read(piece: Piece) -> Iterator[Fact]:
     if piece.pod:  # an event, or a log of many
         return
     text = piece.text
-    if named := _NAMED.search(text):
-        yield Spoke(origin=Origin(piece.source, piece.kind, node=piece.node, pod=piece.pod), layer=_layer(named))
+    named = _NAMED.search(text)
+    layer = _layer(named) if named else _OF_KIND.get(piece.kind)
+    if layer is not None:
+        yield Spoke(origin=Origin(piece.source, piece.kind, node=piece.node, pod=piece.pod), layer=layer)
     has_errors = any(_ERRS.search(line) for line in text.splitlines() if not _WARNS.search(line))
     for number, line in enumerate(text.splitlines(), 1):
         if len(line) > LONGEST:
             continue
-        is_told = bool((well := _WELL.search(line)) and not _NOT_WELL.search(line.replace(well[0], "")))
+        is_told = _is_well(line)
         if is_told or _GOES_ON.search(line):
             named = _NAMED.search(line)
             origin = Origin(
@@ -141,6 +157,13 @@ def read(piece: Piece) -> Iterator[Fact]:
             )
             layer = _layer(named) if named else OF_A_PROGRAM
             yield Remark(origin=origin, is_told=False, is_warning=True, layer=layer)
+
+
+def _is_well(line: str) -> bool:
+    """Whether it is said to work with no word against it, or asked whether it is as it should be."""
+    if (well := _WELL.search(line)) and not _NOT_WELL.search(line.replace(well[0], "")):
+        return True
+    return any(_ASKED.search(one) and not _NOT_WELL.search(one) for one in _SENTENCES.split(line))
 
 
 def _layer(named: re.Match[str]) -> int:

@@ -76,8 +76,9 @@ MESSAGES: tuple[Message, ...] = (
     # Containers wait until the one before is done
     Message(
         "harmless.completed_validator",
-        ("validator",),
-        r"^\s*(?:[\w-]+\s+)?nvidia-(?:cuda|device-plugin|plugin)-validator\S*\s+0/1\s+Completed\b"
+        ("validator", "node-feature-discovery-prune", "upgrade-crd", "cleanup-crd"),
+        r"^\s*(?:[\w-]+\s+)?[\w-]*(?:node-feature-discovery-prune|upgrade-crd|cleanup-crd)\S*\s+0/1\s+Completed\b"
+        r"|^\s*(?:[\w-]+\s+)?nvidia-(?:cuda|device-plugin|plugin)-validator\S*\s+0/1\s+Completed\b"
         r"|validators?\b.{0,60}\bCompleted\b.{0,80}\b(?:not (?:Running|ready)|why|normal|expected|0/1)"
         r"|(?:why|should)\b.{0,60}validators?\b.{0,60}\bCompleted\b",
     ),

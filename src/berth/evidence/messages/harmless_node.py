@@ -27,6 +27,9 @@ MESSAGES: tuple[Message, ...] = (
         "Cannot find any crtc or sizes",
         "No compatible format found",
         "Lost display notification",
+        "Unregistered Nvlink Core, major device number",
+        "nvidia-modeset: Unloading",
+        "no longer has permission to remove its runtime data directory",
         "Correcting number of heads for current head",
         "Can't find an IRQ for your NVIDIA card for display",
     ),
@@ -176,6 +179,15 @@ MESSAGES: tuple[Message, ...] = (
         r"[^\n]{0,100}\b(?:same|identical|equal|not (?:differ|per)|whole)\b",
     ),
     Message(
+        "harmless.sharers_figures",
+        ("identical", "same "),
+        r"^(?=[^\n]*\b(?:time[- ]?slic|MPS\b|shared? (?:the |one |a )?(?:same )?GPU|virtual[-_ ]gpus))[^\n]*?\b"
+        r"(?:identical|the same|same) (?:\w+ ){0,2}?(?:power|values?|metrics?|utili[sz]ation|figures?|usage|numbers?)\b"
+        r"[^\n]{0,60}|^(?=[^\n]*\b(?:time[- ]?slic|MPS\b))[^\n]*?\b(?:values?|metrics?|power|utili[sz]ation) "
+        r"(?:\w+ ){0,6}?(?:is|are) (?:identical|the same) (?:for|across|in|on) (?:all|each|every|both) (?:\w+ )?"
+        r"(?:pods?|containers?|replicas?)\b",
+    ),
+    Message(
         "harmless.idle_has_no_pod",
         ("idle", "no pod", "unused", "not used", "without a pod", "nobody uses"),
         r"\b(?:pod|namespace|container)s?\b[^\n]{0,60}\b(?:labels?|fields?|names?)?\b[^\n]{0,30}\b(?:empty|missing"
@@ -206,6 +218,27 @@ MESSAGES: tuple[Message, ...] = (
         r"\bT\.?[ -]?Limit\b[^\n]{0,100}\b(?:smaller|lower|low|decreas\w+|drops?|falls?|negative|wrong|broken"
         r"|goes down|shrinks?"
         r"|differs?|not match)\b",
+    ),
+    # Fields without a value, printed one a line or asked for by name
+    Message(
+        "harmless.fields_absent",
+        ("[n/a]", ": n/a", "nvmlerror_notsupported"),
+        r"\b(?:ecc\.|fan\.speed|power\.|retired_pages\.|temperature\.memory|mig\.mode)\S*\W{1,4}\[N/A\]"
+        r"|^\s*(?:Serial Number|GPU Part Number|Image Version|ECC Object|Power Draw|Power Limit|Fan Speed)"
+        r"\s*: N/A|\bNVMLError_NotSupported\b",
+    ),
+    # A model is loaded first; probes before that are refused.
+    Message(
+        "harmless.loads_then_ready",
+        ("to load", "to start", "loading the model", "loads the model"),
+        r"\b(?:takes?|needs?)\b[^\n]{0,40}\b(?:minutes?|seconds?|long)\b[^\n]{0,20}\b(?:to load|to start)\b"
+        r"[^\n]{0,60}\b(?:then|after that|afterwards)\b[^\n]{0,40}\b(?:ready|runs|works|fine)\b",
+    ),
+    Message(
+        "harmless.small_messages",
+        ("small message", "small size", "small buffer"),
+        r"\b(?:busbw|algbw|bus bandwidth|bandwidth)\b[^\n]{0,60}(?:small message|small size|small buffer)"
+        r"|(?:small message|small size|small buffer)[^\n]{0,60}\b(?:busbw|algbw|bandwidth)\b",
     ),
     phrases(
         "harmless.mps_server_listed",

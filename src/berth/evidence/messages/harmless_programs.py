@@ -180,6 +180,9 @@ MESSAGES: tuple[Message, ...] = (
     ),
     phrases(
         "harmless.torch",
+        "encountered error set by ProcessGroupNCCL: Process Group shutdown",
+        "The CUDA Samples are not meant for performance measurements",
+        "delaying package configuration, since apt-utils is not installed",
         "Grad strides do not match bucket view strides",
         "but did not find any unused parameters in the forward pass",
         "Producer process has been terminated before all shared CUDA tensors released",

@@ -270,6 +270,7 @@ MESSAGES: tuple[Message, ...] = (
             "mismatch",
             "not match",
             "not the same",
+            "but nvidia-smi",
             "not see",
             "not show",
             "higher",
@@ -278,7 +279,8 @@ MESSAGES: tuple[Message, ...] = (
             "more",
             "less",
         ),
-        r"^(?=.*\b[Mm]emory\b).*?\b(?:differ\w*|mismatch\w*|not (?:match\w*|the same|seeing|see|show)|more|less|higher"
+        r"^(?=.*\b[Mm]emory\b).*?\b(?:but nvidia-smi|differ\w*|mismatch\w*"
+        r"|not (?:match\w*|the same|seeing|see|show)|more|less|higher"
         r"|lower|wrong)\b",
     ),
     # A version was chosen for the image; the tool shows the driver's.

@@ -235,6 +235,12 @@ def find(facts: Facts) -> Iterator[Answer]:
     yield from noted(
         facts, ABSENT, ("harmless.memory_shared",), "Its memory is the processor's.", unless=("nvidia_smi.err_field",)
     )
+    if any(facts.said("harmless.consumer_card", "context.card_number")) or any(
+        "NotSupported" in said.origin.text for said in facts.said("harmless.fields_absent")
+    ):
+        yield from noted(
+            facts, ABSENT, ("harmless.fields_absent",), "The card does not have it.", unless=("nvidia_smi.err_field",)
+        )
     violations = ("harmless.violation_of_nothing",)
     yield from noted(facts, NO_VIOLATION, violations, "The sum is 0 seconds.", unless=("dcgm_health.hot",))
     yield from noted(facts, PERSISTENCE, ("harmless.persistence_off",), "Nobody keeps the driver loaded.")

@@ -161,8 +161,10 @@ def find(facts: Facts) -> Iterator[Answer]:
         unless=failed,
     )  # fmt: skip
     differs = list(facts.said("driver.compiler_differs"))
-    if differs and (any(facts.said("driver.built")) or not any(said.values for said in differs)) and not any(
-        facts.said(*failed)
+    if (
+        differs
+        and (any(facts.said("driver.built")) or not any(said.values for said in differs))
+        and not any(facts.said(*failed))
     ):
         yield BUILD.finding("The build goes on with another compiler than the kernel's.", POSSIBLE, differs)
     yield from noted(facts, UNLOAD, ("harmless.driver_unload",), "There was nothing to unload.")
@@ -176,7 +178,8 @@ def find(facts: Facts) -> Iterator[Answer]:
     ]
     if kept:
         yield KEPT.finding("The driver and its firmware keep it.", POSSIBLE, kept)
-    yield from noted(facts, KEPT, ("harmless.kept_memory_told",), "The driver and its firmware keep it.")
+    yield from noted(facts, KEPT, ("harmless.kept_memory_told",), "The driver and its firmware keep it.",
+                     unless=("context.two_tools",))  # fmt: skip
 
 
 RULE = Rule((STARTUP, BUILD, UNLOAD, KEPT, LISTED, LINKS, NO_FABRIC, POWERD, INTEGRATED), find)

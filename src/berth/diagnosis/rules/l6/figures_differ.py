@@ -120,6 +120,30 @@ ORDER = trap(
     steps=("CUDA_DEVICE_ORDER=PCI_BUS_ID, or name devices by UUID",),
 )
 
+SMALL = trap(
+    "SmallMessagesSlow",
+    Layer.L6,
+    Effect.CollectiveSlow,
+    "a collective of few bytes shows hardly any bandwidth",
+    meaning="Below some hundred KiB the time is that of starting the call, whatever it carries; bandwidth is bytes by "
+    "time and tends to 0. What the links give is seen from some hundred MiB on.",
+    known_by="busbw near 0 for small sizes in a table of nccl-tests.",
+    disproved_by="busbw is low for the largest sizes as well.",
+    counter_check="all_reduce_perf -b 512M -e 8G -f 2 -g 8: the busbw of these sizes",
+    sources=("nccl-tests, doc/PERFORMANCE.md",),
+)
+LOADS = trap(
+    "ProbedBeforeLoaded",
+    Layer.L6,
+    Effect.ProgramFails,
+    "a probe is refused as long as the model is being loaded",
+    meaning="A server listens once its model is in memory. Until then probes are refused and the kubelet writes an "
+    "event for each.",
+    known_by="A failed startup or readiness probe, and the pod is said to be ready later.",
+    disproved_by="The kubelet kills the container before it is ready: then give the probe more time.",
+    counter_check="kubectl get pod POD -n NAMESPACE: Ready, RESTARTS does not grow",
+    sources=("Kubernetes documentation: startup probes",),
+)
 WAITS = trap(
     "GpuWaitsForData",
     Layer.L6,
@@ -136,6 +160,8 @@ WAITS = trap(
 
 
 def find(facts: Facts) -> Iterator[Answer]:
+    yield from noted(facts, SMALL, ("harmless.small_messages",), "Few bytes take as long as more.", POSSIBLE)
+    yield from noted(facts, LOADS, ("harmless.loads_then_ready",), "It was loading.", POSSIBLE)
     yield from noted(
         facts, ONE_PARTITION, ("harmless.one_partition",), "CUDA shows a process one MIG device, whatever it was given."
     )
@@ -186,4 +212,4 @@ def find(facts: Facts) -> Iterator[Answer]:
         )
 
 
-RULE = Rule((ONE_PARTITION, COUNTED, VERSIONS, PROCESSES, TAKES_ALL, FIRST_CALL, ORDER, WAITS), find)
+RULE = Rule((ONE_PARTITION, COUNTED, VERSIONS, PROCESSES, TAKES_ALL, FIRST_CALL, ORDER, WAITS, SMALL, LOADS), find)
