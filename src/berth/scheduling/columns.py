@@ -26,6 +26,7 @@ Codes = NDArray[np.int32]
 NO_DEVICE = -1  # milli of a device that is not there or must not be given out
 FIRST_RESOURCES = (CPU, MEMORY, PODS)
 MOST = 2**31 - 1  # devices of one pod that a row can say; more are on no node
+NUMBERS_KEPT = 4_096  # pod classes
 MOST_PODS = 2**31  # where a node does not say how many pods it takes
 
 
@@ -66,6 +67,7 @@ class Columns:
     offered: tuple[str, ...] = ()  # resources of which an empty node may have more: who holds them is not on a node
     _labels: dict[str, tuple[Codes, dict[str, int]]] = field(default_factory=dict)
     _dynamic: dict[str, NDArray[np.bool_]] = field(default_factory=dict)
+    _numbers: dict[int, tuple[PodClass, I64, I32]] = field(default_factory=dict)  # by the identity of a class
 
     @property
     def size(self) -> int:
@@ -124,7 +126,7 @@ class Columns:
             island=self.island[nodes], pool=self.pool[nodes], there=self.there[nodes], broken=self.broken[nodes],
             suspect=self.suspect[nodes], gpu_class=self.gpu_class[nodes], domain=self.domain[:, nodes],
             guarded=tuple(place[n] for n in self.guarded if n in place),
-            masks=[self.masks[n] for n in nodes], _labels={}, _dynamic={},
+            masks=[self.masks[n] for n in nodes], _labels={}, _dynamic={}, _numbers={},
         )  # fmt: skip
 
     def mended_devices(self, device_free: I32) -> I32:
@@ -306,7 +308,16 @@ def _hold(left: list[int], devices: Iterable[int], milli: int) -> int:
 
 
 def numbers(pod_class: PodClass, columns: Columns) -> tuple[I64, I32]:
-    """A row of `need` and of `ask`."""
+    """A row of `need` and of `ask`; not to be changed."""
+    known = columns._numbers.get(id(pod_class))
+    if known is None:
+        if len(columns._numbers) >= NUMBERS_KEPT:
+            columns._numbers.clear()
+        known = columns._numbers[id(pod_class)] = (pod_class, *_numbers(pod_class, columns))
+    return known[1], known[2]
+
+
+def _numbers(pod_class: PodClass, columns: Columns) -> tuple[I64, I32]:
     need = np.zeros(len(columns.resources), np.int64)
     ask = np.array([-1, 0, WHOLE, 0], np.int32)
     need[columns.column("pods")] = 1

@@ -77,7 +77,7 @@ class Crowd:
         if not len(self.came) and not len(self.gone) and len(stays) == len(self.source):
             return
         new = [allocations[p] for p in self.came.tolist()]
-        self.kind = self._carried(self.kind, [self._code(a.pod_class) for a in new])
+        self.kind = self._carried(self.kind, [self.code(a.pod_class) for a in new])
         self.payer = self._carried(self.payer, [self._payer(a) for a in new])
         self.daemon = self._carried(self.daemon, [a.is_daemon for a in new])
         self.priority = self._carried(self.priority, [a.priority for a in new])
@@ -122,8 +122,9 @@ class Crowd:
             self._milli.append(gpu_milli(pod_class.requests, pod_class.gpu_milli))
         return np.array(self._milli, np.int64)
 
-    def counts(self) -> list[tuple[PodClass, int]]:
-        """The classes of pods that are no DaemonSet's and how many there are, in the order in which they are met."""
+    def counts(self) -> dict[int, int]:
+        """Codes of the classes of pods that are no DaemonSet's and how many there are, in the order in which they are
+        met."""
         mine = np.flatnonzero(~self.daemon)
         codes = self.kind[mine]
         number = np.bincount(codes, minlength=len(self.classes))
@@ -131,7 +132,7 @@ class Crowd:
         first[codes[::-1]] = np.arange(len(codes))[::-1]
         there = np.flatnonzero(number)
         there = there[np.argsort(first[there], kind="stable")]
-        return [(self.classes[k], int(number[k])) for k in there.tolist()]
+        return dict(zip(there.tolist(), number[there].tolist(), strict=True))
 
     def classes_there(self) -> list[PodClass]:
         """The classes of all pods."""
@@ -143,7 +144,8 @@ class Crowd:
         made[self.came] = new  # their source is -1, the last one's value until here
         return made
 
-    def _code(self, pod_class: PodClass) -> int:
+    def code(self, pod_class: PodClass) -> int:
+        """The code of a class, whether a pod has it or not."""
         code = self._of_object.get(id(pod_class))
         if code is None:
             code = self._of_class.setdefault(pod_class, len(self.classes))

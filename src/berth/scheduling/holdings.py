@@ -30,7 +30,6 @@ def ledger_with(snapshot: Snapshot, tables: Tables, asking: Sequence[Payer]) -> 
         ledger = ledger_of(snapshot.queues, classes, named, lambda: _capacity(tables, len(classes)))
         empty = tables.empty_ledger = EmptyLedger((snapshot.queues, classes, tuple(asking)), ledger)
     ledger = empty.ledger.anew()
-    payers = ledger.payers
     if len(ledger.names) < 2 and not ledger.has_limits and not ledger.has_quotas:
         return ledger
     crowd, columns = tables.crowd, tables.columns
@@ -40,12 +39,22 @@ def ledger_with(snapshot: Snapshot, tables: Tables, asking: Sequence[Payer]) -> 
     milli = crowd.milli[crowd.kind] if len(crowd.kind) else crowd.kind
     held = np.bincount(crowd.payer * width + gpu_class + 1, weights=milli, minlength=len(crowd.payers) * width)
     for code in np.flatnonzero(held).tolist():
-        queue, namespace = crowd.payers[code // width]
-        if payers.of(queue, namespace) in ledger.index:
-            ledger.take(ledger.queue_of(queue, namespace), code % width - 1, int(held[code]))
+        q = _payer(crowd.payers[code // width], ledger)
+        if q >= 0:
+            ledger.take(q, code % width - 1, int(held[code]))
         else:
             ledger.take_elsewhere(code % width - 1, int(held[code]))
     return ledger
+
+
+def _payer(payer: Payer, ledger: Ledger) -> int:
+    """The queue that pays; -1 where it is none of the ledger's."""
+    key = ("pays", payer)
+    found: int | None = ledger.told.get(key)
+    if found is None:
+        is_there = ledger.payers.of(*payer) in ledger.index
+        found = ledger.told[key] = ledger.queue_of(*payer) if is_there else -1
+    return found
 
 
 def _capacity(tables: Tables, classes: int) -> I64:

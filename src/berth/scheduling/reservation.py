@@ -169,7 +169,7 @@ def _earliest(w: int, now: Round) -> Reserved | None:
     least, policy = minimum_of(workload), now.policy
     roster = now.draft.tables.roster()
     ends = np.where(roster.node >= 0, ends_of(roster, now.snapshot.now_s, policy.overrun_s), np.inf)
-    started = _started(now)
+    started = all_started = _started(now)
     ends_started = np.array([one.ends_s for one in started], np.float64)
     times = np.concatenate([ends, ends_started])
     times = np.sort(times[times < np.inf])
@@ -193,7 +193,7 @@ def _earliest(w: int, now: Round) -> Reserved | None:
         tried = place_gang(least, rows, future.draft, where, AsListed(), steps=policy.proof_steps)
         if tried.placed:
             places = [(s, put.node, put.count) for s, put in zip(tried.set_of_put, future.draft.puts, strict=True)]
-            return _reserved(w, places, float(times[at]), ends, now)
+            return _reserved(w, places, float(times[at]), ends, all_started, now)
         future.draft.drop()
         tries += 1
         step = step if tries < policy.reservation_tries else 2 * step
@@ -253,7 +253,9 @@ def _first(
     return first
 
 
-def _reserved(w: int, places: Sequence[tuple[int, int, int]], at_s: float, ends: F64, now: Round) -> Reserved:
+def _reserved(
+    w: int, places: Sequence[tuple[int, int, int]], at_s: float, ends: F64, started: Sequence[Started], now: Round
+) -> Reserved:
     workload, nodes, roster = now.workloads[w], now.draft.columns.nodes, now.draft.tables.roster()
     pods: dict[int, list[tuple[int, int]]] = {}
     for s, n, count in places:
@@ -264,7 +266,7 @@ def _reserved(w: int, places: Sequence[tuple[int, int, int]], at_s: float, ends:
     )  # fmt: skip
     leaving = {n: [i for i, p in enumerate(roster.on(n).tolist()) if ends[p] <= at_s] for n in pods}
     kept = Kept(hold, w, workload.priority, pods, {n: some for n, some in leaving.items() if some})
-    for one in _started(now):
+    for one in started:
         if one.node in pods and one.ends_s <= at_s:
             kept.started.setdefault(one.node, []).append((one.row, one.devices))
     return Reserved(kept, at_s, _overruns(roster, now.snapshot.now_s))

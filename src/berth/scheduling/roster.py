@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ I64 = NDArray[np.int64]
 I32 = NDArray[np.int32]
 F64 = NDArray[np.float64]
 Mask = NDArray[np.bool_]
+T = TypeVar("T", bound=np.generic)
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,9 @@ class Roll:
     """Rosters of one snapshot after another: what is known of pods that stay is not asked again."""
 
     def __init__(self) -> None:
-        self._columns: dict[str, NDArray[np.generic]] = {}
+        self._seconds: F64 = np.zeros((5, 0))  # started, saved, saves every, runs at least, limit
+        self._whole: I64 = np.zeros((5, 0), np.int64)  # gang, team, the least of each, devices
+        self._is: Mask = np.zeros((2, 0), bool)  # made again, named
         self._source: I64 | None = None  # where pods were when the columns were made; None: all are new
         self._gangs: dict[tuple[str, str], int] = {}
         self._teams: dict[tuple[int, str], int] = {}
@@ -122,18 +125,19 @@ class Roll:
         return self._roster
 
     def _made(self, crowd: Crowd, columns: Columns) -> Roster:
-        known = self._carried(crowd)
+        self._carry(crowd)
+        started, saved, every, min_runtime, limit = self._seconds
+        gang, team, least, least_of_team, mask = self._whole
+        is_kept, is_named = self._is
         node = crowd.node
         # Few nodes: then sorting looks at two bytes of each number.
         order = np.argsort(node.astype(np.int16) if columns.size < 2**15 else node, kind="stable")
         first = np.searchsorted(node[order], np.arange(columns.size + 1))
         by_node = order[int(first[0]) :]
-        mask = self._masks(known["mask"], crowd, columns)
-        self._columns["mask"] = mask
+        self._masks(mask, crowd, columns)
         classes = crowd.classes
         self._number(classes, columns)
         cpus = np.fromiter((get(c.requests, CPU) for c in classes), np.int64, len(classes))
-        started, every = known["started_s"], known["every_s"]
         return Roster(
             allocations=crowd.allocations,
             classes=classes,
@@ -146,56 +150,44 @@ class Roll:
             cpu_milli=cpus[crowd.kind] if len(classes) else node,
             priority=crowd.priority,
             started_s=started,
-            safe_s=np.maximum(started, known["saved_s"]),
-            min_runtime_s=known["min_runtime_s"],
+            safe_s=np.maximum(started, saved),
+            min_runtime_s=min_runtime,
             most_lost_s=np.where(every > 0, every, np.inf),
-            ends_s=np.where(known["limit_s"] > 0, started + known["limit_s"], np.inf),
+            ends_s=np.where(limit > 0, started + limit, np.inf),
             may_leave=(node >= 0) & crowd.may_leave,
             ending=crowd.ending & (node >= 0),
-            is_kept=known["is_kept"],
-            is_named=known["is_named"],
-            gang=known["gang"],
-            team=known["team"],
-            least=_most(known["least"], known["gang"], len(self._gangs)),
-            least_of_team=_most(known["least_of_team"], known["team"], len(self._teams)),
+            is_kept=is_kept,
+            is_named=is_named,
+            gang=gang,
+            team=team,
+            least=_most(least, gang, len(self._gangs)),
+            least_of_team=_most(least_of_team, team, len(self._teams)),
             first=first - first[0],
             by_node=by_node,
         )
 
-    def _carried(self, crowd: Crowd) -> dict[str, Any]:
-        """The columns, asked of new pods alone."""
+    def _carry(self, crowd: Crowd) -> None:
+        """The columns of this crowd; asked of new pods alone."""
         count = len(crowd.allocations)
         source = self._source if self._source is not None else np.full(count, -1, np.int64)
         fresh = np.flatnonzero(source < 0)
         new = [crowd.allocations[p] for p in fresh.tolist()] if len(fresh) < count else crowd.allocations
+        seconds = [
+            (a.started_s, a.last_checkpoint_s, a.checkpoint_every_s, a.min_runtime_s, a.time_limit_s) for a in new
+        ]
         gangs = self._gangs_of(new)
-        asked: dict[str, tuple[Any, Sequence[Any]]] = {
-            "started_s": (np.float64, [a.started_s for a in new]),
-            "saved_s": (np.float64, [a.last_checkpoint_s for a in new]),
-            "every_s": (np.float64, [a.checkpoint_every_s for a in new]),
-            "min_runtime_s": (np.float64, [a.min_runtime_s for a in new]),
-            "limit_s": (np.float64, [a.time_limit_s for a in new]),
-            "is_kept": (bool, [a.is_controlled for a in new]),
-            "is_named": (bool, [bool(a.devices) for a in new]),
-            "gang": (np.int64, [g for g, _ in gangs]),
-            "team": (np.int64, [t for _, t in gangs]),
-            "least": (np.int64, [a.gang_minimum for a in new]),
-            "least_of_team": (np.int64, [a.set_minimum for a in new]),
-            "mask": (np.int64, [0] * len(new)),
-        }
+        whole = [(g, t, a.gang_minimum, a.set_minimum, 0) for a, (g, t) in zip(new, gangs, strict=True)]
+        flags = [(a.is_controlled, bool(a.devices)) for a in new]
         if self._source is None:
             self._changed.clear()
-        for name, (kind, values) in asked.items():
-            old = self._columns.get(name)
-            made = old[source] if old is not None and len(old) and len(fresh) < count else np.zeros(count, kind)
-            made[fresh] = values
-            self._columns[name] = made
+        self._seconds = _with_new(self._seconds, source, fresh, seconds)
+        self._whole = _with_new(self._whole, source, fresh, whole)
+        self._is = _with_new(self._is, source, fresh, flags)
         self._is_whole = len(fresh) == count
         self._source = np.arange(count)
-        return self._columns
 
-    def _masks(self, mask: I64, crowd: Crowd, columns: Columns) -> I64:
-        """Devices by pod, of nodes that have changed; of all of them at first."""
+    def _masks(self, mask: I64, crowd: Crowd, columns: Columns) -> None:
+        """Write down devices by pod, of nodes that have changed; of all of them at first."""
         if self._is_whole or len(self._changed) > columns.size // 4:
             there = crowd.node >= 0
             order = np.argsort(crowd.node[there], kind="stable")
@@ -212,7 +204,6 @@ class Roll:
                 mask[p] = columns.masks[n][at]
                 so_far[n] = at + 1
         self._changed.clear()
-        return mask
 
     def _gangs_of(self, pods: Sequence[Allocation]) -> list[tuple[int, int]]:
         """Codes of the gang that a pod leaves with, and of its set there; -1 for one that leaves alone."""
@@ -234,6 +225,15 @@ class Roll:
         width = len(columns.resources)
         self._need = np.concatenate([self._need.reshape(known, width), *(need[None] for need, _ in made)])
         self._ask = np.concatenate([self._ask, *(ask[None] for _, ask in made)])
+
+
+def _with_new(old: NDArray[T], source: I64, fresh: I64, values: Sequence[tuple[float, ...]]) -> NDArray[T]:
+    """(K, P) columns of the pods that stay, and of those that are new."""
+    stays = old.shape[1] and len(fresh) < len(source)
+    made = old[:, source] if stays else np.zeros((old.shape[0], len(source)), old.dtype)
+    if values:
+        made[:, fresh] = np.array(values, old.dtype).T
+    return made
 
 
 def _most(values: I64, codes: I64, count: int) -> I64:

@@ -198,9 +198,19 @@ class Round:
     @cached_property
     def asked(self) -> NDArray[np.float64]:
         """(W,) value milli of all pods of each workload; 0.0 of those that something of their own keeps."""
-        of_kind = np.array([self._value(sets, a.rows) for sets, a in zip(self.waits.kinds, self.asks, strict=True)])
+        known = self._values
+        for code, sets, ask in zip(self.waits.codes, self.waits.kinds, self.asks, strict=True):
+            if code not in known:
+                known[code] = self._value(sets, ask.rows)
+        of_kind = np.array([known[code] for code in self.waits.codes])
         found: NDArray[np.float64] = np.where(self.waits.is_kept, 0.0, of_kind[self.waits.kind])
         return found
+
+    @cached_property
+    def _values(self) -> dict[int, float]:
+        """Value milli of pods of each kind that was met while class rows were worth what they are."""
+        register = self.draft.tables.register
+        return register.values(self.row_worth.tobytes())
 
     def least_value(self, w: int) -> float:
         """Value milli of what a workload starts with."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from berth.model.demand import Demand
 from berth.model.snapshot import Snapshot
-from berth.model.workload import PodClass
 from berth.scheduling.crowd import Crowd
 from berth.scheduling.waiting import Register, Waiting
 
@@ -22,14 +21,15 @@ def demand_seen(snapshot: Snapshot, crowd: Crowd | None = None, waiting: Waiting
     if crowd is None:
         crowd = Crowd()
         crowd.follow(snapshot.allocations)
-    counts: dict[PodClass, int] = dict(crowd.counts())
+    counts = crowd.counts()
     if waiting is None:
         waiting = Register().read(snapshot.workloads)
     for pod_class, count in waiting.pods():
-        counts[pod_class] = counts.get(pod_class, 0) + count
-    rounded = {c: rough(count) for c, count in counts.items() if count}
-    common = sorted(rounded, key=lambda c: -rounded[c])[:MOST]
-    return Demand(tuple(common), tuple(float(rounded[c]) for c in common))
+        code = crowd.code(pod_class)
+        counts[code] = counts.get(code, 0) + count
+    rounded = {code: rough(count) for code, count in counts.items() if count}
+    common = sorted(rounded, key=lambda code: -rounded[code])[:MOST]
+    return Demand(tuple([crowd.classes[code] for code in common]), tuple([float(rounded[code]) for code in common]))
 
 
 def rough(count: int) -> int:

@@ -103,6 +103,7 @@ class Register:
         """Class rows are numbered anew."""
         self._asks: dict[int, Ask] = {}
         self._numbers: dict[object, int] = {}
+        self._values: tuple[bytes, dict[int, float]] = (b"", {})
 
     def read(self, workloads: Sequence[Workload]) -> Waiting:
         if len(self._read) > 2 * len(workloads) + SPARE:
@@ -118,7 +119,7 @@ class Register:
         payer, payers = kernels.numbered_as_met(whole[1], len(self._payers))
         met = tuple(codes.tolist())
         return Waiting(
-            kind, payer, *whole[2:], *seconds, *flags,
+            kind, payer, whole[2], whole[3], seconds[0], seconds[1], flags[0], flags[1], flags[2], flags[3],
             tuple([self._kinds[c] for c in met]), met, tuple([self._payers[c] for c in payers.tolist()]),
         )  # fmt: skip
 
@@ -134,6 +135,13 @@ class Register:
                 ask = self._asks[code] = Ask(rows, milli_of_sets(sets), number)
             found.append(ask)
         return found
+
+    def values(self, worth: bytes) -> dict[int, float]:
+        """By the code of a kind, what it asks for is worth, for whoever works it out; empty where class rows are worth
+        something else than they were."""
+        if self._values[0] != worth:
+            self._values = (worth, {})
+        return self._values[1]
 
     def _take(self, workloads: Sequence[Workload]) -> None:
         whole, seconds, flags = [], [], []
@@ -153,9 +161,14 @@ class Register:
             seconds.append((w.created_s, w.time_limit_s))
             kept = bool(w.gates or w.unmet or w.awaited)
             flags.append((w.has_begun, not kept and _is_plain(w), kept, w.preemptible is False))
-        self._whole = np.concatenate([self._whole, np.array(whole, np.int64).reshape(-1, 4).T], axis=1)
-        self._seconds = np.concatenate([self._seconds, np.array(seconds, np.float64).reshape(-1, 2).T], axis=1)
-        self._is = np.concatenate([self._is, np.array(flags, bool).reshape(-1, 4).T], axis=1)
+        start, end = len(self._read) - len(whole), len(self._read)
+        if end > self._whole.shape[1]:  # room for as many again: those who come one by one are not copied each time
+            more = ((0, 0), (0, end))
+            self._whole, self._seconds = np.pad(self._whole, more), np.pad(self._seconds, more)
+            self._is = np.pad(self._is, more)
+        self._whole[:, start:end] = np.array(whole, np.int64).T
+        self._seconds[:, start:end] = np.array(seconds, np.float64).T
+        self._is[:, start:end] = np.array(flags, bool).T
 
 
 def _is_plain(workload: Workload) -> bool:
