@@ -24,7 +24,7 @@ def told(text: str, kind: str = "") -> list[str]:
         ("The pod has a memory limit of 64Gi and was running for days", "HostMemoryExhausted"),
         ("the two nodes hang in all-reduce over InfiniBand with 16 GPUs", "PeerAccessBlocked"),
         ("data loader with 2 GPUs hangs while it downloads", "PeerAccessBlocked"),
-        ("NCCL_SOCKET_IFNAME=eth0 was set, the ranks still do not find each other", "RanksDoNotReach"),
+        ("NCCL_SOCKET_IFNAME=eth0 was set, that changed nothing", "RanksDoNotReach"),
         ("cuda driver library init failure: 100", "CudaUnknownError"),
         ("cuda driver library init failure: 999", "NoGpuInContainer"),
         ("we set memlock to unlimited on all machines", "LockedMemorySmall"),

@@ -97,7 +97,7 @@ TOPICS: dict[str, tuple[str, ...]] = {
     "restart": (r"\brestart\w*|\bre-?creat\w+|\bdelet\w+ (?:the |its |that )?(?:\w+[- ]){0,3}pods?\b",),
     "upgrade": (r"\b(?:upgrad|updat)\w+",),
     # Components.
-    "plugin": (r"\bdevice[ -]?plugins?\b",),
+    "plugin": (r"\b(?:device|gpu)[ -]?plugins?\b",),
     "kubelet": (r"\bkubelet\b|\bdevice ?manager\b",),
     "runtime": (
         r"\bdefault[- ]runtime\b|\bdaemon\.json\b|\bdefault_runtime\w*|--runtime[= ]nvidia\b|--gpus\b",
@@ -106,7 +106,8 @@ TOPICS: dict[str, tuple[str, ...]] = {
     "operator": (r"\bgpu[- ]operator\b|\bthe operator\b|\bcluster-?policy\b|\bNVIDIADriver\b|\boperator pods\b",),
     "policy": (r"\bcluster-?policy\b|\bNVIDIADriver\b",),
     "operand": (
-        r"\bdaemon ?sets?\b|\bdriver (?:pods?|container)\b|\bmig-manager\b|\bvalidator\b|\btoolkit\b|\boperands?\b",
+        r"\bdaemon ?sets?\b|\bdriver (?:pods?|container)\b|\bmig-manager\b|\bvalidator\b|\boperands?\b",
+        r"(?<!nvidia-container-)(?<!NVIDIA container )(?<!CUDA )\btoolkit\b",
         r"\boperator (?:pods|components)\b|\bkubelet-plugin\b",
     ),
     "validator": (r"\bvalidat(?:or|ion)\b",),
@@ -252,7 +253,9 @@ _WORTH = (
     b"nccl", b"torch", b"vllm", b"sglang", b"tensorflow", b"jax", b"shm", b"shared memory", b"memlock", b"infiniband",
     b"roce", b"mpi", b"allreduce", b"all_reduce", b"rank ", b"ranks", b"oomkill", b"ray ", b"nvshmem", b"libfabric",
     b" efa", b"gloo", b"horovod", b"deepspeed", b"triton", b"ollama", b"fsdp", b"ddp", b"all-reduce", b"collective",
-    b"vram", b"kv cache", b"sm_", b"b200", b"b300", b"cudnn", b"multi-node", b"multinode", b"imex", b"nvls",
+    b"busbw", b"bus bandwidth", b"mtu ", b"_ifname", b"master_addr", b"master_port", b"hostipc", b"dataloader",
+    b"glibc", b"libcuda", b"training", b"inference", b"vram", b"kv cache", b"sm_", b"b200", b"b300", b"cudnn",
+    b"multi-node", b"multinode", b"imex", b"nvls",
 )  # fmt: skip
 _PLAIN = str.maketrans({"*": None, "`": None, "\u2019": "'"})  # emphasis, code, a typographic apostrophe
 # Long, and in the middle of a sentence.

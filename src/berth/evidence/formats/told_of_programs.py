@@ -20,20 +20,24 @@ TOPICS_OF_PROGRAMS: dict[str, tuple[str, ...]] = {
         r"process|container|service)s?\b|\bthe (?:engine|model|trainer|training|script)\b",
     ),
     "collective": (
-        r"\b(?:nccl|rccl|gloo|all[-_ ]?reduce\w*|all[-_ ]?gather\w*|all[-_ ]?to[-_ ]?all\w*|reduce[-_ ]?scatter\w*|"
+        r"\b(?:nccl(?:-tests)?|rccl|busbw|bus bandwidth|gloo|all[-_ ]?reduce\w*|all[-_ ]?gather\w*"
+        r"|all[-_ ]?to[-_ ]?all\w*|reduce[-_ ]?scatter\w*|"
         r"ddp|fsdp|torchrun|torch\.distributed|horovod|process[-_ ]groups?|collectives?|nvshmem|ucx|deep ?ep|nixl|"
         r"rendezvous|data ?parallel|mpi|openmpi|tensor[-_ ]parallel\w*|pipeline[-_ ]parallel\w*|jax\.distributed|"
         r"distributed (?:training|inference|jobs?|run|learning|data parallel|test)|multi-?gpu (?:training"
         r"|inference))\b",
-        r"(?<!page )(?<!low )\branks?\b(?= \d| 0|s| did| never| on| is| of)",
+        r"\branks\b|\brank \d",
     ),
     "several machines": (
         r"\bmulti[- ]?(?:node|host|machine|server)s?\b|\b(?:across|between|over|on|with) (?:the )?(?:two |2 |three "
         r"|3 |"
         r"several |multiple |more than (?:one|1) |different |both |all |many )?(?:nodes|machines|hosts|servers)\b",
-        r"\b(?:two|2|three|3|four|4|several|multiple|different|both) (?:\w+ )?(?:nodes|machines|hosts|servers|pods|"
+        r"\b(?:\d+|two|three|four|eight|sixteen|several|multiple|different|both) (?:\w+ )?(?:nodes|machines|hosts"
+        r"|servers|pods|"
         r"instances)\b|\binter-?node\b|\bcross-?node\b|\bnnodes\b|\bother (?:nodes?|workers?|pods?|hosts?)\b|"
-        r"\bbetween (?:the )?(?:\w+ )?(?:pods|workers)\b|\bmore than (?:one|1|two|2|three|3) nodes?\b",
+        r"\bbetween (?:the )?(?:\w+ )?(?:pods|workers)\b|\bpairs? of nodes\b|"
+        r"\bone node\b[^\n]{0,80}\bothers?\b|\bnode[- ]?[0-3]\b[^\n]{0,120}\bnode[- ]?[0-3]\b|\bmore than (?:one|1"
+        r"|two|2|three|3) nodes?\b",
     ),
     "several cards": (
         r"\bmulti[- ]?gpus?\b|\b(?:two|2|three|3|four|4|eight|8|several|multiple|both|dual|more than (?:one|1)) "
@@ -49,6 +53,10 @@ TOPICS_OF_PROGRAMS: dict[str, tuple[str, ...]] = {
         r"\bpmix?\b|\bpytorch[- ]?(?:operator|job)\b|\blauncher\b",
     ),
     # Ways between ranks.
+    "way is set": (
+        r"\bNCCL_(?:IB|SOCKET|NET|CROSS_NIC|COMM_ID)\w*|\b(?:GLOO|TP)_SOCKET\w*|\bUCX_NET\w*|\bFI_PROVIDER\b|"
+        r"\bVLLM_HOST_IP\b|\bMASTER_(?:ADDR|PORT)\b|\brdzv[-_]endpoint\b",
+    ),
     "way": (
         r"\b(?:interfaces?|nics?|subnets?|vlans?|firewall\w*|iptables|ufw|security groups?|network ?polic\w+|ports?"
         r"|dns|"
@@ -77,7 +85,8 @@ TOPICS_OF_PROGRAMS: dict[str, tuple[str, ...]] = {
     # Memory.
     "shared memory": (
         r"/dev/shm\b|(?<!/)\bshm\b|\bshm[-_ ]?size\b|--ipc\b|\bipc[:=] ?host\b|\bhostIPC\b",
-        r"(?<!CUDA )(?<!resource: )(?<!dynamic )(?<!GPU )(?<!static )\bshared[- ]memory\b(?! (?:per|required|carveout|atomics?|bank"
+        r"(?<!CUDA )(?<!resource: )(?<!dynamic )(?<!GPU )(?<!static )\bshared[- ]memory\b(?! (?:per|required"
+        r"|carveout|atomics?|bank"
         r"|hardware))",
     ),
     "locked memory": (
@@ -154,6 +163,9 @@ TOPICS_OF_PROGRAMS: dict[str, tuple[str, ...]] = {
         r"\b(?:upgrad|updat)\w+ (?:of )?(?:the |my |our )?(?:\w+ ){0,2}drivers?\b|\b(?:not|n't) support CUDA\b|"
         r"\bhas only\b|\bonly supports?\b|\bmax\w* CUDA\b",
     ),
+    "storage": (
+        r"\bcheck-?points?\b|\bdata ?loaders?\b|\bdownload\w*|\bNFS\b|\bLustre\b|\bdata ?sets?\b|\bfile ?systems?\b",
+    ),
     # States.
     "stands still": (
         r"\bhangs?\b|\bhanging\b|\bhung\b|\bstuck\b|\bdead ?locks?\b|\bfreez\w+|\bfrozen\b|\bblocks? (?:forever"
@@ -173,7 +185,9 @@ TOPICS_OF_PROGRAMS: dict[str, tuple[str, ...]] = {
         r"|\berrors?\b|\bask\w* for (?:a |the )?password\b",
     ),
     "slow": (
-        r"\bslow\w*|\b(?:low|poor|bad|half|reduced|degraded|terrible) (?:\w+ )?(?:bandwidth|busbw|throughput"
+        r"\bslow\w*|\binconsistent\b|\bonly reach\w*|\breach\w* only\b|\d ?G(?:B|bit)?(?:/s|ps)(?: \w+)? only\b|"
+        r"\b(?:not as good as|(?:lower|less|worse) than) (?:expected|\w+)|\b(?:low|poor|bad|half|reduced|degraded"
+        r"|terrible) (?:\w+ )?(?:bandwidth|busbw|throughput"
         r"|performance|speed)\b|"
         r"\bonly (?:get |see |reach |about |at )*\d[\d.]* ?(?:GB/s|Gb/s|Gbps|Gbit/s|MB/s|GBps)|\b(?:bandwidth|busbw"
         r"|throughput|"

@@ -174,7 +174,8 @@ MESSAGES: tuple[Message, ...] = (
         r"|cannot load libcuda\.so"
         r"|torch\.cuda\.is_available\(\)\W*(?:is|returns|returned|->|=|:)*\s*False|NVIDIA Driver was not detected"
         r"|Unknown backend: 'gpu' requested|Unable to initialize backend 'cuda'"
-        r"|Error loading CUDA libraries|failed call to cuInit: (?:CUDA_ERROR_NO_DEVICE|UNKNOWN ERROR \(100\)|UNKNOWN ERROR \(303\))"
+        r"|Error loading CUDA libraries|failed call to cuInit: (?:CUDA_ERROR_NO_DEVICE|UNKNOWN ERROR \(100\)"
+        r"|UNKNOWN ERROR \(303\))"
         r"|ggml_cuda_init: failed to initialize CUDA: no CUDA-capable"
         r"|Attempting to deserialize object on a CUDA device but torch\.cuda\.is_available"
         r"|cudaGetDeviceCount\W+returned 100\b"
@@ -191,8 +192,9 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "cuda.stub_library",
-        ("stub library", "stub_library", "stublibrary", "/stubs/libcuda"),
-        r"(?:CUDA )?driver is a stub library|CUDA_ERROR_STUB_LIBRARY|cudaErrorStubLibrary|/stubs/libcuda",
+        ("stub library", "stub_library", "stublibrary", "/stubs/libcuda", "ld_library_path"),
+        r"(?:CUDA )?driver is a stub library|CUDA_ERROR_STUB_LIBRARY|cudaErrorStubLibrary|/stubs/libcuda"
+        r"|LD_LIBRARY_PATH\b(?![^\n]*nvidia-smi)[^\n]{0,60}\bstubs\b",
     ),
     Message(
         "cuda.busy",
@@ -360,7 +362,8 @@ MESSAGES: tuple[Message, ...] = (
         ),
         r"(?P<what>too many resources requested for launch|launch timed out and was terminated"
         r"|too many blocks in cooperative launch|does not correspond to a registered memory region"
-        r"|memory range is already mapped|out of resource: \w[\w ]{0,20}, Required|operation not permitted when stream is capturing"
+        r"|memory range is already mapped|out of resource: \w[\w ]{0,20}, Required"
+        r"|operation not permitted when stream is capturing"
         r"|operation failed due to a previous error during capture|cudaError(?:LaunchOutOfResources|LaunchTimeout"
         r"|InvalidValue|InvalidConfiguration|StreamCapture\w+|ContextIsDestroyed|CudartUnloading"
         r"|GraphExecUpdate\w+|InvalidAddressSpace|CooperativeLaunch\w+))"

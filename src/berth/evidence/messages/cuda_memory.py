@@ -24,6 +24,7 @@ MESSAGES: tuple[Message, ...] = (
             "resourceexhaustederror",
             "cublas_status_alloc_failed",
             "mem-fraction-static",
+            "failed to get convolution algorithm",
         ),
         r"CUDA out of memory(?:.*?Tried to allocate (?P<tried>[\d.]+ [KMGT]iB))?(?:.*?total capacity of "
         r"(?P<total>[\d.]+ [KMGT]iB))?(?:.*?of which (?P<free>[\d.]+ [KMGT]iB) is free)?"
@@ -32,7 +33,7 @@ MESSAGES: tuple[Message, ...] = (
         r"|ResourceExhaustedError|cudaMalloc failed: out of memory|CUBLAS_STATUS_ALLOC_FAILED"
         r"|ran out of memory trying to allocate(?!.*not a failure)"
         r"|error code out of memory|Cuda failure (?:2 )?'out of memory'|cudaErrorOutOfMemory"
-        r"|CUBLAS_STATUS_NOT_INITIALIZED|(?:cuda|hip)\w* .{0,40}\bout of memory\b"
+        r"|Failed to get convolution algorithm|CUBLAS_STATUS_NOT_INITIALIZED|(?:cuda|hip)\w* .{0,40}\bout of memory\b"
         r"|(?:GPU|CUDA|device) memory (?:keeps? |is |usage )*(?:grow|increas|leak)\w*|memory_(?:allocated"
         r"|reserved)\S* (?:keeps? )?(?:grow|increas)\w*"
         r"|Not enough memory\. Please try to increase --mem-fraction-static|CUDA runtime error in \S.*\bout of memory"

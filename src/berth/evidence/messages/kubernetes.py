@@ -28,6 +28,8 @@ MESSAGES: tuple[Message, ...] = (
             "exceeded job memory",
             *exit_codes(137, -9),
             "exited with code 137",
+            "exits with code 137",
+            "exit status 137",
             ", failcnt ",
             "oomkilled",
             "memory cgroup out of memory",
@@ -36,7 +38,8 @@ MESSAGES: tuple[Message, ...] = (
         ),
         r"OOMKilled|Memory cgroup out of memory: Killed process (?P<pid>\d+) \((?P<name>[^)]*)\)"
         r"|oom-kill:constraint=CONSTRAINT_MEMCG"
-        r"|(?:exit ?code|exitCode)\W{1,3}137\b|\bexited with code 137\b"
+        r"|(?:exit ?code|exitCode)\W{1,3}137\b|\bexit(?:ed|s) with code 137\b"
+        r"|\bexit status 137\b"
         r"|memory: usage \d+kB, limit \d+kB, failcnt [1-9]"
         r"|Signal 9 \(SIGKILL\) received by PID|exit ?code\W{1,3}-9\b|return code = -9\b|Out of memory: Killed process"
         r"|ray\.exceptions\.OutOfMemoryError|node running low on memory"

@@ -31,7 +31,8 @@ MESSAGES: tuple[Message, ...] = (
         rf"|\b{_HANGS}\b[^\n]{{0,40}}(?:{_TEST}|nccl[- ]tests?|p2pBandwi\w{{1,3}}LatencyTest|simpleP2P)\b)",
     ),
     # A run that began, and what it could do.
-    Message("nccl.begun", ("init complete", "dma-buf is available on"), r"\bInit COMPLETE|DMA-BUF is available on GPU"),
+    Message("nccl.begun", ("init complete", "dma-buf is available on"), r"\bInit COMPLETE"
+    r"|DMA-BUF is available on GPU"),
     # What the ranks call
     Message(
         "nccl.mismatched_calls",
@@ -83,9 +84,10 @@ MESSAGES: tuple[Message, ...] = (
     # Versions, devices
     Message(
         "nccl.version_mismatch",
-        ("nccl version ", "versions of nccl", "version of nccl", "nccl mismatch", "mismatched nccl version"),
+        ("nccl version ", "nccl 2.", "versions of nccl", "version of nccl", "nccl mismatch", "mismatched nccl version"),
         r"Mismatched NCCL version detected(?: ?: rank (?P<rank>\d+) version (?P<version>\S+) rank (?P<rank2>\d+) "
         r"version (?P<version2>\S+))?|NCCL (?:version )?mismatch|different versions? of NCCL"
+        r"|\bNCCL 2\.\d[\d.]*\b[^\n]{0,40}\bothers?\b[^\n]{0,20}\b2\.\d"
         r"|NCCL version (?P<one>\d[\d.]+\d)\b.{0,60}NCCL version (?!(?P=one)\b)\d",
     ),
     Message(
@@ -143,7 +145,7 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "host.imex_channel_absent",
         ("imex",),
-        r"nvidia-caps-imex-channels\S*\W+(?:No such file|missing|does not exist|not found|is empty|not there)"
+        r"nvidia-caps-imex-channels\S*\W+(?:No such file|missing|does not exist|not found|(?:is )?empty|not there)"
         r"|no IMEX channel|IMEX channel\S* (?:is |are )?(?:missing|not (?:found|present|created))"
         r"|\b(?:no|without|missing|lacks?) (?:the )?/dev/nvidia-caps-imex",
     ),
@@ -184,7 +186,8 @@ MESSAGES: tuple[Message, ...] = (
         r"peer access is not supported between|PEER_ACCESS_UNSUPPORTED|cudaErrorPeerAccessUnsupported"
         r"|ACSCtl:\s+SrcValid\+(?!.*ReqRedir-)|(?:nvidia|AMD-Vi|device).{0,200}IO_PAGE_FAULT"
         r"|IO_PAGE_FAULT.{0,200}(?:nvidia|device)"
-        r"|\bACS (?:is enabled|enabled|was enabled|is still enabled|still enabled|on (?:the|all|PCI|root|a)\b|redirect)"
+        r"|\bACS (?:is enabled|enabled|was enabled|is still enabled|still enabled|on (?:the|all|PCI|root|a)\b"
+        r"|redirect)"
         r"|Verification error @ element|DMAR:.*fault.*(?:addr|reason)|P2P is not working"
         r"|Missing .{0,2}iommu=pt|P2P is disabled between (?:NVLINK )?connected GPUs|Could not enable P2P between"
         r"|failed to open CUDA IPC handle"
@@ -221,8 +224,10 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "nccl.shm_denied",
         ("shm_open", "/dev/shm"),
-        r"Permission denied: '/dev/shm|shm_open\b[^\n]{0,80}(?:Permission denied|EACCES)|/dev/shm\S*\W[^\n]{0,40}Permission denied"
-        r"|(?:cannot|could not|unable to|failed to) (?:write|open|create|access)\b[^\n]{0,60}/dev/shm[^\n]{0,60}denied",
+        r"Permission denied: '/dev/shm|shm_open\b[^\n]{0,80}(?:Permission denied|EACCES)"
+        r"|/dev/shm\S*\W[^\n]{0,40}Permission denied"
+        r"|(?:cannot|could not|unable to|failed to) (?:write|open|create"
+        r"|access)\b[^\n]{0,60}/dev/shm[^\n]{0,60}denied",
     ),
     Message(
         "nccl.peer_mappings",

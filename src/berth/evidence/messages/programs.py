@@ -47,8 +47,9 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "app.bus_signal",
-        ("sigbus", "return code = -7", *exit_codes(-7)),
-        r"signal 7 \(SIGBUS\)|killed by SIGBUS|received SIGBUS|exit ?code\W{1,3}-7\b|return code = -7\b",
+        ("sigbus", "dataloader worker (pid", "return code = -7", *exit_codes(-7)),
+        r"DataLoader worker \(pid[^\n]{0,40}exited unexpectedly|signal 7 \(SIGBUS\)|killed by SIGBUS|received SIGBUS"
+        r"|exit ?code\W{1,3}-7\b|return code = -7\b",
     ),
     Message(
         "app.shm_size_default",
@@ -58,7 +59,8 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "app.too_many_files",
         ("inotify", "too many open files", "received 0 items of ancdata"),
-        r"(?:OSError|RuntimeError|NCCL|Errno 24|error)\W.{0,300}(?:Too many open files|received 0 items of ancdata)"
+        r"DataLoader\b[^\n]{0,60}Too many open files|Too many open files[^\n]{0,60}DataLoader"
+        r"|(?:OSError|RuntimeError|NCCL|Errno 24|error)\W.{0,300}(?:Too many open files|received 0 items of ancdata)"
         r"|\[Errno 24\] Too many open files"
         r"|inotify\S*.*(?:Too many open files|No space left)",
     ),
@@ -152,11 +154,15 @@ MESSAGES: tuple[Message, ...] = (
             "undefined symbol",
             "version `",
             "not found (required by",
+            "glibcxx_",
+            "glibc_",
+            "cxxabi_",
             "cudnn version incompatibility",
             "was compiled against cudnn",
         ),
         r"undefined symbol:? \W*(?P<symbol>\w*(?:nccl|cudnn|cublas|cuda|cusparse|nvJitLink|c10|torch|at\d)\w*)"
         r"|version `(?P<version>(?:GLIBC|GLIBCXX|CXXABI|libcu\w+)[\w.]*)' not found"
+        r"|\b(?P<version2>(?:GLIBC|GLIBCXX|CXXABI)_[\d.]+\d)\W{0,3}(?:is )?not found"
         r"|cuDNN version incompatibility",
     ),
     Message(

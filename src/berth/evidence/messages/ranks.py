@@ -24,7 +24,8 @@ MESSAGES: tuple[Message, ...] = (
         r"no usable listening interface|No interface found in the same subnet|NET/Socket ?:? ?no interface found"
         r"|(?:Socket creation failed|Call to socket failed|ncclSocket\w*|NET/Socket|bootstrap|gloo|NCCL WARN)\b.{0,80}"
         r"(?P<family>Address family not supported by protocol)"
-        r"|no socket interface found|no usable interface|Unable to find (?:address for|interface):? ?(?P<interface>\w+)"
+        r"|no socket interface found|no usable interface|Unable to find (?:address for"
+        r"|interface):? ?(?P<interface>\w+)"
         r"|NCCL_SOCKET_IFNAME.*(?:does not exist|not found|no such)",
     ),
     Message(
@@ -55,7 +56,8 @@ MESSAGES: tuple[Message, ...] = (
         r"(?P<why2>Connection timed out|Connection refused|No route to host|Network is unreachable"
         r"|Software caused connection abort|Cannot assign requested address)"
         r"|(?:socketStartConnect|NCCL)\b(?:.{0,40}?connect to (?P<peer3>[^\s<]+))?.{0,80}exceeded (?:error )?retr"
-        r"|socketPollConnect\b.{0,20}poll\(\) timed out|mscclpp\b.{0,80}(?:Connect timed out|Connection refused|No route to host)"
+        r"|socketPollConnect\b.{0,20}poll\(\) timed out|mscclpp\b.{0,80}(?:Connect timed out|Connection refused"
+        r"|No route to host)"
         r"|NCCL WARN (?:.{0,40}?connect to (?P<peer4>[^\s<]+))?.{0,80}(?P<why3>Connection refused"
         r"|No route to host|Network is unreachable|Connection timed out)",
     ),
@@ -138,7 +140,8 @@ MESSAGES: tuple[Message, ...] = (
         r"|getaddrinfo failed|(?:MASTER_PORT|c10d|NCCL|rendezvous|TCPStore)\b.{0,80}(?:Address already in use"
         r"|EADDRINUSE)|(?:Address already in use|EADDRINUSE)\b.{0,80}(?:MASTER_PORT|c10d|NCCL|29500|TCPStore)"
         r"|setting up NCCL communicator and retr\w+ ncclUniqueId\b.{0,160}?got error"
-        r"|(?:failed to|could not|cannot|unable to) connect to (?:Ray )?GCS\b|third_party/gloo/\S*.{0,20}(?:Read|Write|connect|accept) (?:error|timeout)"
+        r"|(?:failed to|could not|cannot|unable to) connect to (?:Ray )?GCS\b|third_party/gloo/\S*.{0,20}(?:Read"
+        r"|Write|connect|accept) (?:error|timeout)"
         r"|pmixp_\w+\b.{0,120}(?:collective timeout|(?:failed to|cannot) connect)|PMIX ERROR: (?:UNREACHABLE|TIMEOUT)"
         r"|gloo (?:mesh )?connection failed|init_process_group[\s\S]{0,80}?RuntimeError: Connection (?:timed out"
         r"|refused|reset)|Timed out initializing process group in store based barrier"
@@ -233,7 +236,8 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "nccl.unreachable_told",
         ("connection refused", "is unreachable", "network unreachable", "no route to host", "connection timed out"),
-        r"\bNCCL (?:\w+ ){0,2}?(?:connect(?:ion)?(?: timeout| error| failed)?\W{1,3}|network error\W{1,3}|socket\W{1,3}"
+        r"\bNCCL (?:\w+ ){0,2}?(?:connect(?:ion)?(?: timeout| error| failed)?\W{1,3}|network error\W{1,3}"
+        r"|socket\W{1,3}"
         r"|socket error\W{1,3})(?P<why>connection refused|no route to host|connection timed out)"
         r"|\bNCCL (?P<why2>network is unreachable|network unreachable)",
     ),

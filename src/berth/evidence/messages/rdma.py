@@ -13,13 +13,20 @@ MESSAGES: tuple[Message, ...] = (
             "got completion",
             "wc_retry_exc_err",
             "transport retry counter exceeded",
+            "local protection error",
+            "remote access error",
+            "work request flushed error",
+            "rnr retry counter exceeded",
             "ibv_wc_",
         ),
         rf"Got completion\s*{_PEER}.*?(?:error"
         r"|status)\W*(?:IBV_WC_(?P<name>\w+)\()?(?P<status>\d{1,2})\b\)?(?:.*?vendor.err\W*(?P<vendor>\d+))?"
         r"(?:.*?\bhca\W*(?P<hca>\w+))?"
         r"|(?P<text>transport retry counter exceeded|IBV_WC_RETRY_EXC_ERR)"
-        r"|(?P<text2>Transport retry count exceeded)",
+        r"|(?P<text2>Transport retry count exceeded)"
+        # In the words of ibv_wc_status_str.
+        r"|(?P<text3>local protection error|remote access error|Work Request Flushed Error"
+        r"|RNR retry counter exceeded)",
     ),
     Message(
         "nccl.async_event",
@@ -127,7 +134,7 @@ MESSAGES: tuple[Message, ...] = (
         r"|ibv_get_device_list\S* (?:failed|returned)"
         r"|(?:failed to|unable to|cannot|could not) open (?:RDMA|IB|ibverbs) device"
         r"|/dev/infiniband\S*\W+(?:No such file|Permission denied|Operation not permitted|does not exist|missing"
-        r"|not found"
+        r"|not found|(?:is )?not (?:in|mounted|passed|given|available|visible|there|exposed)"
         r"|is not mounted)|\buverbs\d*.*(?:Permission denied|Operation not permitted|No such file)"
         r"|ibv_query_port\S* failed|NET/IB : Unable to open device|no usable transports|no active messages transport",
     ),
@@ -222,6 +229,7 @@ MESSAGES: tuple[Message, ...] = (
         r"|fi_getinfo\W.*(?:No data available|-61\b)|\bfi_info\b[^\n]*(?:No data available|-61\b)"
         r"|-61 No data available|(?:no|unable to find) (?:EFA (?:device|provider|adapter)"
         r"|libfabric provider)"
+        r"|NET/OFI Selected [Pp]rovider is (?:tcp|sockets|udp|shm)"
         r"|provider efa output empty list|aws-ofi-nccl initialization failed",
     ),
     # The device is in use and the other side does not answer: on AWS traffic that the security group drops.
@@ -237,7 +245,8 @@ MESSAGES: tuple[Message, ...] = (
             "unable to insert remote address",
         ),
         r"NET/OFI (?:\w+: )?Request\b.{0,60}?completed with error\W+RC: (?P<status>\d+)"
-        r"|(?:NET/OFI|NCCL WARN)\b.{0,40}Unable to insert remote address|\bfi_av_insert\b.{0,60}(?:fail|error|RC: -?\d)"
+        r"|(?:NET/OFI|NCCL WARN)\b.{0,40}Unable to insert remote address|\bfi_av_insert\b.{0,60}(?:fail|error"
+        r"|RC: -?\d)"
         r"|Failed call to fi_av_insert|Unresponsive receiver|UNESTABLISHED_RECV_UNRESP"
         r"|(?:efa_rdm|rxr)_\w*(?:error|err)\w*\b.{0,40}err: \d+",
     ),
@@ -259,6 +268,13 @@ MESSAGES: tuple[Message, ...] = (
         ),
         r"sharp_coll\w*.*(?:fail|error)|SHARP coll init error|sharpcoll\w*.*(?:fail|error)"
         r"|Fail(?:ed)? to (?:connect to|start) SHARP\w*|Cannot connect to SHARP\w*",
+    ),
+    # Engines that move caches between servers say no more than that nothing came.
+    Message(
+        "transfer.failed",
+        ("failed to complete transfers after", "kvtransfererror", "failed to get kvcache from", "nixl_err_"),
+        r"Failed to complete transfers after \d+|KVTransferError|Failed to get kvcache from|NIXL_ERR_(?:BACKEND"
+        r"|REMOTE_DISCONNECT|NOT_FOUND)",
     ),
     Message("ucx.no_peer_memory", ("unused env variable",), r"UCX\s+WARN\s+unused env variable"),
     Message(

@@ -207,6 +207,9 @@ def find(facts: Facts) -> Iterator[Answer]:
         yield UNREACHABLE.finding(
             f"A rank does not reach {peer or 'another'}{': ' + why if why else ''}.", LIKELY, found, node=node, pod=pod
         )
+    yield from heard(
+        facts, UNREACHABLE, ("transfer.failed",), "What one server sends another does not arrive.", POSSIBLE
+    )
     for node, pod, found in by_place(facts.said("nccl.peer_closed")):
         peers = listed(values(found, "peer"))
         yield PEER_GONE.finding(

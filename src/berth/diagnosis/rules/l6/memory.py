@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
@@ -130,6 +131,8 @@ HOST = Code(
     sources=("Kubernetes documentation: assign memory resources",),
 )
 
+_MAY_BE_MEMORY = re.compile("STATUS_NOT_INITIALIZED|convolution algorithm")  # other reasons end in the same words
+
 
 def find(facts: Facts) -> Iterator[Answer]:
     others = [*facts.said("cuda.other_process"), *facts.said("cuda.startup_memory_short")]
@@ -150,8 +153,7 @@ def find(facts: Facts) -> Iterator[Answer]:
             for said in facts.said("cuda.out_of_memory")
             if not any(word in said.origin.text.lower() for word in ("multicast", "nvlink sharp"))
         ):
-            # Other reasons end in the same word.
-            sure = POSSIBLE if all("STATUS_NOT_INITIALIZED" in said.origin.text for said in found) else LIKELY
+            sure = POSSIBLE if all(_MAY_BE_MEMORY.search(said.origin.text) for said in found) else LIKELY
             tried, total = value(found[0], "tried"), value(found[0], "total")
             numbers = f" {tried} more were wanted" + (f" on a device of {total}." if total else ".") if tried else ""
             yield FULL.finding(

@@ -21,6 +21,7 @@ _NAMES = {
     "RNR_RETRY_EXC_ERR": RNR,
     "REM_ACCESS_ERR": REMOTE_ACCESS,
 }
+_WORDS = (("protection", LOCAL_PROTECTION), ("remote access", REMOTE_ACCESS), ("flushed", FLUSHED), ("rnr", RNR))
 
 _SOURCES = ("NCCL, src/transport/net_ib", "libibverbs: ibv_wc_status")
 _VERIFY = (
@@ -255,8 +256,8 @@ def _ports(facts: Facts) -> Iterator[Answer]:
 
 
 def _status(said: Said) -> int:
-    if value(said, "text"):
-        return RETRIES
+    if words := value(said, "text").lower():
+        return next((status for part, status in _WORDS if part in words), RETRIES)
     return _NAMES.get(said.get("name"), int(said.get("status") or 0))
 
 
