@@ -1,8 +1,10 @@
 """Expected starts: how often they are right, and what they cost.
 
-`python -m benchmarks.starts [--traces itp:06=13x8,muri:3=8x8] [--moments 300] [--seed 1]` replays traces under the
-policy that schedules clusters; needs BERTH_DATA. `python -m benchmarks.starts --cost` times one forecast of 10,000
-workloads that wait on 5,000 nodes.
+`python -m benchmarks.starts [--traces itp:06=13x8,itp:03/1500=21x8] [--seed 1]` replays traces, or so many of their
+first jobs, under the policy that schedules clusters, and asks whenever a job is submitted; needs BERTH_DATA. `--every
+4` asks at every fourth submission, `--restarts 24` with a scheduler that starts anew every 24 h and knows nothing of
+its own answers before, `--least-left` with the order by what is left to do. `python -m benchmarks.starts --cost` times
+one forecast of 10,000 workloads that wait on 5,000 nodes.
 """
 
 from __future__ import annotations
@@ -13,7 +15,9 @@ from time import perf_counter, process_time
 import numpy as np
 from rich.console import Console
 
+from benchmarks.philly import first
 from berth.model.cluster import Allocation
+from berth.model.jobs import Jobs
 from berth.model.snapshot import Snapshot
 from berth.model.workload import PodSet, Workload
 from berth.scheduling.cycle import cycle
@@ -21,7 +25,9 @@ from berth.scheduling.plan import Plan
 from berth.scheduling.policy import Policy
 from berth.scheduling.starts_watch import Watch
 from berth.scheduling.tables import Tables
+from berth.simulation.queueing.as_live import AsLive
 from berth.simulation.queueing.cluster import like_nodes
+from berth.simulation.queueing.drawn import PREFIX, drawn_jobs
 from berth.simulation.queueing.engine import steps
 from berth.simulation.queueing.forecasts import Accuracy, Forecasting
 from berth.simulation.queueing.limits import with_limits
@@ -30,14 +36,16 @@ from berth.simulation.queueing.shown import pod_sets
 from berth.sources.job_traces import read_jobs
 from berth.views.forecasts import show
 
-TRACES = "muri:3=8x8,muri:1=8x8,itp:06=13x8,itp:03=20x8"
+TRACES = "itp:06=13x8,itp:03/1500=21x8,itp:10=2x8,itp:05/1500=2x8,muri:3=8x8,muri:4/1000=15x8,builtin:week=9x8"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--traces", default=TRACES, help="each with its cluster, nodes x GPUs")
-    parser.add_argument("--moments", type=int, default=300)
+    parser.add_argument("--every", type=int, default=1, help="submissions from one forecast to the next")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--restarts", type=float, default=np.inf, help="hours from one to the next")
+    parser.add_argument("--least-left", action="store_true")
     parser.add_argument("--without-limits", action="store_true")
     parser.add_argument("--cost", action="store_true")
     given = parser.parse_args()
@@ -48,20 +56,44 @@ def main() -> None:
     for pair in given.traces.split(","):
         name, _, shape = pair.partition("=")
         nodes, gpus = (int(part) for part in shape.split("x"))
-        began = perf_counter()
-        show([measured(name, nodes, gpus, None if given.without_limits else given.seed, given.moments)], screen)
-        print(f"{perf_counter() - began:.0f} s in all", flush=True)
+        jobs = offered(name, None if given.without_limits else given.seed)
+        print(*jobs.notes, sep="; ")
+        began = process_time()
+        show([measured(jobs, nodes, gpus, given.every, 3600 * given.restarts, given.least_left)], screen)
+        print(f"{process_time() - began:.0f} s of CPU in all", flush=True)
 
 
-def measured(name: str, nodes: int, gpus: int, seed: int | None, moments: int) -> Accuracy:
-    """Forecasts along one trace."""
-    jobs = read_jobs(name)
-    jobs = jobs if seed is None else with_limits(jobs, seed)
-    policy, tables = Policy(explains=False), Tables()
-    watching = Forecasting(lambda snapshot: cycle(snapshot, policy, tables), policy, -(-len(jobs) // moments))
+def offered(name: str, seed: int | None) -> Jobs:
+    """The jobs of a trace, or as many of the first as the name says, with limits where it has none and a seed is
+    given."""
+    trace, _, count = name.partition("/")
+    jobs = drawn_jobs(trace) if trace.startswith(PREFIX) else read_jobs(trace)
+    jobs = first(jobs, int(count)) if count else jobs
+    return jobs if seed is None else with_limits(jobs, seed)
+
+
+def measured(jobs: Jobs, nodes: int, gpus: int, every: int, restarts_s: float, least_left: bool) -> Accuracy:
+    """Forecasts along one trace. What has started once and waits again, since others took back what they were due,
+    is not counted."""
+    policy, tables, born_s = Policy(explains=False, least_left=least_left), Tables(), 0.0
+    by_left = AsLive(False, policy)
+    decide = by_left.decide if least_left else lambda snapshot: cycle(snapshot, policy, tables)
+    watching = _Asking(decide, policy, every)
     for state in steps(jobs, like_nodes(nodes, gpus), Overhead.AtStart, watching.decide):
+        if state.now_s - born_s >= restarts_s:
+            watching.watch, born_s = Watch(policy, every_s=0.0), state.now_s
         watching.look(state)
-    return watching.accuracy("berth-live", state)
+    watching.made = [one for one in watching.made if state.start_s[one.job] > one.at_s]
+    return watching.accuracy("berth-live-least-left" if least_left else "berth-live", state)
+
+
+class _Asking(Forecasting):
+    """Told of all plans, as on a live cluster, and not only of those at whose moments it makes forecasts."""
+
+    def decide(self, snapshot: Snapshot) -> Plan:
+        plan = super().decide(snapshot)
+        self.watch.notice(plan, snapshot.now_s)
+        return plan
 
 
 def _cost() -> None:

@@ -15,8 +15,17 @@ from berth.scheduling.cycle import cycle
 from berth.scheduling.policy import Policy
 from berth.scheduling.starts_coming import coming
 from berth.scheduling.starts_hindsight import NO_HINDSIGHT, Hindsight, Record, corrected
-from berth.scheduling.starts_lasting import Lasting, by_likes, by_limit, lasting_s, parts_used, spread
+from berth.scheduling.starts_lasting import (
+    Lasting,
+    by_likes,
+    by_limit,
+    common_of,
+    lasting_s,
+    parts_used,
+    spread,
+)
 from berth.scheduling.starts_past import Past, running_since
+from berth.scheduling.starts_turn import Standing, ranks_of
 from berth.scheduling.starts_watch import Watch
 
 HOUR_S = 3600.0
@@ -176,6 +185,47 @@ def test_without_a_past_run_times_are_those_of_other_clusters():
 # ---- who comes
 
 
+def test_run_times_of_one_sample_are_alike_and_as_likely_as_before():
+    rng = np.random.default_rng(1)
+    levels = spread(64, 400, rng, common_of(64, rng))
+    assert np.sort(levels.mean(axis=1))[[0, -1]].tolist() == pytest.approx([0.32, 0.68], abs=0.06)
+    alone = spread(64, 400, rng).mean(axis=1)
+    assert alone.min() > 0.44 and alone.max() < 0.56
+    assert levels.mean() == pytest.approx(0.5, abs=0.01)
+    assert np.quantile(levels, [0.1, 0.9]).tolist() == pytest.approx([0.1, 0.9], abs=0.02)
+    assert levels.min() > 0 and levels.max() < 1
+
+
+# ---- the order by what is left to do
+
+
+def test_who_has_least_left_is_foreseen_first_where_that_is_the_order():
+    """The long one came first; the short one behind it is expected first once the order is by what is left."""
+    held = [running("a", limit_s=2 * HOUR_S)]
+    snapshot = cluster(
+        held, [waiting("long", age_s=90, limit_s=50 * HOUR_S), waiting("short", age_s=60, limit_s=HOUR_S)]
+    )
+    by_age = starts(snapshot)
+    assert by_age["long"].p50_s < by_age["short"].p50_s
+    policy = Policy(evicts=False, least_left=True)
+    found = Watch(policy).look(snapshot, cycle(snapshot, policy))
+    by_left = {snapshot.workloads[w].name: start for w, start in found.items()}
+    assert by_left["short"].p50_s < by_left["long"].p50_s
+
+
+def test_ranks_are_of_what_is_known_then_of_limits_then_of_those_like_it():
+    one = np.ones(4, np.int64)
+    of = Standing(np.array([-1, -1, -1, 0]), one, np.zeros(4), np.zeros(4), np.array([1e4, 1e4, np.inf, np.inf]))
+    ranks = ranks_of(of, history([300.0] * 50), 8, 0.0, np.array([100.0, np.nan, np.nan, np.nan]))
+    assert ranks[:3].tolist() == [100.0, 5000.0, -1.0], "who is not known goes first"
+    assert 100 < ranks[3] < 1000
+
+
+def test_the_part_of_a_limit_that_others_used_ranks_who_waits():
+    of = Standing(np.array([-1]), np.array([1]), np.zeros(1), np.array([200.0]), np.array([1200.0]))
+    assert ranks_of(of, history([90.0] * 20, 100.0), 8, 0.0).tolist() == pytest.approx([900.0])
+
+
 def test_who_comes_came_before_in_the_same_gaps():
     past = history([60.0] * 40, submitted=np.arange(40) * 100.0)
     at, rows = coming(past, 4000.0, 5, 12, np.random.default_rng(3))
@@ -199,6 +249,13 @@ def test_without_hindsight_an_answer_is_only_less_sure():
     assert 14_000 < high < 28_000
 
 
+SAID = (10.0, 20.0, 30.0)
+
+
+def replace_wider(one: Hindsight, wider: float) -> Hindsight:
+    return Hindsight(one.gpus, one.said_s, one.waited_s, one.has_started, wider)
+
+
 def known(factor: float, has_started=True, count=300) -> Hindsight:
     said = np.tile([1800.0, 3600.0, 7200.0], (count, 1))
     noise = np.exp(np.random.default_rng(5).normal(0, 0.5, count))
@@ -220,15 +277,68 @@ def test_who_waits_still_counts_as_waiting_longer():
 
 def test_the_record_knows_when_who_was_told_of_started():
     record = Record()
-    record.note("Job a", 4, 100.0, (10.0, 20.0, 30.0))
-    record.note("Job b", 4, 100.0, (10.0, 20.0, 30.0))
-    record.note("Job c", 4, 100.0, (10.0, 20.0, 30.0))
-    record.settle({"Job b": None}, {"Job a": 125.0})
+    for name in "abc":
+        record.note(f"Job {name}", 4, 100.0, SAID, SAID)
+    record.settle({"Job b": None}, {"Job a": 125.0}, 160.0)
     found = record.hindsight(160.0)
     assert sorted(zip(found.waited_s.tolist(), found.has_started.tolist(), strict=True)) == [
         (25.0, True),
         (60.0, False),
     ]
+
+
+def test_the_first_answer_counts_and_no_later_one():
+    record = Record()
+    record.note("Job a", 4, 100.0, SAID, SAID)
+    record.note("Job a", 4, 900.0, SAID, SAID)
+    record.settle({}, {"Job a": 1000.0}, 1000.0)
+    assert record.hindsight(1000.0).waited_s.tolist() == [900.0]
+
+
+def wider_after(*started_s: float) -> float:
+    record = Record()
+    for i, at in enumerate(started_s):
+        record.note(f"Job {i}", 4, 0.0, SAID, SAID)
+        record.settle({}, {f"Job {i}": at}, 1000.0)
+    return record.hindsight(1000.0).wider
+
+
+def test_answers_that_were_wrong_make_new_ones_wider_and_right_ones_narrower():
+    assert wider_after(20.0) < 1.0 < wider_after(5.0)
+    assert wider_after(5.0) == wider_after(900.0), "too early or too late"
+    assert wider_after(5.0, 20.0, 20.0, 20.0, 20.0) == pytest.approx(1.0), "four of five were right"
+    assert wider_after(*[5.0] * 1000) == pytest.approx(np.exp(0.5)), "but not without bound"
+
+
+def test_an_answer_is_wrong_as_soon_as_the_wait_is_longer_and_counts_once():
+    record = Record()
+    record.note("Job a", 4, 0.0, SAID, SAID)
+    record.settle({"Job a": None}, {}, 25.0)
+    assert record.hindsight(25.0).wider == 1.0, "nobody knows yet"
+    record.settle({"Job a": None}, {}, 31.0)
+    late = record.hindsight(31.0).wider
+    assert late > 1.0
+    record.settle({}, {"Job a": 40.0}, 50.0)
+    assert record.hindsight(50.0).wider == late
+
+
+def test_a_factor_widens_to_both_sides():
+    said, gpus = np.array([[1800.0, 3600.0, 7200.0]]), np.array([4])
+    low, middle, high = corrected(said, gpus, NO_HINDSIGHT)[0]
+    lower, same, higher = corrected(said, gpus, replace_wider(NO_HINDSIGHT, 1.5))[0]
+    assert lower < low < middle == same < high < higher
+
+
+def test_who_starts_and_is_over_between_two_looks_is_known_by_the_plan():
+    watch = Watch(POLICY)
+    first = cluster([running("a", limit_s=2 * HOUR_S)], [waiting("next")])
+    starts(first, watch)
+    free = replace(first, allocations=(), now_s=NOW_S + 600)
+    watch.notice(cycle(free, POLICY), free.now_s)
+    later = replace(free, workloads=(), now_s=NOW_S + HOUR_S)
+    watch.look(later, cycle(later, POLICY))
+    found = watch.hindsight(later.now_s)
+    assert (found.waited_s.tolist(), found.has_started.tolist()) == ([600.0], [True])
 
 
 # ---- the past as snapshots show it

@@ -91,6 +91,10 @@ class FakeWatch:
         self.looks: list[float] = []
         self.threads: set[int] = set()
         self.fails = False
+        self.noticed = 0
+
+    def notice(self, plan: Plan, now_s: float) -> None:
+        self.noticed += 1
 
     def look(self, snapshot: Snapshot, plan: Plan) -> dict[int, Start]:
         self.looks.append(snapshot.now_s)
@@ -130,6 +134,7 @@ def test_a_burst_of_plans_is_looked_at_once() -> None:
             await asyncio.sleep(0.002)
         await until(lambda: told)
         assert len(watch.looks) == 1
+        assert watch.noticed == 20, "but who starts by any of them is known"
         assert told == [{"Job x/w0": (1.0, 2.0, 3.0)}]
         assert threading.get_ident() not in watch.threads, "the loop that decides is not held"
         work.cancel()

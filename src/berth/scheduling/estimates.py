@@ -122,8 +122,10 @@ class Estimator:
         found: F64 = _quantiles(self.hazards(rows), attained, np.asarray(parts, np.float64), EDGES)
         return found
 
-    def index_of(self, rows: I64) -> Index:
-        """As the function of this name."""
+    def index_of(self, rows: I64, attained_s: F64 | None = None) -> Index:
+        """As the function of this name; `attained_s` (K,) where it is not what the history says."""
+        if attained_s is not None:
+            return Index(*_gittins(self.hazards(rows), attained_s, EDGES))
         if self._answered is not None and np.array_equal(self._answered[0], rows):
             return self._answered[1]
         found = Index(*_gittins(self.hazards(rows), self._of(rows), EDGES))

@@ -27,8 +27,9 @@ from berth.scheduling.quota import milli_of
 from berth.scheduling.starts_columns import Asked, Rules
 from berth.scheduling.starts_coming import coming
 from berth.scheduling.starts_field import Field, field_of
-from berth.scheduling.starts_lasting import Lasting, lasting_s, spread
+from berth.scheduling.starts_lasting import Lasting, common_of, lasting_s, spread
 from berth.scheduling.starts_run import run_all
+from berth.scheduling.starts_turn import Standing, left_of, ranks_of
 from berth.scheduling.tables import Tables
 
 F64 = NDArray[np.float64]
@@ -106,14 +107,23 @@ def play(snapshot: Snapshot, plan: Plan, policy: Policy | None = None, cache: Ta
     limit = field.asked.limit_s.copy()
     limit[:runs] += field.attained_s[:runs]  # from the start again
     there = Lasting(field.asked.milli // WHOLE, rows, field.attained_s, limit)
-    runs_s = lasting_s(there, history, spread(samples, runs + waits, rng))
+    common = common_of(samples, rng)
+    runs_s = lasting_s(there, history, spread(samples, runs + waits, rng, common))
     runs_s[:, :runs] = np.minimum(runs_s[:, :runs], field.leaves_s)
     asked, row = field.asked, np.tile(np.arange(runs + waits), (samples, 1))
+    node_gpus = max(field.ground.levels * field.unit // WHOLE, 1)
+    if policy.least_left:
+        asked = asked._replace(rank=_ranks(field, rows, snapshot, node_gpus, policy.aging))
     if history is not None and came.shape[1]:
         kinds, which = np.unique(came, return_inverse=True)
-        asked = _with(asked, _of_history(kinds, history, field))
+        more = _of_history(kinds, history, field)
+        if policy.least_left:
+            nothing = np.zeros(len(kinds))
+            fresh = Standing(kinds, history.width[kinds], nothing, nothing, more.limit_s)
+            more = more._replace(rank=ranks_of(fresh, history, node_gpus, policy.aging))
+        asked = _with(asked, more)
         row = np.hstack([row, runs + waits + which.reshape(came.shape)])
-        runs_s = np.hstack([runs_s, _lasted(came, history, rng)])
+        runs_s = np.hstack([runs_s, _lasted(came, history, common, rng)])
     rules = Rules(
         depth=DEPTH, crowd=CROWD, searches=policy.reservation_searches if policy.reservations else 0, pops=4096,
         overrun_s=policy.overrun_s, steps=16 * (runs + waits + at_s.shape[1]),
@@ -121,6 +131,18 @@ def play(snapshot: Snapshot, plan: Plan, policy: Policy | None = None, cache: Ta
     starts = np.full((samples, waits), np.inf)
     run_all(field.ground, field.tree, asked, rules, row, at_s, runs_s, waits, starts)
     return Play(field.waiting, starts)
+
+
+def _ranks(field: Field, rows: I64, snapshot: Snapshot, node_gpus: int, aging: float) -> F64:
+    """(R + W,) of those that run, whose place in the line is of no matter, and those that wait."""
+    history, workloads = snapshot.history, [snapshot.workloads[w] for w in field.waiting.tolist()]
+    age = snapshot.now_s - np.array([w.created_s for w in workloads])
+    row, limit = rows[field.runs :], field.asked.limit_s[field.runs :]
+    attained = np.where(row >= 0, history.attained_s[row], 0.0) if history is not None and len(history) else 0.0 * age
+    gpus = field.asked.milli[field.runs :] // WHOLE
+    left = left_of(field.identities[field.runs :], snapshot.left)
+    ranks = ranks_of(Standing(row, gpus, age, attained, limit), history, node_gpus, aging, left)
+    return np.concatenate([np.zeros(field.runs), ranks])
 
 
 def _samples(jobs: int, come: int) -> int:
@@ -140,6 +162,7 @@ def able_to_start(snapshot: Snapshot, plan: Plan) -> list[int]:
         if w not in placed
         and _can_come(workload, plan.verdicts.get(w))
         and milli_of(workload, minimum=True)
+        and not workload.has_begun
         and workload.identity not in has_begun
     ]
 
@@ -173,6 +196,7 @@ def _of_history(kinds: I64, history: History, field: Field) -> Asked:
         units_b=np.where(units % per_node > 0, units % per_node, 1),
         pools=np.full(len(kinds), field.everywhere, np.int64),
         limit_s=np.where(limit > 0, limit, np.inf),
+        rank=np.zeros(len(kinds)),
     )
 
 
@@ -180,7 +204,7 @@ def _with(asked: Asked, more: Asked) -> Asked:
     return Asked(*(np.concatenate([one, other]) for one, other in zip(asked, more, strict=True)))
 
 
-def _lasted(came: I64, history: History, rng: np.random.Generator) -> F64:
+def _lasted(came: I64, history: History, common: F64, rng: np.random.Generator) -> F64:
     """(S, C) how long each runs that comes again: as long as it did, or would, where it has not ended."""
     kinds, which = np.unique(came, return_inverse=True)
     attained = history.attained_s[kinds]
@@ -191,7 +215,7 @@ def _lasted(came: I64, history: History, rng: np.random.Generator) -> F64:
         some = kinds[going]
         limits = np.where(limit[going] > 0, limit[going], np.inf)
         asked = Lasting(history.width[some], some, attained[going], limits)
-        table[:, going] += lasting_s(asked, history, spread(len(came), len(some), rng))
+        table[:, going] += lasting_s(asked, history, spread(len(came), len(some), rng, common))
     return np.take_along_axis(table, which.reshape(came.shape), axis=1)
 
 

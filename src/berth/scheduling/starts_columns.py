@@ -51,7 +51,8 @@ class Asked(NamedTuple):
 
     leaf: the node of the tree in whose line it stands; milli: what its queue is charged; priority; pods_a of units_a
     each and pods_b of units_b, the larger first; pools: a bit for each pool that it may use; limit_s: when it has to
-    have ended, from its start (of who runs: from now), infinite where it has no limit.
+    have ended, from its start (of who runs: from now), infinite where it has no limit; rank: at equal priority the
+    least stands first, at equal rank who came first.
     """
 
     leaf: I64
@@ -63,6 +64,7 @@ class Asked(NamedTuple):
     units_b: I64
     pools: I64
     limit_s: F64
+    rank: F64
 
 
 class Rules(NamedTuple):

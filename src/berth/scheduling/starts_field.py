@@ -100,6 +100,7 @@ def field_of(snapshot: Snapshot, plan: Plan, able: Sequence[int], tables: Tables
             *(_due(g, snapshot.now_s) for g in groups),
             *(workloads[w].time_limit_s or np.inf for w in waits),
         ], np.float64),
+        rank=np.zeros(len(groups) + len(waits)),
     )  # fmt: skip
     return Field(
         ground=ground_of,

@@ -36,6 +36,9 @@ LIKE_OTHERS = {
     is_wide: np.array([median * math.exp(2.0 * NormalDist().inv_cdf(step)) for step in STEPS])
     for is_wide, median in ((False, 3_600.0), (True, 21_600.0))
 }
+ALIKE = 0.25  # the correlation of a run time with what is common to all of its sample
+GRID = np.linspace(0, 1, 2049)[1:-1]  # of probabilities, with the normal score of each
+SCORE = np.array([NormalDist().inv_cdf(p) for p in GRID.tolist()])
 LEAST = 0.01  # of an even density: what nobody like it took is not ruled out
 
 
@@ -129,7 +132,21 @@ def is_telling(history: History | None) -> bool:
     return history is not None and int(history.has_ended.sum()) >= FEWEST
 
 
-def spread(samples: int, count: int, rng: np.random.Generator) -> F64:
-    """(S, K) levels: each column has one in each S-th part of 0 to 1, in an order of its own."""
+def spread(samples: int, count: int, rng: np.random.Generator, common: F64 | None = None) -> F64:
+    """(S, K) levels: each column has one in each S-th part of 0 to 1, in an order of its own. With `common` (S,) they
+    are drawn together: what the run times of one sample are, mostly long or mostly short, all of them lean to (a
+    Gaussian copula). Otherwise what is not known of each would even out over a long queue, and it does not: a cluster
+    has weeks of longer jobs."""
     steps = np.tile(np.arange(samples, dtype=np.float64)[:, None], (1, count))
-    return (rng.permuted(steps, axis=0) + rng.random((samples, count))) / samples
+    levels: F64 = (rng.permuted(steps, axis=0) + rng.random((samples, count))) / samples
+    if common is None:
+        return levels
+    own = np.interp(levels, GRID, SCORE)
+    together: F64 = np.interp(ALIKE * common[:, None] + math.sqrt(1 - ALIKE**2) * own, SCORE, GRID)
+    return together
+
+
+def common_of(samples: int, rng: np.random.Generator) -> F64:
+    """(S,) how long the run times of each sample are in all, as normal scores: one in each S-th part."""
+    scores: F64 = np.interp((rng.permutation(samples) + 0.5) / samples, GRID, SCORE)
+    return scores

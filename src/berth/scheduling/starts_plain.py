@@ -30,6 +30,7 @@ class Job:
     parts: list[tuple[int, int]]  # pods and the units of each
     pools: int
     limit_s: float
+    rank: float
     runs_s: float
     began_s: float = 0.0
     due_s: float = NEVER
@@ -97,12 +98,12 @@ class Queue:
     def _join(self, job: Job) -> None:
         line = self.lines.setdefault(job.leaf, [])
         at = len(line)
-        while at and line[at - 1].priority < job.priority:
+        while at and (-line[at - 1].priority, line[at - 1].rank) > (-job.priority, job.rank):
             at -= 1
         line.insert(at, job)
 
     def _order(self, q: int) -> list[Job]:
-        """Of a queue and those below it: by virtual time, then priority, then the order in which they came."""
+        """Of a queue and those below it: by virtual time, then priority, rank and the order in which they came."""
         children = self.tree.child[self.tree.first_child[q] : self.tree.first_child[q + 1]].tolist()
         if not children:
             return list(self.lines.get(q, ()))
@@ -118,9 +119,9 @@ class Queue:
             merged.append(lines[best].pop(0))
         return merged
 
-    def _time(self, q: int, passed: int, job: Job) -> tuple[float, int]:
+    def _time(self, q: int, passed: int, job: Job) -> tuple[float, int, float]:
         beyond = self.held[q] + passed + job.milli - float(self.tree.base[q])
-        return max(beyond, 0.0) / float(self.tree.weight[q]), -job.priority
+        return max(beyond, 0.0) / float(self.tree.weight[q]), -job.priority, job.rank
 
     def _above(self, q: int) -> list[int]:
         chain = [q]
@@ -265,7 +266,7 @@ def _job(number: int, r: int, asked: Asked, runs_s: float) -> Job:
     parts = [(int(asked.pods_a[r]), int(asked.units_a[r])), (int(asked.pods_b[r]), int(asked.units_b[r]))]
     return Job(
         number, int(asked.leaf[r]), int(asked.milli[r]), int(asked.priority[r]), [p for p in parts if p[0]],
-        int(asked.pools[r]), float(asked.limit_s[r]), runs_s,
+        int(asked.pools[r]), float(asked.limit_s[r]), float(asked.rank[r]), runs_s,
     )  # fmt: skip
 
 

@@ -60,10 +60,12 @@ class _Lines(NamedTuple):
 
 @compiled
 def _join(lines: _Lines, asked: Asked, row: I64, j: int) -> None:
-    """Behind all of its line that have as much priority or more."""
-    q, mine = asked.leaf[row[j]], asked.priority[row[j]]
+    """Behind all of its line that have more priority, or as much and no higher rank."""
+    q, mine, rank = asked.leaf[row[j]], asked.priority[row[j]], asked.rank[row[j]]
     at = lines.tail[q]
-    while at >= 0 and asked.priority[row[at]] < mine:
+    while at >= 0 and (
+        asked.priority[row[at]] < mine or (asked.priority[row[at]] == mine and asked.rank[row[at]] > rank)
+    ):
         at = lines.before[at]
     after = lines.head[q] if at < 0 else lines.after[at]
     lines.before[j], lines.after[j] = at, after
@@ -92,21 +94,24 @@ def _leave(lines: _Lines, q: int, j: int) -> None:
 
 @compiled
 def _next_of(lines: _Lines, tree: Tree, held: I64, asked: Asked, row: I64, q: int) -> int:
-    """Who is next of a queue that has children: by virtual time, then priority, then the order in which they came."""
-    best, best_time, best_priority = -1, np.inf, 0
+    """Who is next of a queue that has children: by virtual time, then priority, rank and who came first."""
+    best, best_time, best_priority, best_rank = -1, np.inf, 0, 0.0
     for i in range(tree.first_child[q], tree.first_child[q + 1]):
         c = tree.child[i]
         j = lines.candidate[c]
         if j < 0:
             continue
         virtual = max(held[c] + lines.passed[c] + asked.milli[row[j]] - tree.base[c], 0.0) / tree.weight[c]
-        priority = asked.priority[row[j]]
-        if (
-            best < 0
-            or virtual < best_time
-            or (virtual == best_time and (priority > best_priority or (priority == best_priority and j < best)))
-        ):
-            best, best_time, best_priority = j, virtual, priority
+        priority, rank = asked.priority[row[j]], asked.rank[row[j]]
+        if best >= 0 and virtual == best_time:
+            if priority != best_priority:
+                is_next = priority > best_priority
+            else:
+                is_next = rank < best_rank or (rank == best_rank and j < best)
+        else:
+            is_next = best < 0 or virtual < best_time
+        if is_next:
+            best, best_time, best_priority, best_rank = j, virtual, priority, rank
     return best
 
 
@@ -193,9 +198,9 @@ def _run(
         due[j] = asked.limit_s[row[j]]
         if due[j] < np.inf:
             push(ends, due[j], j)
-    for j in range(runs, runs + waits):
-        _join(lines, asked, row, j)
-        start_s[j - runs] = np.inf
+    start_s[:] = np.inf
+    for i in np.argsort(asked.rank[row[runs : runs + waits]], kind="mergesort"):  # so that each joins at the end
+        _join(lines, asked, row, runs + i)
     left, comes, changes = waits, 0, 0
     for _ in range(rules.steps):
         next_end = heap.at[0] if heap.size[0] > 0 else np.inf

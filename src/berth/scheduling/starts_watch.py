@@ -11,11 +11,12 @@ from berth.model.history import Ended
 from berth.model.paying import payers_of
 from berth.model.queue import Queue
 from berth.model.snapshot import Snapshot
+from berth.model.workload import WHOLE
 from berth.scheduling.plan import Plan
 from berth.scheduling.policy import Policy
 from berth.scheduling.quota import milli_of
 from berth.scheduling.starts import Start, play, starts_of
-from berth.scheduling.starts_hindsight import Record, corrected
+from berth.scheduling.starts_hindsight import Hindsight, Record, corrected
 from berth.scheduling.starts_past import Past, running_since
 from berth.scheduling.tables import Tables
 
@@ -32,6 +33,7 @@ class Watch:
         self._record = Record()
         self._past = Past()
         self._asked_s = -np.inf
+        self._placed_s: dict[str, float] = {}  # since the last look
 
     def is_due(self, now_s: float) -> bool:
         return now_s - self._asked_s >= self._every_s
@@ -39,6 +41,17 @@ class Watch:
     def remember(self, ended: Iterable[Ended], queues: Sequence[Queue]) -> None:
         """What the cluster tells of those that ended before."""
         self._past.remember(ended, payers_of(queues))
+
+    def notice(self, plan: Plan, now_s: float) -> None:
+        """A plan that nobody asks about: who starts by it may be over before the next look. From any thread."""
+        for w in plan.placed.tolist():
+            identity = plan.workloads[w].identity
+            if self._record.is_open(identity):
+                self._placed_s.setdefault(identity, now_s)
+
+    def hindsight(self, now_s: float) -> Hindsight:
+        """What came of earlier answers, as far as it is known at that moment."""
+        return self._record.hindsight(now_s)
 
     def look(self, snapshot: Snapshot, plan: Plan) -> Mapping[int, Start]:
         """Of those that wait once the plan is carried out, by index in the snapshot. Where the snapshot has no history
@@ -51,12 +64,15 @@ class Watch:
         workloads = snapshot.workloads
         placed = set(plan.placed.tolist())
         waiting = {w.identity: w for i, w in enumerate(workloads) if i not in placed}
-        self._record.settle(waiting, since_s)
-        known = self._record.hindsight(now_s)
+        placed_s, self._placed_s = self._placed_s, {}
+        self._record.settle(waiting, {**placed_s, **since_s}, now_s)
         found = play(snapshot, plan, self._policy, self._tables)
         said = found.levels()
-        gpus = np.array([-(-milli_of(workloads[w]) // 1000) for w in found.waiting.tolist()], np.int64)
-        for w, width, levels in zip(found.waiting.tolist(), gpus.tolist(), said.tolist(), strict=True):
-            if np.isfinite(levels[1]):
-                self._record.note(workloads[w].identity, width, now_s, tuple(levels))
-        return starts_of(corrected(said, gpus, known), found, now_s)
+        gpus = np.array([-(-milli_of(workloads[w]) // WHOLE) for w in found.waiting.tolist()], np.int64)
+        told = corrected(said, gpus, self.hindsight(now_s))
+        for i, w in enumerate(found.waiting.tolist()):
+            if np.isfinite(said[i, 1]):
+                levels, corrected_levels = tuple(said[i].tolist()), tuple(told[i].tolist())
+                self._record.note(workloads[w].identity, int(gpus[i]), now_s, levels, corrected_levels)
+        return starts_of(told, found, now_s)
+

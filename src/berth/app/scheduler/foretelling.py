@@ -41,7 +41,8 @@ class Foretelling:
         self._is_new = asyncio.Event()
 
     def offer(self, plan: Plan, snapshot: Snapshot) -> None:
-        """The latest plan; what was offered before and not looked at is passed over."""
+        """The latest plan; of what was offered before and not looked at only who started is remembered."""
+        self._watch.notice(plan, snapshot.now_s)
         self._latest = (plan, snapshot) if plan.verdicts else None
         if self._latest is not None:
             self._is_new.set()
