@@ -502,6 +502,7 @@ def _pod_class(written: Mapping[str, Any]) -> PodClass:
         requests=resources(amounts),
         gpu_milli=round(written["fraction"] * WHOLE) if "fraction" in written else WHOLE,
         least=_least(written.get("needs", {})),
+        sharing=tuple(written.get("needs", {}).get("sharing", ())),
         node_selector=_pairs(written.get("selector")),
         node_affinity=tuple(NodeTerm(_requirements(term)) for term in written.get("affinity", ())),
         preferred_nodes=tuple(
@@ -524,7 +525,7 @@ def _pod_class(written: Mapping[str, Any]) -> PodClass:
 
 def _least(needs: Mapping[str, Any]) -> Capability:
     """The least that a GPU must be: `needs: {memory: 80Gi, compute: 9.0, product: H100, precision: fp8}`."""
-    only(needs, {"memory", "compute", "product", "precision", "link", "rdma"}, "needs")
+    only(needs, {"memory", "compute", "product", "precision", "link", "rdma", "sharing"}, "needs")
     major, _, minor = str(needs.get("compute", "0.0")).partition(".")
     product = needs.get("product", "")
     return Capability(

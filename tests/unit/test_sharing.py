@@ -15,6 +15,7 @@ from berth.model.queue_rules import rules_of
 from berth.model.sharing import sharing_of
 from berth.model.workload import PodClass, PodSet, Workload
 from berth.sources.governing import governed
+from berth.sources.pod_class import PodReading, read_template, with_inherited
 from berth.sources.queues_read import queue_of
 from berth.views.queue_policy import policy_of, record, show
 
@@ -73,3 +74,41 @@ def test_the_policy_of_a_queue_says_it_and_who_states_it() -> None:
     assert "whole GPUs and partitions alone (queue top); each counts as one GPU" in told("below", *queues)
     assert "whole GPUs, partitions, time-slices and MPS replicas, as pods ask" in told("other", *queues)
     assert record(policy_of("below", queues, (), (), (), 0.0), 0.0)["sharing"] == ["exclusive", "mig"]
+
+
+def asking(annotation: str | None) -> PodReading:
+    pod = {"metadata": {"annotations": {"berth.dev/sharing": annotation}}, "spec": {"containers": [{}]}}
+    return read_template(pod, path="")
+
+
+@pytest.mark.parametrize(
+    ("said", "ways"),
+    [(None, ()), ("any", ()), ("exclusive", ("exclusive",)), ("mps | time-slice", ("time-slice", "mps")),
+     ("Exclusive", ("exclusive",)), ("exclusive|any", ())],
+)  # fmt: skip
+def test_pods_say_how_they_want_gpus(said: str | None, ways: tuple[str, ...]) -> None:
+    assert asking(said).pod_class.sharing == ways and not asking(said).problems
+
+
+def test_a_way_that_there_is_not_is_told() -> None:
+    (problem,) = asking("exclusiv").problems
+    assert problem == (
+        'metadata.annotations["berth.dev/sharing"] is "exclusiv": it is exclusive, mig, time-slice, mps or any. '
+        "Did you mean exclusive?"
+    )
+
+
+def test_a_pod_has_it_from_its_owners_too_and_its_own_goes_first() -> None:
+    plain = asking(None).pod_class
+    assert with_inherited(plain, {"berth.dev/sharing": "mig"}).sharing == ("mig",)
+
+
+@pytest.mark.parametrize(
+    ("own", "queue", "ways"),
+    [((), None, None), ((), ("mig",), ("mig",)), (("exclusive",), None, ("exclusive",)),
+     (("exclusive", "mig"), ("mig", "mps"), ("mig",)), (("exclusive",), ("mig",), ())],
+)  # fmt: skip
+def test_what_pods_ask_for_and_what_their_queue_allows(
+    own: tuple[str, ...], queue: tuple[str, ...] | None, ways: tuple[str, ...] | None
+) -> None:
+    assert PodClass(sharing=own, queue_sharing=queue).ways == ways

@@ -12,7 +12,7 @@ from berth.dialects.fields import Field
 
 KNOWN = frozenset((
     "queue", "gang", "min-count", "pod-set", "time-limit", "preemptible", "min-runtime", "checkpoint-every",
-    "last-checkpoint", "gpu-memory", "gpu-compute", "gpu-product", "gpu-precision", "gpu-link", "rdma",
+    "last-checkpoint", "gpu-memory", "gpu-compute", "gpu-product", "gpu-precision", "gpu-link", "rdma", "sharing",
     "topology-required", "topology-preferred", "pod-set-topology-required", "pod-set-topology-preferred",
     "scheduler", "decision", "config-hash",  # of namespaces; written by Berth, by the chart
 ))  # fmt: skip

@@ -39,7 +39,7 @@ class Reason(Enum):
     # the rules of the queue
     TimeLimitTooLong = (Answer.Never, "the workload's run-time limit is above that of its queue")
     ClassNotAllowed = (Answer.Never, "the queue does not allow the GPU classes that would do")
-    SharingNotAllowed = (Answer.Never, "the queue does not allow GPUs to be had in the way that would do")
+    SharingNotAllowed = (Answer.Never, "the queue, or the pods themselves, take no GPUs in the way that would do")
     CheckpointMissing = (Answer.Never, "the queue takes nothing that may have to leave and does not save its work")
     # the cluster as it is now
     NodesHeldBack = (Answer.NotYet, "it would fit on nodes that are cordoned, not ready, unfit or suspect")
@@ -104,7 +104,7 @@ class Block(IntEnum):
     Dynamic = 19  # the resource is given by dynamic allocation alone
     Suspect = 20  # a GPU of it, or the node, may be failing: no new gang starts there
     QueueClass = 21  # a GPU class that the queue does not allow
-    QueueSharing = 22  # it gives GPUs in a way that the queue does not allow: whole, in parts, in time-slices
+    QueueSharing = 22  # it gives GPUs in a way that the queue or the pods do not take: whole, in parts, in time-slices
 
 
 # What each block says of a node, after a count: "3 cordoned".
@@ -130,7 +130,7 @@ BLOCK_WORDS: dict[Block, str] = {
     Block.OtherPods: "kept out by other pods",
     Block.Queue: "above the queue's limit",
     Block.QueueClass: "of a class that the queue does not allow",
-    Block.QueueSharing: "sharing GPUs as the queue does not allow",
+    Block.QueueSharing: "sharing GPUs otherwise than allowed",
 }
 
 HELD_BACK = (Block.NotReady, Block.Unfit, Block.Cordoned, Block.Suspect)

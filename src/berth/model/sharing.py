@@ -15,6 +15,8 @@ WORDS: dict[Sharing, str] = {
     "exclusive": "whole GPUs", "mig": "partitions", "time-slice": "time-slices", "mps": "MPS replicas",
 }  # fmt: skip
 
+SHARING_KEY = "berth.dev/sharing"  # with which pods say it themselves
+ANY_WAY = "any"
 _MPS = "mps"
 
 

@@ -131,7 +131,15 @@ class PodClass(Struct, frozen=True, gc=False):
     problems: tuple[str, ...] = ()  # rules of Kubernetes that the pod breaks, a sentence each
     queue_classes: tuple[str, ...] | None = None  # GPU classes that its queue allows; None for all
     queue_sharing: tuple[str, ...] | None = None  # how its queue lets it have GPUs (sharing.py); None for all
+    sharing: tuple[str, ...] = ()  # how it wants to have them itself; () for any way
     refused_by: tuple[str, ...] = ()  # nodes that refused one lately: for these pods they are unfit
+
+    @property
+    def ways(self) -> tuple[str, ...] | None:
+        """How it may have GPUs, by its own wish and by its queue; None for all."""
+        if self.queue_sharing is None or not self.sharing:
+            return self.sharing or self.queue_sharing
+        return tuple(way for way in self.sharing if way in self.queue_sharing)
 
     @property
     def depends_on_pods(self) -> bool:

@@ -74,8 +74,8 @@ def blocks_of(pod_class: PodClass, columns: Columns) -> Blocks:
     if pod_class.queue_classes is not None:
         allowed = [c.name in pod_class.queue_classes for c in columns.gpu_classes]
         refuse(~np.array([*allowed, False], bool)[columns.gpu_class], Block.QueueClass)
-    if pod_class.queue_sharing is not None:
-        refuse(~_shared_as_allowed(pod_class, pod_class.queue_sharing, columns), Block.QueueSharing)
+    if (ways := pod_class.ways) is not None:
+        refuse(~_shared_as_allowed(pod_class, ways, columns), Block.QueueSharing)
     for block in (Block.NotReady, Block.Unfit, Block.Cordoned):
         refuse(held == block, block)
     refused_by = [columns.index[name] for name in pod_class.refused_by if name in columns.index]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from difflib import get_close_matches
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from berth.base.units import counted
 from berth.model.reasons import Block, Cause, Reason
 from berth.model.resources import CPU, MEMORY, STORAGE, is_accelerator, is_extended
-from berth.model.sharing import KINDS, WORDS, sharing_of
+from berth.model.sharing import KINDS, SHARING_KEY, WORDS, sharing_of
 from berth.model.workload import Capability
 from berth.scheduling.feasibility import is_held, untolerated
 from berth.scheduling.question import Question, fits, in_all, largest_domain, narrowest_level, slices_held
@@ -144,9 +145,10 @@ def class_not_allowed(q: Question, static: NDArray[np.uint8]) -> Cause:
 
 
 def sharing_not_allowed(q: Question, static: NDArray[np.uint8]) -> Cause:
-    """Nodes would do, all of which give GPUs in a way that the queue does not allow."""
+    """Nodes would do, all of which give GPUs in a way that the pods do not want, or the queue does not allow."""
     pod_class, columns = q.pod_set.pod_class, q.draft.columns
-    may = pod_class.queue_sharing or ()
+    by_queue = KINDS if pod_class.queue_sharing is None else pod_class.queue_sharing
+    may = pod_class.ways or ()
     would_do = [columns.nodes[n] for n in np.flatnonzero(static == Block.QueueSharing).tolist()]
     profiles = {c.name: bool(c.profile) for c in columns.gpu_classes}
     kinds = {
@@ -158,17 +160,29 @@ def sharing_not_allowed(q: Question, static: NDArray[np.uint8]) -> Cause:
         if kind not in may
     }
     given = [kind for kind in KINDS if kind in kinds]
-    allowed = " and ".join(WORDS[kind] for kind in KINDS if kind in may) or "no GPU at all"
     queue = q.workload.queue or q.workload.namespace
     give = "gives" if len(would_do) == 1 else "give"
+    said = f"{counted(len(would_do), 'node')} would do and {give} {' and '.join(WORDS[kind] for kind in given)}"
+    allowed = _ways(by_queue) or "no GPU at all"
+    if pod_class.sharing:
+        said += f"; the pods ask for {_ways(pod_class.sharing)} alone"
+        unlock = [f"{SHARING_KEY} any, or {'|'.join((*pod_class.sharing, given[0]))}"]
+        if not may:
+            said += f", and queue {queue} allows {allowed}"
+        elif set(given) <= set(by_queue):
+            queue = SHARING_KEY  # the queue would not mind
+        return Cause(Reason.SharingNotAllowed, said, need=q.need, unit="pods", where=queue, unlock=tuple(unlock))
     return Cause(
         Reason.SharingNotAllowed,
-        f"{counted(len(would_do), 'node')} would do and {give} {' and '.join(WORDS[kind] for kind in given)}; queue "
-        f"{queue} allows {allowed}",
+        f"{said}; queue {queue} allows {allowed}",
         need=q.need, unit="pods", where=queue,
         unlock=(f"{given[0]} in sharing of queue {queue}", f"a request for {allowed}") if may else
         (f"{given[0]} in sharing of queue {queue}",),
     )  # fmt: skip
+
+
+def _ways(kinds: Sequence[str]) -> str:
+    return " and ".join(WORDS[kind] for kind in KINDS if kind in kinds)
 
 
 def _dynamic_alone(q: Question, name: str) -> Cause:

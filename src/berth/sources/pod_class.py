@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from difflib import get_close_matches
 from typing import Any
 
 import msgspec
@@ -17,6 +18,7 @@ from berth.base import quantity
 from berth.base.quantity import QuantityError
 from berth.kube import wire
 from berth.model.resources import added
+from berth.model.sharing import ANY_WAY, KINDS, SHARING_KEY
 from berth.model.workload import Capability, PodClass
 from berth.sources import selectors
 from berth.sources.dump_refusals import unreadable_manifest
@@ -34,7 +36,7 @@ SHARE_KEYS = ("gpu-fraction", "gpu-memory")
 SHARE_RESOURCES = frozenset(f"nvidia.com/{name}" for name in ("gpumem", "gpumem-percentage", "gpucores"))
 
 _COMPUTE = re.compile(r"(\d{1,3})(?:\.(\d{1,3}))?", re.ASCII)
-_READ_KEYS = CAPABILITY_KEYS + SHARE_KEYS
+_READ_KEYS = (*CAPABILITY_KEYS, *SHARE_KEYS, SHARING_KEY)
 _NO_WISHES = (None,) * len(_READ_KEYS)
 _NO_LABELS: dict[str, str | None] = {}
 NO_WISH = Wishes()
@@ -111,7 +113,8 @@ def with_inherited(pod_class: PodClass, annotations: Mapping[str, str]) -> PodCl
     """The class with the capabilities that these annotations ask for, a pod's own and its owners'."""
     problems = Problems(pod_class.problems)
     least = capability(tuple(annotations.get(key) for key in CAPABILITY_KEYS), problems)
-    return msgspec.structs.replace(pod_class, least=least, problems=tuple(dict.fromkeys(problems)))
+    ways = _sharing(annotations.get(SHARING_KEY), problems)
+    return msgspec.structs.replace(pod_class, least=least, sharing=ways, problems=tuple(dict.fromkeys(problems)))
 
 
 def read_template(template: Mapping[str, Any], where: str = "", path: str = "spec.template") -> PodReading:
@@ -172,6 +175,7 @@ def _read(
     return PodClass(
         requests=added(requests, volumes.requests),
         least=capability(wishes[: len(CAPABILITY_KEYS)], problems),
+        sharing=_sharing(wishes[-1], problems),
         node_selector=selectors.pairs(spec.node_selector),
         node_affinity=selectors.both(required, volumes.terms),
         preferred_nodes=selectors.preferred_terms(nodes.preferred, f"{base}.nodeAffinity.preferred{during}", problems),
@@ -215,6 +219,16 @@ def capability(wishes: tuple[str | None, ...], problems: Problems) -> Capability
         link=_link(link, problems),
         rdma=_rdma(rdma, problems),
     )
+
+
+def _sharing(said: str | None, problems: Problems) -> tuple[str, ...]:
+    """How a pod wants to have GPUs; () for any way."""
+    parts = [part.strip().lower() for part in (said or "").split("|") if part.strip()]
+    if unknown := [part for part in parts if part not in (*KINDS, ANY_WAY)]:
+        close = get_close_matches(unknown[0], (*KINDS, ANY_WAY), 1, 0.6)
+        meant = f" Did you mean {close[0]}?" if close else ""
+        problems.say(_annotation(SHARING_KEY), said, f"it is {', '.join(KINDS)} or {ANY_WAY}.{meant}")
+    return () if ANY_WAY in parts else tuple(kind for kind in KINDS if kind in parts)
 
 
 def _annotation(key: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -11,7 +11,7 @@ import click
 from berth.base.errors import UNREADABLE, BadInput
 
 
-def idle_settings(settings: Collection[str], policies: Sequence[str], heeded: dict[str, Sequence[str]]) -> list[str]:
+def idle_settings(settings: Collection[str], policies: Sequence[str], heeded: Mapping[str, Sequence[str]]) -> list[str]:
     """A note for each setting that some of Berth's own policies do not heed. Raises UsageError for one that none of the
     chosen policies does. `heeded` are the policies that heed a setting."""
     notes = []
