@@ -197,6 +197,7 @@ TOPICS: dict[str, tuple[str, ...]] = {
     ),
     "queue": (
         r"\bKueue\b|\bVolcano\b|\bKAI\b|\bPodGroups?\b|\bgangs?\b|\b(?:Cluster|Local)Queues?\b|\bqueues?\b",
+        r"\b(?:resource ?|fit )flavou?rs?\b|\bborrowing(?:Level|Limit| limit)s?\b|\bcohorts?\b",
         r"\bYuniKorn\b|\bco-?scheduling\b|\bQuotaReserved\b|\benqueue\b|\breclaim (?:action|plugin)|\bQueue-?\d\b",
     ),
     "claims": (
@@ -214,7 +215,7 @@ TOPICS: dict[str, tuple[str, ...]] = {
         r"\breplicas (?:per|of|for) (?:\w+ ){0,2}?(?:GPUs?|cards?|devices?)\b",
     ),
     "figures": (
-        r"\bdcgm\S*|\bDGCM\b|\bDCGM_\w+|\bexporters?\b|\bmetrics?\b|\bGrafana\b|\bPrometheus\b|\bdashboards?\b",
+        r"\bdcgm\S*|\bDGCM\b|\bDCGM_\w+|\b(?:usage|util\w+) (?:panel|chart|graph)s?\b|\bscrap(?:e|es|ed|ing)\b|\bexporters?\b|\bmetrics?\b|\bGrafana\b|\bPrometheus\b|\bdashboards?\b",
         r"\b(?:Service|Pod)Monitors?\b|\btelemetry\b|\bmetic-names\b",
     ),
     "whose": (
@@ -253,9 +254,10 @@ _WORTH = (
     b"nccl", b"torch", b"vllm", b"sglang", b"tensorflow", b"jax", b"shm", b"shared memory", b"memlock", b"infiniband",
     b"roce", b"mpi", b"allreduce", b"all_reduce", b"rank ", b"ranks", b"oomkill", b"ray ", b"nvshmem", b"libfabric",
     b" efa", b"gloo", b"horovod", b"deepspeed", b"triton", b"ollama", b"fsdp", b"ddp", b"all-reduce", b"collective",
-    b"busbw", b"bus bandwidth", b"mtu ", b"_ifname", b"master_addr", b"master_port", b"hostipc", b"dataloader",
-    b"glibc", b"libcuda", b"training", b"inference", b"vram", b"kv cache", b"sm_", b"b200", b"b300", b"cudnn",
-    b"multi-node", b"multinode", b"imex", b"nvls",
+    b"busbw", b"bf16", b"bfloat", b"fp8", b"p2p", b"peermem", b"gdr ", b"tcpx", b"calico", b"pids ", b"aarch64",
+    b"bus bandwidth", b"mtu ", b"_ifname", b"master_addr", b"master_port", b"hostipc", b"dataloader", b"glibc",
+    b"libcuda", b"training", b"inference", b"vram", b"kv cache", b"sm_", b"b200", b"b300", b"cudnn", b"multi-node",
+    b"multinode", b"imex", b"nvls",
 )  # fmt: skip
 _PLAIN = str.maketrans({"*": None, "`": None, "\u2019": "'"})  # emphasis, code, a typographic apostrophe
 # Long, and in the middle of a sentence.

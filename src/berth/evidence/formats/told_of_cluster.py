@@ -11,11 +11,12 @@ _NOT = (
 _TROUBLE = (
     rf"{_NOT}|\b(?:fail\w*|errors?|wrong\w*|broken?|breaks?|bugs?|issues?|problems?|missing|lacks?|lacking|lack of|"
     r"stuck|empty|stops?|stopped|lost|stale|incorrect\w*|mis-?match\w*|mis-?config\w*|mis-?label\w*|invalid|ignor\w+|"
-    r"outdated|accumulat\w+|blocks?|blocking|prevent\w*|refus\w+|reject\w*|den(?:y|ied|ies)|blocked|dead-?lock\w*|"
+    r"outdated|accumulat\w+|duplicat\w+|blocks?|blocking|prevent\w*|refus\w+|reject\w*|den(?:y|ied|ies)|blocked|dead-?lock\w*|"
     r"starv\w+|hangs?|hung|crash\w*|unsupported|"
     r"unexpected\w*|instead of|even though|although|despite|too (?:many|few|low|small|large|early|late)|disabled|"
     r"leak\w*|race condition|hurts?|contention|gaps?|but|stall\w*|conflict\w*|accord\w* to (?:the )?(?:README|doc\w*)|"
-    r"(?:there (?:is|are|was)|has|have|with|sees?|shows?|gets?) no)\b"
+    r"(?:there (?:is|are|was)|has|have|with|sees?|shows?|gets?) no|"
+    r"no (?:\w+ ){1,2}is (?:deployed|created|started|scheduled|selected))\b"
     # Of those who write what they mended.
     r"|\b(?:need(?:s|ed)? to (?:add|set|label|tolerate|be (?:added|set|labell?ed))|"
     r"should (?:not|be|have|contain|read|show)|have to add|"
@@ -62,6 +63,12 @@ TOPICS_OF_CLUSTER: dict[str, tuple[str, ...]] = {
         r"\b(?:queue\w*|hours?|wait\w*)\b[^.;]{0,40}\bto (?:get|find|obtain) an? (?:\w+ )?"
         r"(?:runner|executor|instance)\b",
         r"\brunners? (?:are|is) (?:stalled|offline|stuck|busy)\b",
+    ),
+    # Put on a node by those who are about to take it away.
+    "deletion taint": (r"\bToBeDeleted\w*|\bDeletionCandidate\w*|\bkarpenter\.sh/disrupted\b",),
+    "one for many": (
+        r"\b(?:cluster|node|machine|host|server|laptop)s? (?:with|(?:that )?ha(?:s|ve)) (?:only |just )?"
+        r"(?:one|a single|1|two|2) (?:\w+ )?GPUs?\b",
     ),
     "tolerations asked": (
         r"\b(?:add\w*|support\w*|specif\w+|set\w*|allow\w*|configur\w+|miss\w+|without) (?:\w+ ){0,4}?tolerations?\b",
@@ -116,6 +123,10 @@ TOPICS_OF_CLUSTER: dict[str, tuple[str, ...]] = {
         r"\btoo many (?:\w+ )?(?:nodes?|instances?)\b|\b(?:two|2|double|another|second|extra|unneeded|unnecessary|"
         r"more) (?:\w+ ){0,2}(?:nodes?|node groups?|instances?) (?:\w+ )?(?:created|added|launched|made|started|"
         r"come|came|which|and)\b|\bscal\w+ (?:out|up) another\b|\bdoubled\b|\btoo much\b",
+        r"\b(?:an extra|left with an(?:other)?) (?:\w+ )?(?:node|instance)\b|"
+        r"\bscal\w+ [^.;]{0,20}\b(?:on )?another (?:ASG|node ?group|node ?pool|pool|group)\b|"
+        r"\b(?:multiple|several|two) (?:\w+ )?(?:nodes|instances) for (?:an?|one|the same) (?:\w+ )?"
+        r"(?:request|pod|job|task)\b",
         r"\u88ab\u7f29\u5bb9|\u91cd\u590d\u6269\u5bb9",
     ),
     "too much": (

@@ -58,7 +58,8 @@ MESSAGES: tuple[Message, ...] = (
         "dra.claim_missing",
         ("resourceclaim", "resource claim"),
         r"resource ?claim(?:template)?s?(?:\.resource\.k8s\.io)? \W*(?P<name>[\w.-]+)\W* not found"
-        r"|waiting for (?:dynamic )?resource ?claim|waiting for resource controller to create the resource ?claim"
+        r"|waiting for (?:dynamic )?resource ?claim"
+        r"|waiting for (?:dynamic )?resource controller to create the resource ?claim"
         r"|resourceclaim (?:has not been|not) created yet|pod has ResourceClaims that have not been created",
     ),
     Message(

@@ -123,6 +123,20 @@ PARTITION_FIGURES = trap(
     sources=("DCGM user guide: MIG", "dcgm-exporter issue 50"),
     instead_of=("ExporterScrapeFails",),
 )
+SHARERS_FIGURES = trap(
+    "SharersShareFigures",
+    Layer.L4,
+    Effect.BlindMonitoring,
+    "all pods that share a GPU show the same figures",
+    meaning="DCGM measures the card. With time-slicing or MPS nothing tells the sharers apart: the exporter repeats "
+    "the card's figures for each pod that holds a share, and their sum is too much.",
+    known_by="The same power or utilisation for several pods of one shared GPU.",
+    disproved_by="The pods hold different GPUs, or partitions of one.",
+    counter_check="the label UUID of these series: the same GPU; nvidia-smi pmon -c 1 on the node: who computes",
+    sources=("dcgm-exporter issues 582 and 587", "dcgm-exporter README: KUBERNETES_VIRTUAL_GPUS"),
+    steps=("do not add them up; per process: nvidia-smi pmon; figures of one's own need partitions (MIG)",),
+    instead_of=("ExporterScrapeFails", "ExporterPodsUnmapped", "ReplicasNotInEffect"),
+)
 IDLE_POD = trap(
     "IdleGpuHasNoPod",
     Layer.L4,
@@ -181,6 +195,7 @@ def find(facts: Facts) -> Iterator[Answer]:
         (NO_SAMPLES, ("harmless.no_samples",), "Nothing computed on the GPU since the last time."),
         (WATCHED, ("harmless.power_watch",), "The card runs at its power limit."),
         (PARTITION_FIGURES, ("harmless.partition_figures",), "They are the card's."),
+        (SHARERS_FIGURES, ("harmless.sharers_figures",), "They are the card's, for each who shares it."),
         (IDLE_POD, ("harmless.idle_has_no_pod",), "No pod holds the GPU."),
         (BUSY_TIME, ("harmless.utilisation_is_time",), "The two measure different things."),
         (NO_DATA, ("harmless.dcgm_no_data",), "The card does not have the field."),
@@ -207,6 +222,7 @@ RULE = Rule(
         NO_SAMPLES,
         WATCHED,
         PARTITION_FIGURES,
+        SHARERS_FIGURES,
         IDLE_POD,
         BUSY_TIME,
         NO_DATA,

@@ -122,6 +122,8 @@ ROWS: tuple[Row, ...] = (
     Row("mig manager, held", mig_change.GPU_IN_USE, "Somebody holds the GPU that is to be changed.", POSSIBLE),
     Row("partitions, held, crashes", mig_change.GPU_IN_USE, "Somebody holds the GPU that is to be changed.",
         unless="plugin, claims"),
+    Row("exporter, sharing, in spite", exporter.PODS_UNMAPPED, "The figures do not tell those apart who share a GPU."),
+    Row("exporter, sharing, missing", exporter.PODS_UNMAPPED, "The figures do not tell those apart who share a GPU."),
     Row("exporter, partitions, in spite", exporter.SCRAPE_FAILS, "Figures of partitions are not what is there."),
     Row("exporter, partitions, missing", exporter.SCRAPE_FAILS, "Figures of partitions are not what is there."),
     Row("mig manager, crashes", mig_change.CHANGE_FAILED, "The layout could not be applied."),
@@ -184,7 +186,7 @@ ROWS: tuple[Row, ...] = (
     Row("gpus none, reboot", plugin_stream.STREAM_BROKEN, _KEPT_ACCOUNT, unless="driver"),
     Row("gpus none, view, kubelet", plugin_stream.STREAM_BROKEN, _KEPT_ACCOUNT),
     Row("gpus none, view, upgrade", plugin_stream.AT_ZERO, "The count is 0 since an upgrade."),
-    Row("fewer, gpus", plugin_health.WITHHELD, "The node offers fewer devices than it has."),
+    Row("fewer, gpus", plugin_health.WITHHELD, "The node offers fewer devices than it has.", unless="figures"),
     Row("gpus none, view", unplaced_resource.NOT_OFFERED, "The node offers no GPU."),
     *more_told.ROWS,
 )  # fmt: skip

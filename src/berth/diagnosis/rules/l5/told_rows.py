@@ -50,13 +50,22 @@ _NO_ROOM = "The cloud has none free there, or the account may not have more."
 # Asked before those of containers: who waits for a pod has none yet.
 WAITING = (
     Row("discovery, memory grows", operator_pods.OUT_OF_MEMORY, "Feature discovery outgrows its memory."),
+    Row("autoscaler, deletion taint, trouble", unplaced_taint.NOT_TOLERATED, "A taint of the autoscaler stays on it."),
+    Row("deletion taint, unplaced", unplaced_taint.NOT_TOLERATED, "A taint of the autoscaler stays on it."),
+    Row("autoscaler, too many, gpus", autoscaling.SCALES_TOO_FAR, "More nodes are made than are needed."),
+    Row("one for many, pending, asks", unplaced_resource.EXHAUSTED, "Every GPU is taken.",
+        unless=f"{_OTHERS}, operator, claims, queue, quota, sharing"),
     Row("none available, asks, waits", unplaced_resource.EXHAUSTED, "Every GPU is taken.",
         unless=f"{_OTHERS}, operator, in container, claims, queue, quota"),
 )  # fmt: skip
 # Asked before all others of the layer.
-MISPLACED = tuple(
-    Row(topics, unplaced_taint.NOT_TOLERATED, _MISPLACED, unless=_ITS_PODS)
-    for topics in ("misplaced, unplaced", "misplaced, taint", "misplaced, gpus")
+MISPLACED = (
+    Row("security, unplaced", admission.PRIVILEGED, _REFUSED, POSSIBLE, unless="exporter"),
+    Row("security, rejected", admission.PRIVILEGED, _REFUSED, POSSIBLE, unless="exporter"),
+    *(
+        Row(topics, unplaced_taint.NOT_TOLERATED, _MISPLACED, unless=_ITS_PODS)
+        for topics in ("misplaced, unplaced", "misplaced, taint", "misplaced, gpus")
+    ),
 )
 
 ROWS: tuple[Row, ...] = (
@@ -64,8 +73,6 @@ ROWS: tuple[Row, ...] = (
         unless="autoscaler, taint, selector, labels"),
     Row("tolerations asked, gpus", unplaced_taint.NOT_TOLERATED, "The pods do not get the toleration.",
         unless=_ITS_PODS),
-    Row("security, unplaced", admission.PRIVILEGED, _REFUSED, POSSIBLE, unless="exporter"),
-    Row("security, rejected", admission.PRIVILEGED, _REFUSED, POSSIBLE, unless="exporter"),
     Row("slurm, drained", slurm_devices.HELD, "The controller keeps the node from jobs.", unless="queue"),
     Row("slurm, configuration, apart", slurm_devices.REFUSED, "What is configured of GPUs does not fit together."),
     Row("slurm, gpus none", slurm_devices.FEWER, _NO_COUNT),
@@ -130,6 +137,7 @@ LAST: tuple[Row, ...] = (
     Row("gpus, pending, trouble", unplaced_resource.EXHAUSTED, "No node has room.", unless=_OTHERS),
     Row("gpus, unplaced", unplaced_resource.EXHAUSTED, "No node has room.",
         unless=f"{_OTHERS}, operand, operator, labels, taint, configuration, quota"),
+    Row("gpus, pending, cloud", unplaced_resource.EXHAUSTED, "No node has room.", unless=_OTHERS),
     Row("pending, view", unplaced_resource.EXHAUSTED, "No node has room.", unless=_OTHERS),
     Row("policy, trouble", operator_chain.NOT_READY, "The operator does not do what its policy says.",
         unless=f"{_OTHERS}, autoscaler, queue"),
