@@ -215,7 +215,8 @@ TOPICS: dict[str, tuple[str, ...]] = {
         r"\breplicas (?:per|of|for) (?:\w+ ){0,2}?(?:GPUs?|cards?|devices?)\b",
     ),
     "figures": (
-        r"\bdcgm\S*|\bDGCM\b|\bDCGM_\w+|\b(?:usage|util\w+) (?:panel|chart|graph)s?\b|\bscrap(?:e|es|ed|ing)\b|\bexporters?\b|\bmetrics?\b|\bGrafana\b|\bPrometheus\b|\bdashboards?\b",
+        r"\b(?:usage|util\w+) (?:panel|chart|graph)s?\b|\bscrap(?:e|es|ed|ing)\b",
+        r"\bdcgm\S*|\bDGCM\b|\bDCGM_\w+|\bexporters?\b|\bmetrics?\b|\bGrafana\b|\bPrometheus\b|\bdashboards?\b",
         r"\b(?:Service|Pod)Monitors?\b|\btelemetry\b|\bmetic-names\b",
     ),
     "whose": (

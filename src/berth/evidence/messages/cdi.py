@@ -44,16 +44,17 @@ MESSAGES: tuple[Message, ...] = (
             "stat'ing file",
             "trying to mount",
             "tries to mount",
+            "attempt to mount",
             "attempts to mount",
+            "fail to mount",
             "fails to mount",
             "cannot mount",
-            "mount a library",
         ),
         r"failed to stat CDI host device \W*(?P<path>/[^\s\"'\\]+)"
         r"|(?:error mounting|error stat'ing file|cannot stat|failed to fulfil mount request: open"
         rf"|bind source path does not exist:?) \W*?(?P<path2>{_DRIVER_FILE})[^\n]*"
         r"(?:no such file|does not exist|not found|not a directory)"
-        r"|\b(?:trying|tries|attempts?|fails?|cannot)(?: to)? mount\b[^\n]{0,40}?"
+        r"|\b(?:(?:trying|tries|attempts?|fails?) to|cannot) mount\b[^\n]{0,40}?"
         r"(?P<path3>lib(?:nvidia|cuda|EGL_nvidia|GLX_nvidia|GLES\w*_nvidia)[\w.-]*\.so\.\d{3}\.[\d.]*\d)\b[^\n]{0,20}"
         r"(?:no such file|does not exist|not found)",
     ),

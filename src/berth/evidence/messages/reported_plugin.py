@@ -218,7 +218,8 @@ MESSAGES: tuple[Message, ...] = (
          "without mig device", "without mig instance", "without any mig device", "without any mig instance",
          "have any mig", "no mig resource", "have any instance", "have any gpu instance", "have any partition",
          "no mig device", "no mig instance", "no instance", "no gpu instance", "without partition",
-         "without any partition", "no partition", "mig slice", "no slice", "without slice", "actual mig"),
+         "without any partition", "no partition", "at least one", "mig slice", "no slice", "without slice",
+         "actual mig"),
         rf"\bMIG\b.{{0,60}}?{_NO_PARTS}.{{0,80}}?{_PLUGIN}.{{0,40}}?{_CRASHES}|"
         rf"{_NO_PARTS}.{{0,60}}?\bMIG\b.{{0,80}}?{_PLUGIN}.{{0,40}}?{_CRASHES}|"
         rf"{_PLUGIN}.{{0,40}}?{_CRASHES}.{{0,80}}?\bMIG\b.{{0,60}}?{_NO_PARTS}",
@@ -305,12 +306,14 @@ MESSAGES: tuple[Message, ...] = (
          "have any gpu instance",
          "have any partition",
          "no mig resource", "no mig device", "no mig instance",
-         "no instance", "no gpu instance", "without partition", "without any partition", "no partition"),
+         "no instance", "no gpu instance", "without partition", "without any partition", "no partition",
+         "at least one", "mig slice", "no slice", "without slice", "without any slice", "actual "),
         rf"\bMIG\b.{{0,60}}?{_NO_PARTS}.{{0,80}}?\b(?:plugin|kubelet|allocatable|node)\b.{{0,40}}?{_CRASHES}",
     ),
     Message(
         "reported.mps_daemon_missing",
-        ("mps daemon", "mps control", "mps-control-daemon", "mps from", "mps never"),
+        ("mps daemon", "mps control", "mps-control-daemon", "mps from", "mps never", "never start", "never comes up",
+         "never come up", "from starting", "from coming up", "from ever"),
         r"\bmps-control-daemon\b.{0,20}?\b(?:absent|missing|not (?:there|deployed|running|found))\b|"
         r"(?!.*\bclaim)\bMPS\b.{0,16}?\b(?:never (?:starts?|started|comes? up)|"
         r"from (?:ever )?(?:starting|coming up))\b|"
@@ -373,7 +376,7 @@ MESSAGES: tuple[Message, ...] = (
         r"\binstall\w*\b.{0,40}?\bplugin\b.{0,24}?\b(?:several|multiple|many) times\b|"
         r"\binstall\w*\b.{0,40}?\bplugin\b.{0,24}?\b(?:twice|more than once|a second time)\b|"
         r"\b(?:own|built-?in|bundled|managed|default|preinstalled)\b.{0,16}?\bdevice[ -]?plugin\b.{0,80}?"
-        r"\b(?:DaemonSet|plugin|operator)\b.{0,24}?\b(?:as well|too|also|both)\b|"
+        r"\b(?:DaemonSet|plugin|operator)\b.{0,24}?(?: too|\b(?:as well|also|both))\b|"
         r"\b(?:both|two )\b.{0,40}?\bplugin\b.{0,24}?\b(?:and|plus)\b.{0,50}?\bplugin\b.{0,30}?"
         r"\b(?:advertis\w+|regist\w+|serv\w+|offer\w*)\b",
     ),

@@ -36,6 +36,7 @@ _TROUBLE = (
     r"repeats?|blocked|unknown field|(?:shows?|still|is|at) 0|gets? no|invalid|unexpectedly|deadline|not found|"
     r"forgotten|double|until .{0,20}restart\w*|health=false|\d{2,} restarts|not permitted|"
     r"(?:holds?|keeps?) (?:the )?old|both use|gone from|"
+    r"(?:registers?|advertises?|offers?|shows?|reports?) nothing|"
     r"undefined symbol|vanish\w*|disappear\w*|withdrew|needs? privileged|no nvidia\.com/)\b"
 )
 

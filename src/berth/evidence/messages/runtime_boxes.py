@@ -90,7 +90,7 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "runtime.gvisor",
-        ("nvproxy", "runsc", "gvisor.dev/gvisor/", "cannot read client sync file"),
+        ("nvproxy", "runsc", "gvisor", "cannot read client sync file"),
         r"cannot create sandbox: (?P<why>cannot read client sync file[^\n]{0,60})"
         r"|nvproxy[^\n]{0,200}(?:unknown (?:control command|ioctl|allocation class|uvm)|unsupported|not supported"
         r"|incompatible)"

@@ -51,6 +51,8 @@ MESSAGES: tuple[Message, ...] = (
         "runtime.cli_library",
         ("load library failed", "find any nv ", "error: cannot open shared object", "locate driver libraries"),
         rf"{_CLI}\s*initialization error: ?load library failed: ?(?P<library>lib[\w.+-]+)"
+        # The same in the toolkit's debug log.
+        r"|could not start driver service: ?load library failed: ?(?P<library3>lib[\w.+-]+)"
         rf"|{_CLI} initialization error: cannot open shared object file"
         # The DRA driver and the device plugin, which look for it by name in the root that they were given.
         r"|failed to locate driver libraries(?:: error locating \W*(?P<library2>lib[\w.+-]+))?"

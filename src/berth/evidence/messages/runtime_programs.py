@@ -207,7 +207,7 @@ MESSAGES: tuple[Message, ...] = (
     # BuildKit hands devices only to builds that ask for them and are allowed to.
     Message(
         "runtime.build_denied",
-        ("granting entitlement device", "by the build but not allowed", "entitlement device is not"),
+        ("entitlement device", "by the build but not allowed"),
         r"(?:granting )?entitlement device\b[^\n]{0,20}\bnot allowed"
         r"|devices? (?P<device>[^\n]{1,120}?) (?:is|are) requested by the build but not allowed",
     ),

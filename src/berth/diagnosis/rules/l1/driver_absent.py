@@ -61,11 +61,13 @@ def find(facts: Facts) -> Iterator[Answer]:
         yield ABSENT.finding("The node does not have the tools and libraries of a driver.", LIKELY, bare)
     elif said:
         node = said[0].node
-        works = [one for one in facts.of(DeviceSeen) if one.node == node]
+        works: list[Fact] = [one for one in facts.of(DeviceSeen) if one.node == node]
+        # The container was given no device file: that says nothing of the node.
+        works += facts.said("cdi.without_nodes")
         yield ABSENT.finding(
             "NVML reaches no driver: its kernel module is not loaded."
             if not works
-            else "NVML reaches no driver from one place, while nvidia-smi of another lists devices.",
+            else "NVML reaches no driver from one place: elsewhere devices are listed, or here no file was given.",
             WEAK if works else LIKELY,
             [*said, *works[:1]],
         )

@@ -83,7 +83,7 @@ def find(facts: Facts) -> Iterator[Answer]:
     for node, said in by_node(facts.said("toolkit.root_unfit")).items():
         yield ROOT_EMPTY.finding(f"The root is {CONTAINER_ROOT}, and the driver is elsewhere.", LIKELY, said, node=node)
     for node, said in by_node(facts.said("runtime.cli_library")).items():
-        library = first(said, "library", "library2") or "the driver's libraries"
+        library = first(said, "library", "library2", "library3") or "the driver's libraries"
         in_container = any(".real" in one.origin.text or "/usr/local/nvidia/toolkit" in one.origin.text for one in said)
         where = f" under {roots[0].driver_root}" if roots else f" under {CONTAINER_ROOT}" if in_container else ""
         yield LIBRARY_MISSING.finding(

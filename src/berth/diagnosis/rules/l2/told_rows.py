@@ -67,6 +67,8 @@ ROWS: tuple[Row, ...] = (
         unless=_ABOVE),
     Row("cdi, engine, crashes", cdi_unresolvable.UNRESOLVABLE, "The engine does not find what CDI names.",
         unless=_ABOVE),
+    Row("cdi, removed", cdi_unresolvable.UNRESOLVABLE, "What CDI names is written nowhere any more.",
+        unless="plugin, operand, partitions, figures"),
     Row("cdi, gpu toolkit, missing", cdi_unresolvable.UNRESOLVABLE, "The engine does not find what CDI names.",
         unless=_ABOVE),
     Row("nested, no gpu inside", not_injected.WITHOUT_LIBRARY, _NESTED, unless=_ABOVE),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
@@ -218,7 +219,11 @@ def _refused(facts: Facts) -> Iterator[Answer]:
             f"The plugin's answer: {why[:200]}." if why else "The plugin answered with an error.",
             POSSIBLE,
             said,
-            cause_class="cdi" if "cdi" in why.lower() else None,
+            cause_class="cdi"
+            if "cdi" in why.lower()
+            else "path-mount"
+            if re.search(r"no such file|not found in\b|in \$PATH|executable file", why)
+            else None,
         )
 
 

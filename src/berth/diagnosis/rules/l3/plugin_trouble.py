@@ -64,6 +64,12 @@ _ABOUT: tuple[tuple[CauseClass, str], ...] = (
         r"(?:cpu|memory|topology) ?manager|kubelet|checkpoint|device ?manager|admission|static pod|reboot|"
         r"Pod ?Resources|account|\bnode lock|mutex\.lock|re-?regist|registration|allocated|out.of.sync",
     ),
+    (
+        "plugin-config",
+        r"(?:\bnot|n't|\bnever) (?:be |being |get )?"
+        r"(?:shown?|listed|added|registered|visible|allocatable|advertised|exposed)\b|"
+        r"\b(?:registers|offers|shows) nothing\b",
+    ),
 )
 
 # Where its pods are to run is a matter of labels.
