@@ -3,6 +3,7 @@
 from berth.evidence.message import Message
 from berth.evidence.messages import (
     admission,
+    amd_kernel,
     cdi,
     cgroup,
     clouds,
@@ -98,6 +99,7 @@ MESSAGES: tuple[Message, ...] = (
     *clouds.MESSAGES,
     *scheduler.MESSAGES,
     *admission.MESSAGES,
+    *amd_kernel.MESSAGES,
     *kubernetes.MESSAGES,
     *gang_schedulers.MESSAGES,
     *slurm.MESSAGES,

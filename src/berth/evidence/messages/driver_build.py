@@ -86,7 +86,8 @@ _HEADERS = (
         r"driver-toolkit[^\n]{0,60}(?:not found|missing|does not exist)|broken Driver[- ]Toolkit (?:image )?detected|"
         r"driver[- ]toolkit[^\n]{0,60}(?:mismatch|older kernel|"
         r"another kernel|"
-        r"do(?:es)?n't match|not match|wrong kernel)|RHCOS '\S*' imagetag missing|"
+        r"do(?:es)?n't match|not match|wrong kernel)|"
+        r"driver container (?:does not|doesn't) use the driver[- ]toolkit|RHCOS '\S*' imagetag missing|"
         r"\b(?:old|older|outdated|stale|wrong|previous) (?:\w+ )?driver[- ]toolkit",
     ),
     Message(

@@ -232,7 +232,7 @@ _NODES = (
         ("nvidia-persistenced", "nvidia persistence daemon", "failed to query nvidia devices"),
         r"nvidia-persistenced failed to initialize|Failed to query NVIDIA devices|nvidia-persistenced(?:\.service)?: "
         r"(?:Main process exited|Failed with result|Control process exited)|"
-        r"Failed to start (?:\S+ - )?NVIDIA Persistence Daemon|"
+        r"Failed to start (?:\S+ - )?NVIDIA Persistence Daemon|Job for nvidia-persistenced(?:\.service)? failed|"
         r"ext-nvidia-persistenced\b[^\n]*(?:failed: exit code|going to restart)",
     ),
     Message(

@@ -51,7 +51,10 @@ _MEMORY = (
         ("bios", "firmware"),
         r"(?:fixed|solved|resolved|gone|until|helped)[^\n]{0,30}(?:BIOS|firmware) (?:was |is )?(?:updat|upgrad)\w+|"
         r"(?:BIOS|firmware) (?:update|upgrade)[^\n]{0,30}(?:fix|solv|resolv|help)\w*|outdated (?:S|V)?BIOS|"
-        r"(?:GPU|VBIOS|SBIOS|BIOS) firmware bug",
+        r"(?:GPU|VBIOS|SBIOS|BIOS) firmware bug|"
+        r"\b(?:old|older|previous|earlier|former) (?:V?BIOS|(?:GPU )?firmware)(?: \w+)? "
+        r"(?:works|is fine|does not|boots)|(?:firmware|V?BIOS)\b[^\n]{0,24} (?:caus|mak|break|broke)\w*"
+        r"[^\n]{0,30}\bGPUs?\b[^\n]{0,12} (?:hang|reset|drop|lost)",
     ),
     Message(
         "host.sram_threshold",

@@ -3,6 +3,7 @@
 from berth.diagnosis.finding import Rule
 from berth.diagnosis.rules.l0 import (
     address_windows,
+    amd_gpus,
     diagnostics_failed,
     engine_stopped,
     fallen_off_bus,
@@ -48,5 +49,6 @@ RULES: tuple[Rule, ...] = (
     diagnostics_failed.RULE,
     xid_notes.RULE,
     kernel_taint.RULE,
+    amd_gpus.RULE,
     harmless.RULE,
 )

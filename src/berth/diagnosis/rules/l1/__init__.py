@@ -3,6 +3,7 @@
 from berth.diagnosis.finding import Rule
 from berth.diagnosis.rules.l1 import (
     after_sleep,
+    amd_driver,
     card_versions,
     confidential,
     device_files,
@@ -50,6 +51,7 @@ _RULES = (
     peer_memory.RULE,
     vgpu_license.RULE,
     confidential.RULE,
+    amd_driver.RULE,
 )
 # These tell nodes apart by themselves.
 _OF_VERSIONS = (card_versions.RULE, fabric_packages.RULE)

@@ -99,6 +99,8 @@ def find(facts: Facts) -> Iterator[Answer]:
             if custom
             else f"The repositories have no {package}."
             if package
+            else "The driver toolkit, from which OpenShift takes the headers, is not used or is of another kernel."
+            if not any(True for _ in facts.said("driver.headers_missing", "driver.source_unconfigured"))
             else "The repositories have no headers for the running kernel: mostly it is older than what they keep."
         )
         yield NO_HEADERS.finding(why, ESTABLISHED, [*headers, *custom])
