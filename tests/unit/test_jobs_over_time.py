@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -29,7 +30,7 @@ from berth.simulation.queueing.limits import FACTORS, with_limits
 from berth.simulation.queueing.schedule import Events, Overhead, Schedule
 from berth.sources.job_csv import read_job_file, read_node_events
 from berth.sources.job_traces import jobs_of, read_jobs
-from berth.views.jobs import hours
+from berth.views.jobs import all_hours, durations, hours
 from berth.views.jobs_page import page as page_of
 
 OVERHEADS = list(Overhead)
@@ -408,3 +409,43 @@ def test_a_job_that_no_cluster_of_that_size_holds_is_named(tmp_path: Path) -> No
     path.write_text(JOBS)
     done = run_command("simulate", "jobs", "--trace", str(path), "--cluster", "1x8")
     assert done.code == 2 and "job b: asks for 16 GPUs, the cluster has 8" in done.err
+
+
+@pytest.mark.parametrize(
+    ("seconds", "told"),
+    [
+        ([7188.0, 7200.0, 19944.0], ["2.00 h", "2.00 h", "5.54 h"]),
+        ([80.0, 234.0, 13320.0], ["1.33 min", "3.90 min", "222 min"]),
+        ([0.0, 1.0, 17.0, 13442.0], ["0 min", "0.02 min", "0.28 min", "224 min"]),
+        ([3.0, 42.0], ["3 s", "42 s"]),
+        ([0.0, 0.0], ["0 s", "0 s"]),
+        ([float("nan"), 90_000.0, 900_000.0], ["-", "1.04 d", "10.4 d"]),
+        ([], []),
+    ],
+)
+def test_what_stands_side_by_side_has_one_unit(seconds, told):
+    assert durations(seconds) == told
+
+
+def test_gpu_hours_side_by_side_have_as_many_digits():
+    assert all_hours([0.5, 4.0, 42.0]) == ["0.5 GPU-h", "4.0 GPU-h", "42.0 GPU-h"]
+    assert all_hours([0.0, 0.0]) == ["0 GPU-h", "0 GPU-h"]
+
+
+def test_no_two_policies_of_a_page_look_alike(tmp_path):
+    path, page = tmp_path / "jobs.csv", tmp_path / "report.html"
+    path.write_text("job,submit,duration,gpus\na,0,900,8\nb,1,90,8\nc,2,9000,4\n")
+    policies = ("berth", "berth-blind", "berth-live", "berth-live-least-left", "berth-live-set-aside", "fifo", "sjf",
+                "srtf", "srsf", "tiresias-l", "srsf-sticky")  # fmt: skip
+    arguments = ("--trace", str(path), "--cluster", "1x8", "--policy", ",".join(policies), "--report", str(page))
+    assert run_command("simulate", "jobs", *arguments).code == 0
+    text = page.read_text()
+    legend = re.search(r'<ul class="legend of-lines">(.*?)</ul>', text).group(1)
+    looks = re.findall(r'<i class="([^"]+)"></i>([^<]+)', legend)
+    assert [name for _, name in looks] == list(policies)
+    assert len({look for look, _ in looks}) == len(policies)
+    first = re.search(r'<figcaption>2 to 4 GPUs.*?</figure>', text, re.S).group(0)
+    lines = re.findall(r'<polyline class="([^"]+)"', first)
+    assert len({line.removesuffix(" strong") for line in lines}) == len(policies)
+    for row in re.findall(r"<td class=bar[^>]*><b>[\d.]+ (\w+)</b>", text):
+        assert row == "min", "a column has one unit"

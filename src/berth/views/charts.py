@@ -1,5 +1,5 @@
 """Charts as HTML and SVG text: areas on top of each other, lines, distributions. Colours are classes of the page's
-style (c0 to c7 fill, s0 to s7 stroke), so a page has light and dark of its own.
+style (c0 to c7 fill, s0 to s7 stroke, d1 and d2 dashes), so a page has light and dark of its own.
 
 Shapes are stretched to the width of the page, words are not: axes are HTML beside the SVG. Every chart is an image with
 a name for who cannot see it, every shape says on hovering what it is, and the figures are in a table behind it.
@@ -14,6 +14,7 @@ from itertools import pairwise
 
 SIDE = 1000  # of the square that is stretched
 COLOURS = 8
+DASHES = 2  # kinds of them, for lines beyond the colours
 MOST_PARTS = 200  # of the time, of one line: more is not seen and makes pages heavy
 ROWS = 12  # of the table behind a chart
 
@@ -72,7 +73,7 @@ def distributions(
         for i, value in enumerate(values):
             points.append(f"{SIDE * log_place(value, least, most):.0f},{SIDE * (1 - i / last):.0f}")
         points.append(f"{SIDE},0")
-        kind = f"s{colour % COLOURS}{' strong' if words in strong else ''}"
+        kind = f"s{colour % COLOURS}{_dashes(colour)}{' strong' if words in strong else ''}"
         shapes.append(f'<polyline class="{kind}" points="{" ".join(_plain(points))}">{_title(words)}</polyline>')
     return _plot("".join(reversed(shapes)), name, x, ((0.5, "50 %"), (1.0, "100 %")), "middle")
 
@@ -84,9 +85,17 @@ def log_place(value: float, least: float, most: float) -> float:
     return min(math.log(value / least) / math.log(most / least), 1.0)
 
 
+def _dashes(colour: int) -> str:
+    """Where colours begin anew, lines are dashed: long, then short, so that none looks as another."""
+    return f" d{min(colour // COLOURS, DASHES)}" if colour >= COLOURS else ""
+
+
 def legend(names: Sequence[str], colours: Sequence[int] | None = None, *, lines: bool = False) -> str:
     shown = colours or range(len(names))
-    items = (f'<li><i class="c{c % COLOURS}"></i>{escape(name)}</li>' for name, c in zip(names, shown, strict=False))
+    items = (
+        f'<li><i class="c{c % COLOURS}{_dashes(c) if lines else ""}"></i>{escape(name)}</li>'
+        for name, c in zip(names, shown, strict=False)
+    )
     return f'<ul class="legend{" of-lines" if lines else ""}">{"".join(items)}</ul>'
 
 

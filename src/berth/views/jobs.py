@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 from math import isnan
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,13 @@ if TYPE_CHECKING:
 
 _HEADS = (
     "policy", "avg JCT", "p50", "p95", "p99", "makespan", "avg wait", "in use", "preempted", "lost GPU-h",
+)  # fmt: skip
+
+
+# Of a run, in the order in which they are told.
+TIMES: tuple[Callable[[Figures], float], ...] = (
+    lambda run: run.avg_jct_s, lambda run: run.p50_jct_s, lambda run: run.p95_jct_s, lambda run: run.p99_jct_s,
+    lambda run: run.makespan_s, lambda run: run.avg_wait_s,
 )  # fmt: skip
 
 
@@ -46,23 +53,25 @@ def show(runs: Sequence[Figures], screen: Console) -> None:
 def _rows(runs: Sequence[Figures]) -> list[tuple[str, ...]]:
     best = min((run.avg_jct_s for run in runs if run.is_whole), default=-1.0)
     starred = [len(runs) > 1 and run.is_whole and run.avg_jct_s == best for run in runs]
+    times = zip(*(durations([of(run) for run in runs]) for of in TIMES), strict=True)
+    lost = all_hours([run.lost_gpu_hours for run in runs])
     return [
         (
-            run.policy, duration(run.avg_jct_s) + ("*" if has_star else ""),
-            duration(run.p50_jct_s), duration(run.p95_jct_s), duration(run.p99_jct_s), duration(run.makespan_s),
-            duration(run.avg_wait_s), f"{100 * run.gpu_utilisation:.1f} %", str(run.preemptions),
-            hours(run.lost_gpu_hours).removesuffix(" GPU-h"),
+            run.policy, average + ("*" if has_star else ""), *others, f"{100 * run.gpu_utilisation:.1f} %",
+            str(run.preemptions), hours_lost.removesuffix(" GPU-h"),
         )
-        for run, has_star in zip(runs, starred, strict=True)
+        for run, has_star, (average, *others), hours_lost in zip(runs, starred, times, lost, strict=True)
     ]  # fmt: skip
 
 
 def _sizes(runs: Sequence[Figures]) -> Any:
     names = list(dict.fromkeys(size.gpus for run in runs for size in run.sizes))
+    waits = [{size.gpus: size.avg_wait_s for size in run.sizes} for run in runs]
+    columns = [[of.get(name) for of in waits] for name in names]
+    told = [iter(durations([one for one in column if one is not None])) for column in columns]
     rows = [
-        (run.policy, *(duration(waits[name]) if name in waits else "" for name in names))
-        for run in runs
-        for waits in [{size.gpus: size.avg_wait_s for size in run.sizes}]
+        (run.policy, *("" if column[i] is None else next(words) for column, words in zip(columns, told, strict=True)))
+        for i, run in enumerate(runs)
     ]
     return table([Column("policy"), *(Column(name, number=True) for name in names)], rows, 2)
 
@@ -75,6 +84,32 @@ def duration(seconds: float) -> str:
         if seconds >= 2 * length:
             return f"{seconds / length:.1f} {unit}"
     return f"{seconds:.0f} s"
+
+
+def durations(seconds: Sequence[float]) -> list[str]:
+    """Durations that stand side by side, all in one unit: the largest in which the least is a tenth still, or a larger
+    one where the most would have four digits."""
+    there = [one for one in seconds if not isnan(one)]
+    most, least = max(there, default=0.0), min((one for one in there if one >= 1.0), default=0.0)
+    unit, length = "s", 1.0
+    for larger, of in (("min", 60.0), ("h", 3600.0), ("d", 86400.0)):
+        if (most >= 2 * of and least >= of / 10) or most >= 1000 * length:
+            unit, length = larger, of
+    return [
+        "-" if isnan(one) else f"{one:.0f} s" if unit == "s" else f"{_three(one / length)} {unit}" for one in seconds
+    ]
+
+
+def all_hours(gpu_hours: Sequence[float]) -> list[str]:
+    """GPU hours that stand side by side, with as many digits each as the largest needs."""
+    most = max(gpu_hours, default=0.0)
+    digits = 0 if most >= 100 or not most else 1 if most >= 10 else 2
+    return [f"{one:,.{digits}f} GPU-h" for one in gpu_hours]
+
+
+def _three(value: float) -> str:
+    """Three digits matter."""
+    return f"{value:,.{0 if value >= 100 or not value else 1 if value >= 10 else 2}f}"
 
 
 def hours(gpu_hours: float) -> str:

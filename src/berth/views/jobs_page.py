@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 from berth.base.units import counted
 from berth.views import charts
-from berth.views.jobs import duration, hours
+from berth.views.jobs import TIMES, all_hours, duration, durations, hours
 from berth.views.jobs_style import STYLE
 
 if TYPE_CHECKING:
-    from berth.simulation.queueing.figures import Figures, OfQueue
+    from berth.simulation.queueing.figures import Figures, OfQueue, OfSize
 
 MOST_QUEUES = charts.COLOURS - 1  # the others are shown together
 MOST_CAUSES = charts.COLOURS - 1
@@ -69,7 +69,7 @@ def _trace(runs: Sequence[Figures]) -> str:
         f"<h3>How long jobs wait for their first start</h3>"
         "<p class=about>Part of the jobs that has started within a time, by GPUs of a job. The further to the upper "
         f"left, the better.</p>{waits(runs)}"
-        f"<h3>What each policy made of the cluster</h3>{''.join(_policy(run, run is shown[0]) for run in shown)}"
+        f"<h3>What each policy made of the cluster</h3>{''.join(_policies(shown))}"
         f"{f'<h3>Notes</h3><ul class=notes>{notes}</ul>' if notes else ''}</section>"
     )
 
@@ -84,9 +84,11 @@ def _tiles(runs: Sequence[Figures], best: int) -> str:
     other = next((run for run in runs if run.policy == "fifo" and run is not own), None)
     if other is None:
         other = max((run for run in runs if run is not own), key=_bar_s, default=None)
+    at = next(i for i, run in enumerate(runs) if run is own)
+    average, wait = (durations([of(run) for run in runs])[at] for of in (TIMES[0], TIMES[-1]))
     rows: list[tuple[str, str, Callable[[Figures], float], bool]] = [
-        ("Average time to completion", duration(own.avg_jct_s), lambda run: run.avg_jct_s, False),
-        ("Average wait for the first start", duration(own.avg_wait_s), lambda run: run.avg_wait_s, False),
+        ("Average time to completion", average, lambda run: run.avg_jct_s, False),
+        ("Average wait for the first start", wait, lambda run: run.avg_wait_s, False),
         ("GPUs in use", f"{100 * own.gpu_utilisation:.1f} %", lambda run: run.gpu_utilisation, True),
         ("Idle while wanted", hours(own.stranded_gpu_hours), lambda run: run.stranded_gpu_hours, False),
     ]
@@ -121,16 +123,17 @@ def _table(runs: Sequence[Figures], best: int) -> str:
         "lost", *(("deadlines met",) if has_deadlines else ()),
     )  # fmt: skip
     longest = max(map(_bar_s, runs)) or 1.0
+    times = [durations([of(run) for run in runs]) for of in TIMES]
+    idle, lost = (all_hours([of(run) for run in runs]) for of in (
+        lambda run: run.stranded_gpu_hours, lambda run: run.lost_gpu_hours,
+    ))  # fmt: skip
     rows = []
     for i, run in enumerate(runs):
-        cells = [
-            duration(run.p50_jct_s), duration(run.p95_jct_s), duration(run.p99_jct_s), duration(run.makespan_s),
-            duration(run.avg_wait_s), f"{100 * run.gpu_utilisation:.1f} %", hours(run.stranded_gpu_hours),
-            f"{run.preemptions:,}", hours(run.lost_gpu_hours),
-        ]  # fmt: skip
+        average, *others = (column[i] for column in times)
+        cells = [*others, f"{100 * run.gpu_utilisation:.1f} %", idle[i], f"{run.preemptions:,}", lost[i]]
         if has_deadlines:
             cells.append(f"{run.deadlines_met} of {run.deadlines_met + run.deadlines_missed}")
-        bar = f'<td class=bar style="--part:{100 * _bar_s(run) / longest:.1f}%"><b>{duration(run.avg_jct_s)}</b></td>'
+        bar = f'<td class=bar style="--part:{100 * _bar_s(run) / longest:.1f}%"><b>{average}</b></td>'
         is_best = i == best and run.is_whole and len(runs) > 1
         rows.append(
             f"<tr{' class=best' if is_best else ''}><th scope=row>{escape(run.policy)}</th>{bar}"
@@ -180,11 +183,12 @@ def _sizes(runs: Sequence[Figures], names: Sequence[str]) -> str:
     """Waits by GPUs of a job; a cell is darker the longer the wait is in its column."""
     waits = [{size.gpus: size for size in run.sizes} for run in runs]
     longest = {name: max(of[name].avg_wait_s for of in waits if name in of) or 1.0 for name in names}
+    told = {name: iter(durations([s for of in waits if name in of for s in _both(of[name])])) for name in names}
     rows = "".join(
         f"<tr><th scope=row>{escape(run.policy)}</th>"
         + "".join(
-            f'<td class=heat style="--heat:{of[name].avg_wait_s / longest[name]:.2f}">{duration(of[name].avg_wait_s)}'
-            f"<small>p95 {duration(of[name].p95_wait_s)}</small></td>"
+            f'<td class=heat style="--heat:{of[name].avg_wait_s / longest[name]:.2f}">{next(told[name])}'
+            f"<small>p95 {next(told[name])}</small></td>"
             if name in of
             else "<td></td>"
             for name in names
@@ -201,9 +205,18 @@ def _sizes(runs: Sequence[Figures], names: Sequence[str]) -> str:
     )
 
 
-def _policy(run: Figures, is_first: bool) -> str:
+def _both(size: OfSize) -> tuple[float, float]:
+    return size.avg_wait_s, size.p95_wait_s
+
+
+def _policies(shown: Sequence[Figures]) -> list[str]:
+    averages = durations([run.avg_jct_s for run in shown])
+    return [_policy(run, i == 0, average) for i, (run, average) in enumerate(zip(shown, averages, strict=True))]
+
+
+def _policy(run: Figures, is_first: bool, average: str) -> str:
     in_use = f"{100 * run.gpu_utilisation:.0f} % in use"
-    told = f"{duration(run.avg_jct_s)} on average · {in_use} · {run.preemptions:,} set aside"
+    told = f"{average} on average · {in_use} · {run.preemptions:,} set aside"
     is_open = " open" if is_first or run.policy in OWN else ""
     return (
         f"<details class=policy{is_open}><summary><span class=name>{escape(run.policy)}</span> <small>{told}</small>"

@@ -69,10 +69,13 @@ polygon.soft { opacity: 0.75; } polygon.lost { fill: var(--lost); opacity: 0.8; 
 .c6 { fill: var(--k6); background: var(--k6); } .c7 { fill: var(--k7); background: var(--k7); }
 .s0 { stroke: var(--k0); } .s1 { stroke: var(--k1); } .s2 { stroke: var(--k2); } .s3 { stroke: var(--k3); }
 .s4 { stroke: var(--k4); } .s5 { stroke: var(--k5); } .s6 { stroke: var(--k6); } .s7 { stroke: var(--k7); }
+.d1 { stroke-dasharray: 7 4; } .d2 { stroke-dasharray: 2 3; }
 .legend { display: flex; flex-wrap: wrap; gap: 0.15rem 1rem; margin: 0.45rem 0 0; padding: 0; list-style: none;
   font-size: 0.83rem; color: var(--quiet); }
 .legend i { display: inline-block; width: 0.75rem; height: 0.75rem; margin-right: 0.4rem; border-radius: 2px; }
-.legend.of-lines i { height: 0.25rem; width: 1.1rem; vertical-align: middle; }
+.legend.of-lines i { height: 0.25rem; width: 1.6rem; vertical-align: middle; }
+.legend i.d1 { mask: repeating-linear-gradient(90deg, #000 0 0.42rem, transparent 0 0.6rem); }
+.legend i.d2 { mask: repeating-linear-gradient(90deg, #000 0 0.14rem, transparent 0 0.3rem); }
 details.policy { margin-top: 0.9rem; padding: 0.9rem 1.1rem; border: 1px solid var(--line); border-radius: 0.6rem; }
 details.policy[open] { padding-bottom: 1.4rem; }
 summary { cursor: pointer; }

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 WIDTH, HEIGHT, EDGE = 720, 480, 70
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00")  # told apart by the colour-blind, too
+DASHES = ("", ' stroke-dasharray="7 4"', ' stroke-dasharray="2 3"')  # where the colours begin anew
 STYLE = (
     "text{font:13px system-ui,sans-serif;fill:#222}.grid{stroke:#ddd}.small{font-size:11px}"
     "rect{fill:#fff}@media(prefers-color-scheme:dark){text{fill:#ddd}.grid{stroke:#444}rect{fill:#161616}}"
@@ -32,11 +33,13 @@ def drawn(points: Sequence[Point], title: str, x_name: str, y_name: str) -> str:
     for number, (series, some) in enumerate(groupby(points, key=lambda point: point.series)):
         colour, at = COLOURS[number % len(COLOURS)], [(*_place(p.x, p.y, xs, ys), p.setting) for p in some]
         line = " ".join(f"{x:.1f},{y:.1f}" for x, y, _ in at)
-        shapes.append(f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="2"/>')
+        dash = DASHES[min(number // len(COLOURS), len(DASHES) - 1)]
+        shapes.append(f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="2"{dash}/>')
         for x, y, setting in at:
             shapes.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{colour}"/>')
             shapes.append(_text(x + 7, y - 6, setting, "start", "small"))
-        shapes.append(f'<circle cx="{WIDTH - 150}" cy="{56 + 20 * number}" r="5" fill="{colour}"/>')
+        across, y = WIDTH - 160, 56 + 20 * number
+        shapes.append(f'<path d="M{across} {y}h18" stroke="{colour}" stroke-width="3"{dash}/>')
         shapes.append(_text(WIDTH - 138, 60 + 20 * number, series, "start"))
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
