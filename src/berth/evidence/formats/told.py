@@ -255,10 +255,10 @@ _WORTH = (
     b"nccl", b"torch", b"vllm", b"sglang", b"tensorflow", b"jax", b"shm", b"shared memory", b"memlock", b"infiniband",
     b"roce", b"mpi", b"allreduce", b"all_reduce", b"rank ", b"ranks", b"oomkill", b"ray ", b"nvshmem", b"libfabric",
     b" efa", b"gloo", b"horovod", b"deepspeed", b"triton", b"ollama", b"fsdp", b"ddp", b"all-reduce", b"collective",
-    b"busbw", b"bf16", b"bfloat", b"fp8", b"p2p", b"peermem", b"gdr ", b"tcpx", b"calico", b"pids ", b"aarch64",
-    b"bus bandwidth", b"mtu ", b"_ifname", b"master_addr", b"master_port", b"hostipc", b"dataloader", b"glibc",
-    b"libcuda", b"training", b"inference", b"vram", b"kv cache", b"sm_", b"b200", b"b300", b"cudnn", b"multi-node",
-    b"multinode", b"imex", b"nvls",
+    b"busbw", b"open files", b"ulimit", b"bf16", b"bfloat", b"fp8", b"p2p", b"peermem", b"gdr ", b"tcpx", b"calico",
+    b"pids ", b"aarch64", b"bus bandwidth", b"mtu ", b"_ifname", b"master_addr", b"master_port", b"hostipc",
+    b"dataloader", b"glibc", b"libcuda", b"training", b"inference", b"vram", b"kv cache", b"sm_", b"b200", b"b300",
+    b"cudnn", b"multi-node", b"multinode", b"imex", b"nvls",
 )  # fmt: skip
 _PLAIN = str.maketrans({"*": None, "`": None, "\u2019": "'"})  # emphasis, code, a typographic apostrophe
 # Long, and in the middle of a sentence.

@@ -35,7 +35,7 @@ TOPICS_OF_PROGRAMS: dict[str, tuple[str, ...]] = {
         r"\b(?:\d+|two|three|four|eight|sixteen|several|multiple|different|both) (?:\w+ )?(?:nodes|machines|hosts"
         r"|servers|pods|"
         r"instances)\b|\binter-?node\b|\bcross-?node\b|\bnnodes\b|\bother (?:nodes?|workers?|pods?|hosts?)\b|"
-        r"\bbetween (?:the )?(?:\w+ )?(?:pods|workers)\b|\bpairs? of nodes\b|"
+        r"\bbetween (?:the )?(?:\w+ ){0,3}(?:pods|workers)\b|\b(?:two|2)[- ]node\b|\bpairs? of nodes\b|"
         r"\bone node\b[^\n]{0,80}\bothers?\b|\bnode[- ]?[0-3]\b[^\n]{0,120}\bnode[- ]?[0-3]\b|\bmore than (?:one|1"
         r"|two|2|three|3) nodes?\b",
     ),
@@ -69,7 +69,8 @@ TOPICS_OF_PROGRAMS: dict[str, tuple[str, ...]] = {
     "gid": (r"\bGIDs?\b|\bshow_gids\b|\b\w*GID_INDEX\b|\bRoCE ?v[12]\b",),
     "rdma": (
         r"\b(?:RDMA|InfiniBand|RoCE\w*|EFA|HCAs?|mlx5\w*|ConnectX\S*|ib_\w+_(?:bw|lat)|ibverbs|libibverbs|OFED|IB)\b|"
-        r"/dev/infiniband\b|\blibfabric\b|\baws-ofi-nccl\b|\bGPUDirect[- ]?TCPX?\w*\b|\bIBGDA\b|\bNET/\w+",
+        r"/dev/infiniband\b|\blibfabric\b|\baws-ofi-nccl\b|\bTCPX\w*|\bFasTrak\b|\bGPUDirect[- ]?TCPX?\w*\b"
+        r"|\bIBGDA\b|\bNET/\w+",
     ),
     "direct": (
         r"\bGPU ?Direct(?: RDMA| Storage)?\b(?!-?TCP)|\bGDR(?:DMA)?\b|\bnv(?:idia)?[-_]peer_?mem\w*\b|\bdma-?buf\b"
@@ -77,17 +78,33 @@ TOPICS_OF_PROGRAMS: dict[str, tuple[str, ...]] = {
         r"\bgdrdrv\b|\bcufile\b|\bnvidia-fs\b",
     ),
     "peer path": (
-        r"\bP2P\b|\bpeer[- ]to[- ]peer\b|\bpeer access\b|\bPCIe switch\w*|\bACS\b|\bNCCL_P2P_DISABLE\b|"
+        r"\bP2P\b|\bsimpleP2P\b|\bp2pBandwidth\w*|\bpeer[- ]to[- ]peer\b|\bpeer access\b|\bPCIe switch\w*|\bACS\b"
+        r"|\bNCCL_P2P_DISABLE\b|"
         r"\bcustom[- _]all[-_ ]?reduce\b",
     ),
     "imex": (r"\bIMEX\b|\bMNNVL\b|\bNVL ?(?:36|72)\b|\bmulti-?node NVLink\b|\bfabric handles?\b",),
     "multicast": (r"\bNVLS\b|\bNVLink SHARP\b|\bmulti-?cast\b",),
+    "processor": (r"\b(?:ARM(?:64|v8)?|aarch64|x86(?:_64)?|amd64|ppc64le)\b",),
+    "number format": (r"\b(?:bf16|bfloat16|fp8|fp4|nvfp4|mxfp4|tf32)\b",),
+    "built plan": (r"\b(?:TensorRT|TRT)\b[^.;]{0,40}\b(?:engine|plan)s?\b|\bplan files?\b|\.plan\b",),
+    "ranks differ": (
+        r"\bwhile (?:the )?others?\b|\bdifferent (?:order|collectives?|sizes?|shapes?)\b|\bin another order\b|"
+        r"\bskips? (?:an?|the) (?:collective|all_?reduce|barrier|step)\b",
+    ),
+    "ranks on one card": (
+        r"\b(?:two|both|several|all) (?:\w+ )?(?:ranks|processes)\b[^.;]{0,40}\b(?:same (?:device|GPU)|(?:device|GPU"
+        r"|cuda:?) ?0)",
+    ),
     # Memory.
     "shared memory": (
         r"/dev/shm\b|(?<!/)\bshm\b|\bshm[-_ ]?size\b|--ipc\b|\bipc[:=] ?host\b|\bhostIPC\b",
         r"(?<!CUDA )(?<!resource: )(?<!dynamic )(?<!GPU )(?<!static )\bshared[- ]memory\b(?! (?:per|required"
         r"|carveout|atomics?|bank"
         r"|hardware))",
+    ),
+    "task limit": (
+        r"\bpids?[. ](?:max|limit)\w*|\bulimit -[un]\b|\bnproc\b|\bnofile\b|\bopen files\b|\bfile descriptors?\b|"
+        r"\bthreads?\b[^.;]{0,20}\b(?:not|n't) be (?:created|started)\b|\btoo many (?:threads|processes|open files)\b",
     ),
     "locked memory": (
         r"\bmem-?lock\b|\bulimit -l\b|\b(?:max )?locked[- ]memory\b|\bIPC_LOCK\b|\bRLIMIT_MEMLOCK\b|\bmlock\w*\b|"
@@ -100,11 +117,13 @@ TOPICS_OF_PROGRAMS: dict[str, tuple[str, ...]] = {
         r"full|limit|exceed\w*|not enough|grow\w*|leak\w*|OOM)|\bruns? out of (?:host |system |CPU )?RAM\b",
     ),
     "device memory": (
-        r"\b(?:GPU|CUDA|device|video|graphics)[- ](?:memory|RAM)\b|\bVRAM\b|\bCUDA OOM\b|\bcuda out of memory\b|"
+        r"\b(?:GPU|CUDA|device|video|graphics)[- ](?:memory|RAM)\b|\bGPUs? (?:runs?|ran|goes|went|is"
+        r"|are) out of memory\b|\bVRAM\b|\bCUDA OOM\b|\bcuda out of memory\b|"
         r"\bKV[- ]cache\b|\bgpu[-_]memory[-_]utili[sz]ation\b",
     ),
     "full": (
-        r"\bout of memory\b|\bOOMs?\b|\b(?:not|n't) (?:have )?enough\b|\binsufficient\b|\bexceed\w*\b|"
+        r"\bout of memory\b|\bOOMs?\b|\b(?:larger|bigger|more) than\b|\b(?:not|n't) (?:have )?enough\b"
+        r"|\binsufficient\b|\bexceed\w*\b|"
         r"\b(?:does|do|did|will|would) ?(?:not|n't) fit\b|\bruns? out\b|\bran out\b|\brunning out\b|"
         r"\btoo (?:small|little|low|large|big|much)\b|\b64 ?M(?:i?B)?\b|\bno space\b|\bis full\b|\bcleaned up\b"
         r"|\bfills? up\b",
@@ -133,7 +152,8 @@ TOPICS_OF_PROGRAMS: dict[str, tuple[str, ...]] = {
         r"\bcannot (?:open|find|load)\b|\bpulls? in\b|\bdowngrad\w+|\breinstall\w*",
     ),
     "built without": (
-        r"\bCPU(?:-only)? (?:version|build|wheel|variant|only)\b|\+cpu\b|\b(?:not|n't) (?:compiled|built) with "
+        r"\b(?:has|with) no CUDA\b|\bCPU(?:-only)? (?:version|build|wheel|variant|only)\b|\+cpu\b|\b(?:not"
+        r"|n't) (?:compiled|built) with "
         r"(?:CUDA|GPU)\b|\b(?:compiled|built|installed|installs?|wheel|build) without (?:CUDA|GPU)\b|"
         r"\btorch\.version\.cuda\b[^.;]{0,20}\bNone\b|\b(?:non|without)-?(?:CUDA|GPU) (?:version|build|wheel)\b",
     ),
@@ -175,6 +195,16 @@ TOPICS_OF_PROGRAMS: dict[str, tuple[str, ...]] = {
         r"|\bno progress\b|"
         r"\b(?:not|n't) (?:proceed|continue|progress|respond|start|finish|move on|get past)\w*\b|\bstall(?:s|ed)\b",
     ),
+    "way is barred": (
+        r"\bblock(?:s|ed|ing)?\b|\bdrop(?:s|ped)\b|\bfilter(?:s|ed)\b|\bclosed\b|\brefus\w+|\bisolat\w+|\bno route\b"
+        r"|\bden(?:y|ies|ied)\b|"
+        r"\b(?:not|n't) (?:be )?(?:open|allowed|routed|reachable)\b",
+    ),
+    "way is wrong": (
+        r"\b(?:picks?|chooses?|chose|selects?|uses?|used|binds? to|bound to|takes?) (?:the )?(?:management|wrong"
+        r"|first|default|"
+        r"slow\w*|docker\w*|loopback|lo\b|127\.|storage|front-?end|overlay|pod network)",
+    ),
     "does not join": (
         rf"{_NOT} (?:be |been |being |able to |even |able )?(?:connect\w*|reach\w*|join\w*|resolv\w*|communicat\w*"
         rf"|talk\w*|"
@@ -185,7 +215,8 @@ TOPICS_OF_PROGRAMS: dict[str, tuple[str, ...]] = {
         r"|\berrors?\b|\bask\w* for (?:a |the )?password\b",
     ),
     "slow": (
-        r"\bslow\w*|\binconsistent\b|\bonly reach\w*|\breach\w* only\b|\d ?G(?:B|bit)?(?:/s|ps)(?: \w+)? only\b|"
+        r"\bslow\w*|\binconsistent\b|\bcollaps\w+|\bhalv\w+|\bonly reach\w*|\breach\w* only\b|\d ?G(?:B|bit)?(?:/s"
+        r"|ps)(?: \w+)? only\b|"
         r"\b(?:not as good as|(?:lower|less|worse) than) (?:expected|\w+)|\b(?:low|poor|bad|half|reduced|degraded"
         r"|terrible) (?:\w+ )?(?:bandwidth|busbw|throughput"
         r"|performance|speed)\b|"
@@ -201,7 +232,7 @@ TOPICS_OF_PROGRAMS: dict[str, tuple[str, ...]] = {
         r"available|picked|detected|found|recogni[sz]ed|loaded|load|supported)\b|\bdisabled\b|\b(?:falls?|fell"
         r"|falling) back\b|"
         r"\binstead of\b|\b(?:not|n't) (?:been |be )?(?:set up|configured|installed)\b|"
-        r"\bno (?:GPU ?Direct|GDR\w*|RDMA|InfiniBand|EFA|RoCE)\b|\bonly (?:uses?|using) (?:sockets?|TCP|ethernet"
+        r"\bno (?:P2P|GPU ?Direct|GDR\w*|RDMA|InfiniBand|EFA|RoCE)\b|\bonly (?:uses?|using) (?:sockets?|TCP|ethernet"
         r"|host)\b|\bmissing\b|\bwithout\b|\bunused\b",
     ),
     "rights": (

@@ -110,6 +110,7 @@ MESSAGES: tuple[Message, ...] = (
             "unsupported gpu architecture",
             "cublas_status_arch_mismatch",
             "cuda capability supported by this version of pytorch",
+            "install supports cuda capabilities",
             "pytorch no longer supports this gpu",
         ),
         r"no (?:suitable |compatible )?kernel image (?:is |was |has been )?(?:available|found|to run"
@@ -120,7 +121,7 @@ MESSAGES: tuple[Message, ...] = (
         r"|Value '(?P<value>sm_\w+)' is not defined for option|is not compatible with the current PyTorch installation"
         r"|not in (?:the )?arch(?:itecture)? list"
         r"|invalid value for --gpu-architecture|Maximum cuda capability supported by this version of PyTorch"
-        r"|PyTorch no longer supports this GPU because it is too old",
+        r"|PyTorch install supports CUDA capabilities|PyTorch no longer supports this GPU because it is too old",
     ),
     Message(
         "cuda.no_device",
@@ -194,7 +195,7 @@ MESSAGES: tuple[Message, ...] = (
         "cuda.stub_library",
         ("stub library", "stub_library", "stublibrary", "/stubs/libcuda", "ld_library_path"),
         r"(?:CUDA )?driver is a stub library|CUDA_ERROR_STUB_LIBRARY|cudaErrorStubLibrary|/stubs/libcuda"
-        r"|LD_LIBRARY_PATH\b(?![^\n]*nvidia-smi)[^\n]{0,60}\bstubs\b",
+        r"|LD_LIBRARY_PATH\b(?!=|[^\n]*nvidia-smi)[^\n]{0,60}\bstubs\b",
     ),
     Message(
         "cuda.busy",

@@ -37,10 +37,13 @@ MESSAGES: tuple[Message, ...] = (
             "async fatal error event",
             "gid table changed",
             "port error",
+            "physical state: polling",
+            "physical state: disabled",
         ),
         r"(?:\b(?P<hca>[a-z]\w{1,14}_\w{1,12}):?\d{0,3}\W{1,4})?(?:Got )?async(?: fatal)? (?:error "
         r")?event\W*(?P<event>[^\n]+)"
-        r"|NET/IB\W.*(?P<event2>GID table changed|port error)",
+        r"|NET/IB\W.*(?P<event2>GID table changed|port error)"
+        r"|\bState: (?P<event3>Down)[,;] *Physical state: (?:Polling|Disabled)",
     ),
     Message(
         "nccl.modify_qp",

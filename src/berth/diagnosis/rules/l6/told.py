@@ -29,6 +29,7 @@ _SAID = ("nccl.", "efa.", "dist.", "rdma.", "cuda.", "app.", "kernel.xid", "told
 _TOLD_ONLY = (
     "nccl.nodes_hang_told", "nccl.parallel_hangs_told", "nccl.setting", "nccl.begun", "nccl.bootstrap_interface",
     "nccl.proxy_call_failed",
+    "nccl.sockets_used", "nccl.socket_listed", "nccl.no_ib", "nccl.gdr_enabled",
     "nccl.peer_closed", "nccl.one_works_told", "nccl.socket_returned", "dist.watchdog", "nccl.plain_error",
 )  # fmt: skip
 

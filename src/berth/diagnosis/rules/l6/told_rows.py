@@ -31,6 +31,8 @@ _LOCKED = "The limit of locked memory is said to be too low."
 _NO_CODE = "The program is said to have no code for the card."
 _UNFIT = "Parts of the image are said not to go together, or to be missing."
 _NOT_USED = "The fast network is said not to be used, or not to be seen in the container."
+_WRONG_WAY = "A job is said to take a way that was not meant, or that is not there."
+_SLOW = "The way between GPUs is said to be slower than it should be."
 _NO_DIRECT = "GPUDirect is said not to be used: mostly its module is not loaded."
 _NO_GPU = "The program is said to see no GPU."
 
@@ -60,11 +62,26 @@ NAMED: tuple[Row, ...] = (
     Row("rights, collective", rdma_errors.DEVICE, "The container is said to lack rights that NCCL needs.", POSSIBLE,
         unless="plugin, operator"),
     Row("rdma, unused, collective", connections.SOCKET, _NOT_USED, POSSIBLE, unless="plugin, operator"),
+    Row("task limit, trouble", host_limits.FILES, "A limit of tasks or files is said to be reached.", POSSIBLE,
+        unless=_CLUSTER),
+    Row("ranks on one card, collective", collective.DUPLICATE, "Ranks are said to share a GPU.", POSSIBLE),
+    Row("ranks differ, collective", collective.MISMATCH, "Ranks are said not to call the same.", POSSIBLE,
+        unless=f"{_CLUSTER}, way, rdma, libraries, stands still"),
+    Row("processor, image, trouble", image.ARCHITECTURE, "The image is said to be for another processor.", POSSIBLE,
+        unless=_CLUSTER),
+    Row("built plan, card, does not do", image.LIBRARY, "The plan is said to be of another card.", POSSIBLE),
+    Row("number format, not for it, card", no_device.CAPABILITY, "The card is said not to have the number format.",
+        POSSIBLE, unless=_CLUSTER),
+    Row("image, too old, rdma", image.LIBRARY, _UNFIT, POSSIBLE, unless=_CLUSTER),
+    Row("way is wrong, collective", connections.INTERFACE, _WRONG_WAY, POSSIBLE, unless=_CLUSTER),
+    Row("way is wrong, rdma", connections.INTERFACE, _WRONG_WAY, POSSIBLE, unless=_CLUSTER),
+    Row("way, way is barred, several machines", connections.UNREACHABLE, _APART, POSSIBLE, unless=f"{_CLUSTER}, view"),
+    Row("way, way is barred, collective", connections.UNREACHABLE, _APART, POSSIBLE, unless=_CLUSTER),
+    Row("way, rdma, way is barred", connections.UNREACHABLE, _APART, POSSIBLE, unless=_CLUSTER),
     Row("rdma, unasked", connections.SOCKET, _NOT_USED, POSSIBLE, unless="plugin, operator"),
     Row("rdma, way, stands still", connections.UNREACHABLE, _APART, POSSIBLE, unless=_CLUSTER),
     Row("way is set, does not join", connections.UNREACHABLE, _APART, POSSIBLE, unless=_CLUSTER),
-    Row("way is set, trouble", connections.INTERFACE, "A job is said to be told of a way that is not there.", POSSIBLE,
-        unless=_CLUSTER),
+    Row("way is set, trouble", connections.INTERFACE, _WRONG_WAY, POSSIBLE, unless=_CLUSTER),
     Row("way, several machines, stands still", connections.UNREACHABLE, _APART, POSSIBLE,
         unless=f"{_CLUSTER}, view, module"),
     Row("way, launcher, refused", connections.UNREACHABLE, _APART, POSSIBLE, unless="plugin, operator"),
@@ -99,8 +116,11 @@ SEEN: tuple[Row, ...] = (
     Row("several machines, ray, does not join", connections.UNREACHABLE, _APART, unless=_CLUSTER),
     Row("several machines, rdma, trouble", rdma_errors.RETRIED, "RDMA between machines is said not to work.",
         unless=_CLUSTER),
-    Row("rdma, collective, slow", connections.SOCKET, _NOT_USED, unless=_CLUSTER),
-    Row("several machines, collective, slow", connections.SOCKET, _NOT_USED, unless=_CLUSTER),
+    Row("rdma, slow", peer_access.SLOW, _SLOW, unless=_CLUSTER),
+    Row("several machines, collective, slow", peer_access.SLOW, _SLOW, unless=_CLUSTER),
+    Row("rdma, way, does not join", connections.UNREACHABLE, _APART, unless=_CLUSTER),
+    Row("peer path, unused", peer_access.BLOCKED, _BLOCKED, unless=_CLUSTER),
+    Row("device memory, held", memory.ORPHANS, "Memory of the GPU is said to be held.", unless=_CLUSTER),
     Row("peer path, stands still", peer_access.BLOCKED, _BLOCKED, POSSIBLE, unless=_CLUSTER),
     Row("peer path, does not do, of a card", peer_access.BLOCKED, _BLOCKED, unless=_CLUSTER),
     Row("several cards, program, stands still", peer_access.BLOCKED, _BLOCKED,
@@ -122,6 +142,11 @@ SEEN: tuple[Row, ...] = (
         unless=_CLUSTER),
     Row("fault of code, program", device_error.KERNEL, "The program is said to fail in its own code.",
         unless=f"{_CLUSTER}, module, a driver, no gpu inside, one machine"),
+    Row("rdma, does not do", rdma_errors.RETRIED, "RDMA between machines is said not to work.",
+        unless=f"{_CLUSTER}, resource none, a driver, module, vm"),
+    Row("peer path, trouble", peer_access.BLOCKED, _BLOCKED, unless=f"{_CLUSTER}, module, a driver"),
+    Row("program, unfit", image.LIBRARY, _UNFIT,
+        unless=f"{_CLUSTER}, module, a driver, no gpu inside, way, rdma, several machines, storage, engine, gpus none"),
     Row("collective, stands still", collective.WATCHDOG, "Ranks are said to wait in vain for one.", unless=_CLUSTER),
     Row("collective, does not join", connections.UNREACHABLE, _APART, unless=_CLUSTER),
 )  # fmt: skip
