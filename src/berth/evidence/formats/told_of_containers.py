@@ -53,7 +53,7 @@ TOPICS_OF_CONTAINERS: dict[str, tuple[str, ...]] = {
     "not allowed": (
         r"\b(?:not|n't) (?:be |being )?(?:allowed|permitted|authori[sz]ed|likely to work|supported)\b|\bmay not\b|"
         r"\b(?:no|insufficient|missing|without) (?:permissions?|rights?|privileges?)\b|\b(?:permission"
-        r"|access) denied\b",
+        r"|access) denied\b|\bpermissions? (?:errors?|problems?|issues?)\b|\b(?:cannot|can't|could not) write\b",
     ),
     "mandatory control": (r"\bSELinux\b|\bAppArmor\b|\bseccomp\b|\blabel=disable\b|\benforcing mode\b",),
     "control groups": (

@@ -190,8 +190,17 @@ _IN_USE = (
 _NODES = (
     Message(
         "driver.device_nodes_missing",
-        ("/dev/nvidia", "device nodes", "device files", "nvidia-modprobe", "nvidiactl"),
-        r"before (?:the )?/dev/nvidia\S* (?:exist|were|was|is|are)"
+        ("/dev/nvidia", "device nodes", "device files", "nvidia-modprobe", "nvidiactl", "nvidia-smi"),
+        # What makes them has to be called by hand first.
+        r"\b(?:works?|starts?|succeeds?|runs?)\b[^\n]{0,20} (?:once|after)\b[^\n]{0,12} "
+        r"(?:nvidia-smi|nvidia-modprobe)\b (?:was|is|has been) (?:run|called|started|executed)\b"
+        r"|\b(?:until|unless)\b [^\n]{0,12}\b(?:nvidia-smi|nvidia-modprobe)\b (?:was|is|has been) "
+        r"(?:run|called|started|executed)\b"
+        r"|\bonly (?:start|work|run)(?:s|ed)? (?:after|once|when|if) (?:(?:i|we|you|one) )?(?:have |has )?"
+        r"(?:run|runs|ran|call|calls|called) (?:nvidia-smi|nvidia-modprobe)\b"
+        r"|\b(?:must|have to|had to|need to)\b (?:first )?(?:run|call) (?:nvidia-smi|nvidia-modprobe)\b"
+        r"[^\n]{0,40}\b(?:first|reboot|boot|before)\b"
+        r"|before (?:the )?/dev/nvidia\S* (?:exist|were|was|is|are)"
         r"|(?<!/driver)(?<!locate )(?<!pattern )(?<!-modeset: )/dev/nvidia(?P<node>\*|ctl|\d+|"
         r"-modeset)\S*\W[^\n]{0,40}(?:no such file|not found|missing|"
         r"do(?:es)? not exist|don't exist|"

@@ -72,6 +72,8 @@ ROWS: tuple[Row, ...] = (
     Row("cdi, gpu toolkit, missing", cdi_unresolvable.UNRESOLVABLE, "The engine does not find what CDI names.",
         unless=_ABOVE),
     Row("nested, no gpu inside", not_injected.WITHOUT_LIBRARY, _NESTED, unless=_ABOVE),
+    Row("rootless, control groups, not allowed", device_rules.RULES_NOT_WRITABLE,
+        "A user's own engine may not write the rules of control groups.", unless=_ABOVE),
     Row("rootless, engine, no gpu inside", denied.RUNTIME_DENIED, "A user's own engine may not do what root's does.",
         unless=_ABOVE),
     Row("rootless, engine, crashes, gpus", denied.RUNTIME_DENIED, "A user's own engine may not do what root's does.",
