@@ -170,7 +170,7 @@ TOPICS: dict[str, tuple[str, ...]] = {
     ),
     "held": (r"\bin use\b|\bheld by\b|\bbusy\b|\bholds?\b",),
     "evicted": (r"\bevict\w*|\bre-?queu\w+|\bpreempt\w*",),
-    "scheduler name": (r"\bschedulerName\b|\b\w+[- ]scheduler is not\b",),
+    "scheduler name": (r"\bschedulerName\b|\bdefault-scheduler\b|\b\w+[- ]scheduler is not\b",),
     "pending": (
         r"\bPending\b|\bunschedulable\b|\bsuspended\b|\bwaits? for ever\b|\bInqueue\b",
         r"\bnever (?:be |get |gets )?(?:scheduled|admitted|starts?|run)\b",
@@ -189,11 +189,12 @@ TOPICS: dict[str, tuple[str, ...]] = {
         r"\bauto-?scal\w+|\bkarpenter\b|\bauto-?provision\w*|\bNAP\b|\bnode ?claims?\b|\bnode ?pools? karpenter\b",
         r"\bCA (?:sees|decides|scales|picks|thinks|does|will|logs?|doesn't|to)\b|\u6269\u5bb9|\u7f29\u5bb9",
     ),
-    "pool": (r"\bnode ?groups?\b|\bnode ?pools?\b|\bscal(?:e|es|ing)[- ](?:up|out|from|down)\b",),
+    "pool": (r"\bnode ?groups?\b|\b(?:node|GPU) ?pools?\b|\bscal(?:e|es|ing)[- ](?:up|out|from|down)\b",),
     "no scaling": (
         rf"(?:{_NOT}|\bno) (?:\w+ )?(?:scal\w+|trigger\w*|launch\w*|provision\w*|add\w*|spin\w*)\b",
         r"\bscal\w+[^.;]{0,40}\b(?:only|fails?|stuck|not work\w*|n't work)|\bstays? at (?:0|zero)\b",
-        r"\bpredicate \w+ fails",
+        r"\bpredicate \w+ fails|\bno (?:cluster[- ])?autoscaler\b(?! (?:is )?needed)|\bautoscaler is not installed\b",
+        r"\b(?:min|max)\w*(?:Count|Size)\b[^.;]{0,40}\b(?:no effect|inert|ignored)\b",
     ),
     "queue": (
         r"\bKueue\b|\bVolcano\b|\bKAI\b|\bPodGroups?\b|\bgangs?\b|\b(?:Cluster|Local)Queues?\b|\bqueues?\b",
@@ -290,7 +291,7 @@ _PRINTED = re.compile(
 )
 # What was wrong and is not, what may be, what somebody asks to be told.
 _WELL = re.compile(
-    r"\b(?:was|is|been|got) (?:fixed|resolved|solved)\b"
+    r"\b(?:was|is|been|got) (?:fixed|resolved|solved)\b(?! (?:in size|at|to)\b)"
     r"|(?<!not working )(?<!n't working )(?<!not work )(?<!n't work )\bas (?:expected|it should)\b"
     r"(?!.*\b(?:but|only|missing|however|whereas|while|others?)\b)"
     r"|\ball (?:are )?(?:healthy|ready)\b"

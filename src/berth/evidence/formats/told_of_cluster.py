@@ -83,13 +83,15 @@ TOPICS_OF_CLUSTER: dict[str, tuple[str, ...]] = {
     ),
     "none available": (
         r"\bno (?:more )?(?:free |idle |available )?GPUs? (?:\w+ ){0,2}?(?:available|free|left|idle)\b",
+        r"\b(?:request|ask|want)\w* (?:for )?(?:\w+ ){0,3}?more (?:\w+ ){0,3}?than (?:\w+ ){1,3}?"
+        r"(?:provid|giv|deliver|ha[sv])\w*",
         r"\b(?:no (?:free|idle|available) GPUs?|(?:lack|shortage) of (?:free |available )?GPUs?)\b",
     ),
     "asks": (r"\b(?:request\w*|ask\w*|spawn\w*|schedul\w*|queue\w*|submit\w*|launch\w*)\b",),
     # Nodes that an autoscaler should take away, and those that it should not.
     "node stays": (
-        r"(?:\b(?:not|never|cannot|fails? to)|n't) (?:\w+ ){0,3}?(?:scal\w+[- ]?(?:down|in)\b|deprovision\w*|"
-        r"consolidat\w*|(?:remov|terminat|delet)\w*[^.;]{0,24}?\bnodes?\b)",
+        r"(?:\b(?:not|never|cannot|fails? to)|n't) (?:\w+ ){0,3}?(?:scal\w*[- ]?(?:down|in|to (?:0|zero))\b|"
+        r"deprovision\w*|consolidat\w*|(?:remov|terminat|delet)\w*[^.;]{0,24}?\bnodes?\b)",
         r"\bnodes? (?:is|are|was) (?:never|not) (?:\w+ )?(?:removed|deleted|terminated|scaled down|deprovisioned)\b",
     ),
     "node removed": (

@@ -198,7 +198,7 @@ _NODES = (
         r"(?:run|called|started|executed)\b"
         r"|\bonly (?:start|work|run)(?:s|ed)? (?:after|once|when|if) (?:(?:i|we|you|one) )?(?:have |has )?"
         r"(?:run|runs|ran|call|calls|called) (?:nvidia-smi|nvidia-modprobe)\b"
-        r"|\b(?:must|have to|had to|need to)\b (?:first )?(?:run|call) (?:nvidia-smi|nvidia-modprobe)\b"
+        r"|\b(?:must|have to|had to|need to)\b (?:first )?(?:run|call) (?:nvidia-smi(?! -{1,2}\w)|nvidia-modprobe)\b"
         r"[^\n]{0,40}\b(?:first|reboot|boot|before)\b"
         r"|before (?:the )?/dev/nvidia\S* (?:exist|were|was|is|are)"
         r"|(?<!/driver)(?<!locate )(?<!pattern )(?<!-modeset: )/dev/nvidia(?P<node>\*|ctl|\d+|"

@@ -294,8 +294,9 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "hami.unregistered",
-        ("node unregister", "no registered", "not initialized with device"),
-        r"node not initialized with device|node unregister\w*d|no registered (?:device|node)",
+        ("node unregister", "no registered", "not initialized with device", "device is unhealthy, cleaning"),
+        r"node not initialized with device|device is unhealthy, cleaning up node|node unregister\w*d"
+        r"|no registered (?:device|node)",
     ),
     # what any of them believes and what is there
     Message(

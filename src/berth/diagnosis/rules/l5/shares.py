@@ -166,10 +166,15 @@ def find(facts: Facts) -> Iterator[Answer]:
             pod=pod,
         )
     if not excluded and not above and not unregistered:
-        for node, pod, found in by_place(facts.said("hami.no_card", "hami.unregistered")):
+        found_none = list(facts.said("hami.no_card"))
+        for node, pod, found in by_place(found_none):
             reasons = listed(values(found, "why"))
             yield NO_CARD.finding(
                 f"No card takes the share{': ' + reasons if reasons else ''}.", LIKELY, found, node=node, pod=pod
+            )
+        if not found_none:
+            yield from heard(
+                facts, UNREGISTERED, ("hami.unregistered",), "The scheduler has no cards of the node.", LIKELY
             )
     yield from heard(facts, LOCKED, ("hami.node_locked",), "A binding holds the node's lock.", POSSIBLE)
     yield from heard(

@@ -53,6 +53,7 @@ WAITING = (
     Row("autoscaler, deletion taint, trouble", unplaced_taint.NOT_TOLERATED, "A taint of the autoscaler stays on it."),
     Row("deletion taint, unplaced", unplaced_taint.NOT_TOLERATED, "A taint of the autoscaler stays on it."),
     Row("autoscaler, too many, gpus", autoscaling.SCALES_TOO_FAR, "More nodes are made than are needed."),
+    Row("none available, autoscaler, cloud", autoscaler.CLOUD_EMPTY, _NO_ROOM, unless="gpus none, no scaling"),
     Row("one for many, pending, asks", unplaced_resource.EXHAUSTED, "Every GPU is taken.",
         unless=f"{_OTHERS}, operator, claims, queue, quota, sharing"),
     Row("none available, asks, waits", unplaced_resource.EXHAUSTED, "Every GPU is taken.",
