@@ -35,6 +35,10 @@ from asked import codes, of_text
         ("amdgpu 0000:03:00.0: amdgpu: ring gfx_0.0.0 uses VM inv eng 0 on hub 0\n", "AmdGpuHangs"),
         ("Direct firmware load for amdgpu/gc_11_0_0_mes_2.bin failed with error -2\n"
          "amdgpu 0000:03:00.0: amdgpu: Fatal error during GPU init\n", "AmdGpuNotStarting"),  # the file is why
+        ("after updating the nvidia driver to 580.95.05 everything works\n", "DriverVersionsDiffer"),
+        ("NVML: can't get GPU #1, error code 3\n", "GpuFellOffBus"),
+        ("the GPU on the riser is as fast as the others\n", "GpuSaidFaulty"),
+        ("a network policy prevents the exporter from starting on nvidia nodes\n", "DriverNotLoaded"),
         ("VBIOS version 96.00.74, GPU firmware 24.09, all fine\n", "FirmwareOutdated"),
         ("SELinux is permissive on the nodes, the nvidia module loads\n", "SelinuxDeniesDriver"),
         ("the pod was denied by SELinux to read the model directory\n", "SelinuxDeniesDriver"),

@@ -45,9 +45,16 @@ TOPICS_OF_MACHINE: dict[str, tuple[str, ...]] = {
         r"\b(?:OS|operating system|system|distro|distribution|apt|dnf|yum|unattended|automatic|security)[- ](?:updat|"
         r"upgrad)\w*|\bapt(?:-get)? (?:full-|dist-)?upgrade\b",
     ),
+    "driver changed": (
+        r"\b(?:upgrad|updat)(?:e|es|ed|ing) (?:of )?(?:the |its |our |my )?(?:nvidia |GPU |host |kernel )*drivers?\b",
+        r"\bdrivers?(?: packages?)?(?: nvidia\S*)? (?:(?:was|were|is|are|got|gets|has been|being) )?"
+        r"(?:\w+ ){0,3}(?:upgrad|updat)\w+",
+    ),
+    "riser": (r"\brisers?\b|\boculink\b",),
     "does not do": (
         r"\b(?:fails?|failed|failing|failure|broken?|breaks?|dead|lost|gone|missing|disappear\w*|unusable)\b",
         r"\b(?:errors?|faults?)\b|\bblack ?screens?\b",
+        r"\bprevent(?:s|ed|ing)?\b[^.;]{0,40}\b(?:to|from) (?:start|load|work|run)\w*",
         r"\bwithout (?:the |any )?(?:\S+ ){0,2}working\b|\bdriver (?:problems?|issues?|trouble)\b",
         r"\b(?:issues?|problems?|trouble) (?:getting|starting|loading|running|to get|to start)\b",
         rf"{_NOT} (?:be |been |get |to )?(?:work\w*|load\w*|start\w*|detect\w*|recogni\w+|find|found|see\w*|respond\w*|"

@@ -83,11 +83,11 @@ _LOST = (
         "nvidia_smi.gpu_lost",
         (
             "gpu is lost", "gpu_is_lost", "gpuislost", "gpu has been lost", "to recover this gpu",
-            "dcgm_fr_fallen_off_bus", "gpu_fallen_off",
+            "dcgm_fr_fallen_off_bus", "gpu_fallen_off", "error code 15",
         ),
         r"(?:(?P<pci>[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]).*)?"
         r"(?:(?<!to )(?<!to the )GPU(?: is|_IS| has been)[ _]lost|GpuIsLost|DCGM_FR_FALLEN_OFF_BUS|\bGPU_FALLEN_OFF\b|"
-        r" is lost\.\s+Reboot the system to recover this GPU)",
+        r" is lost\.\s+Reboot the system to recover this GPU|NVML: can't get GPU #\d+, error code 15\b)",
     ),
     Message(
         "nvidia_smi.no_handle",
@@ -213,7 +213,7 @@ _WINDOWS = (
     Message(
         "kernel.bar_not_resized",
         ("resize bar", "resizing bar", "large bar", "can't resize", "resizable bar", "rebar"),
-        rf"(?:{_BY} {_PCI}: )?.*(?:Failed to resize BAR ?(?P<bar>\d)?|resizing BAR ?\d failed"
+        rf"(?:{_BY} {_PCI}: [^\n]{{0,160}}?)?(?:Failed to resize BAR ?(?P<bar>\d)?|resizing BAR ?\d failed"
         rf"|Problem resizing BAR ?\d \(-"
         rf"|BAR ?\d[^\n]{{0,60}}can't resize"
         r"|Not enough PCI address space for a large BAR|resizing BAR\d? (?:to \S+ )?failed)"

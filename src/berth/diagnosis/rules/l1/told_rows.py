@@ -132,6 +132,10 @@ ROWS: tuple[Row, ...] = (
         unless=f"{_ABOVE}, view"),
     Row("drops off, card", gpus_missing.MISSING, "A GPU is said to leave the bus.", unless=f"{_ABOVE}, view"),
     Row("ill, card", said_faulty.FAULTY, _FAULTY, unless=f"{_ABOVE}, a driver, cuda, module"),
+    Row("riser, does not do, card", said_faulty.FAULTY, "A riser is said to stand between slot and card.",
+        unless=f"{_ABOVE}, a driver, window"),
+    Row("driver changed, nvidia, does not do", version_skew.SKEW, "The driver is said to have been upgraded.",
+        unless=f"{_ABOVE}, kernel changed, reboot, release"),
     Row("nvidia, a driver, does not do", driver_absent.ABSENT, "The driver is said not to work.",
         unless=f"{_ABOVE}, cuda, figures, watching, vm, vgpu"),
 )  # fmt: skip
