@@ -278,3 +278,28 @@ def parsed(block: str, kind: str) -> list[dict[str, Any]]:
 
     found = [parse(part) for part in block.split("\n---\n")]
     return [one for one in found if one["kind"] == kind]
+
+
+@pytest.mark.parametrize(
+    ("queues", "reservation", "words"),
+    [
+        ([{"quota": {"*": 9}}], {}, "GPUQueue q0: 9 GPUs are guaranteed, and there are 8"),
+        ([{"quota": {"H100-80GB": 9}}], {}, "GPUQueue q0: 9 GPUs of class H100-80GB are guaranteed, and there are 8"),
+        ([{"quota": {"*": 4}, "parent": "q1"}, {"limit": {"*": 2}}], {},
+         "GPUQueue q0: 4 GPUs are guaranteed, and queue q1 above it has a limit of 2"),
+        ([{"quota": {"*": 4}, "parent": "q1"}, {"limit": {"*": 4}}], {}, ""),
+        ([{}], {"queue": "q0", "gpus": 9}, "GPUReservation it: 9 GPUs are to be kept, and there are 8"),
+        ([{}], {"queue": "q0", "gpus": 8, "until": "2020-01-01T00:00:00Z"}, "GPUReservation it: its time is over"),
+        ([{}], {"queue": "q0", "gpus": 8}, ""),
+    ],
+)  # fmt: skip
+def test_what_nobody_can_keep_is_a_note(
+    tmp_path: Path, queues: list[dict[str, Any]], reservation: dict[str, Any], words: str
+) -> None:
+    head = {"apiVersion": "berth.dev/v1alpha1"}
+    things = [{**head, "kind": "GPUQueue", "metadata": {"name": f"q{i}"}, "spec": s} for i, s in enumerate(queues)]
+    if reservation:
+        things.append({**head, "kind": "GPUReservation", "metadata": {"name": "it"}, "spec": reservation})
+    found = read_snapshot(written(tmp_path, NODE, *things), now_s=1.8e9)
+    told = [note for note in found.notes if note.startswith(("GPUQueue", "GPUReservation"))]
+    assert [words in note for note in told] == ([True] if words else [])

@@ -5,24 +5,66 @@ What a schema can say of an object by itself has been said before.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 
 from berth.model.booking import Booking, has_zone
 from berth.model.cluster import Node
 from berth.model.queue import ANY_CLASS, Queue
+from berth.model.resources import is_accelerator
 from berth.model.snapshot import Snapshot
 
 
 def problems(snapshot: Snapshot) -> Iterator[str]:
     """A sentence for each that cannot be, naming it."""
     classes = {c.name for c in snapshot.gpu_classes}
+    gpus = _gpus(snapshot)
     for queue in snapshot.queues:
         for _, message in _of_queue(queue, snapshot.queues, classes):
+            yield f"GPUQueue {queue.name}: {message}"
+        for message in _beyond(queue, snapshot.queues, gpus):
             yield f"GPUQueue {queue.name}: {message}"
     for booking in snapshot.bookings:
         for _, message in _of_booking(booking, snapshot):
             yield f"GPUReservation {booking.name}: {message}"
+        if booking.window(snapshot.now_s) is None:
+            yield f"GPUReservation {booking.name}: its time is over, and it keeps nothing"
+        elif 0 < gpus[booking.gpu_class] < booking.gpus:
+            said = f"{_some(booking.gpus, booking.gpu_class)} are to be kept, and there are {gpus[booking.gpu_class]:,}"
+            yield f"GPUReservation {booking.name}: {said}"
+
+
+def _beyond(queue: Queue, queues: Sequence[Queue], there: Mapping[str, int]) -> Iterator[str]:
+    """Guarantees that nobody can keep: beyond a limit above, beyond all that there is."""
+    if not queue.quota:
+        return
+    above = {q.name: q for q in queues}
+    for gpu_class, gpus in queue.quota:
+        seen, up = {queue.name}, above.get(queue.parent)
+        while up is not None and up.name not in seen:
+            limit = dict(up.limit)
+            if (most := min(limit.get(gpu_class, gpus), limit.get(ANY_CLASS, gpus))) < gpus:
+                guaranteed = f"{_some(gpus, gpu_class)} are guaranteed"
+                yield f"{guaranteed}, and queue {up.name} above it has a limit of {most:,}"
+            seen.add(up.name)
+            up = above.get(up.parent)
+        if 0 < there[gpu_class] < gpus:
+            yield f"{_some(gpus, gpu_class)} are guaranteed, and there are {there[gpu_class]:,}"
+
+
+def _some(gpus: int, gpu_class: str) -> str:
+    return f"{gpus:,} GPUs" + ("" if gpu_class == ANY_CLASS else f" of class {gpu_class}")
+
+
+def _gpus(snapshot: Snapshot) -> Counter[str]:
+    """By class: devices, or the partitions and replicas that are advertised, each of which counts as one."""
+    found: Counter[str] = Counter()
+    for node in snapshot.nodes:
+        gpus = max(len(node.devices), sum(n for name, n in node.allocatable if is_accelerator(name)))
+        found[ANY_CLASS] += gpus
+        found[node.gpu_class] += gpus
+    return found
 
 
 def queue_problem(queue: Queue, queues: Sequence[Queue], classes: Collection[str]) -> tuple[str, str]:
