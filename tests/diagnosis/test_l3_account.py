@@ -76,7 +76,7 @@ I0601 13:00:05.000001     900 handler.go:95] "Registered client" name="nvidia.co
     ids=["plugin", "kubelet", "node", "pods", "sets of a cloud", "checkpoint"],
 )
 def test_what_is_healthy_is_no_finding(text: str) -> None:
-    assert codes(of_text(text)) == set()
+    assert of_text(text).findings == ()
 
 
 def test_an_end_of_the_stream_that_no_registration_follows_is_one() -> None:

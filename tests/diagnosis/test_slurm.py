@@ -24,7 +24,7 @@ from berth.diagnosis.words import Layer
     ],
 )
 def test_news_is_no_fault(text: str) -> None:
-    assert codes(of_text(text)) == set()
+    assert of_text(text).findings == ()
 
 
 def test_a_file_that_gres_conf_names_does_not_say_that_the_driver_is_missing() -> None:

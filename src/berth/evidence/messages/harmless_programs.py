@@ -67,13 +67,11 @@ MESSAGES: tuple[Message, ...] = (
             "falling back to simple order",
             "numa auto balancing enabled",
             "pxn disabled as plugin is",
-            "connection refused, retrying",
         ),
         r"NVLS multicast support is not available|\bwhy\b.{0,60}DMA-BUF is available on"
         r"|Topology detection ?: could not read \S+.*ignoring"
         r"|Could not find real path of /sys|falling back to simple order"
-        r"|NUMA auto balancing enabled which can lead to variability|PXN disabled as plugin is v\d"
-        r"|NCCL INFO [^\n]*Connection refused, retrying",
+        r"|NUMA auto balancing enabled which can lead to variability|PXN disabled as plugin is v\d",
     ),
     # NCCL measures how far a card is from each network device, and copies through host memory where it is too far.
     Message(

@@ -67,13 +67,22 @@ _MEMORY = (
             "double bit", "double-bit", "ecc_dbe", "ecc_uncorrectable", "nvidiadoublebiterror",
             *(f"uncorrectable {what}" for what in ("ecc", "memory", "dram", "sram", "hbm")),
             "sram uncorrectable error", "dram uncorrectable error", "volatile uncorr",
+            "due to uncorrectable ecc", "due to an uncorrectable ecc",
         ),
         r"(?<!no )(?:double[ -]bit (?:ECC )?errors?|uncorrectable (?:ECC|memory|DRAM|SRAM|HBM) errors?)(?: \([^)]*\))?"
         r"(?: has| have| was| were)?(?: been)? (?:detected|encountered|occurred|found|reported)|"
         r"\b[1-9]\d* (?:volatile )?(?:double[ -]bit (?:ECC )?|uncorrectable (?:ECC|memory) )errors?|"
-        r"CUDA_ERROR_ECC_UNCORRECTABLE|Detected an? (?:GPU )?[SD]RAM uncorrectable error|"
+        r"CUDA_ERROR_ECC_UNCORRECTABLE|Detected an? (?:very high )?(?:GPU )?[SD]RAM uncorrectable error|"
+        r"\b(?:unusable|not usable|abnormal|fail\w*|crash\w*|down) due to (?:an )?uncorrectable ECC errors?\b|"
         r"\b[1-9]\d* volatile uncorr(?:ectable|\.)? ECC|"
         r"ECC_DBE_VOL(?:_TOTAL)?\{[^}]*\}\s+[1-9]|NvidiaDoubleBitError",
+    ),
+    # Millions since the driver was loaded, or somebody's own words for a rate.
+    Message(
+        "host.ecc_corrected_high",
+        ("ecc_sbe_vol", "ecc_sbe_agg", "rate of correctable ecc", "gpu sram correctable error"),
+        r"ECC_SBE_(?:VOL|AGG)(?:_TOTAL)?\{[^}]*\}\s+[1-9]\d{7}|\b(?:high|huge|rising|increasing) rate of correctable ECC "
+        r"errors|Detected a GPU SRAM correctable error",
     ),
 )
 
@@ -137,8 +146,8 @@ _HANGS = (
     Message(
         "host.stuck_in_driver",
         ("state d", "d state", "d-state", "uninterruptible"),
-        rf"(?P<process>{_GPU_TOOL})[^\n]*?(?:state D\b|\bD[ -]state|uninterruptible)|"
-        rf"(?:state D\b|\bD[ -]state|uninterruptible)[^\n]*?(?P<process2>{_GPU_TOOL})",
+        rf"(?P<process>{_GPU_TOOL})[^\n]{{0,300}}?(?:state D\b|\bD[ -]state|uninterruptible)|"
+        rf"(?:state D\b|\bD[ -]state|uninterruptible)[^\n]{{0,300}}?(?P<process2>{_GPU_TOOL})",
     ),
     # A row of ps. The column of the state comes after the number, so that most lines end this at their second word.
     Message(

@@ -114,7 +114,7 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "kubelet.count_lost_by_restart",
         ("restart kubelet", "restart k3s", "restart rke2", "restart snap.kubelet", "kubelet restart"),
-        r"(?=[^\n]*\b(?:systemctl restart (?:kubelet|k3s|rke2|snap\.kubelet)|service kubelet restart))[^\n]*\n"
+        r"^(?=[^\n]*\b(?:systemctl restart (?:kubelet|k3s|rke2|snap\.kubelet)|service kubelet restart))[^\n]*\n"
         r"(?:[^\n]*\n){0,3}?\s*\"?(?P<resource>[\w.-]+/[\w.-]+)\"?:\s+\"?0\"?(?![\d.\w])"
         r"(?![\s\S]*?(?P=resource)\"?:\s+\"?[1-9])",
         lines=20,

@@ -261,7 +261,8 @@ MESSAGES: tuple[Message, ...] = (
         "operator.image_fails",
         ("failed to pull image", "back-off pulling image", "errimagepull", "imagepullbackoff", "pulling image: "),
         r"(?:Failed to pull image|Back-off pulling image|ErrImagePull|ImagePullBackOff|pulling image: )"
-        r".*?(?P<image>nvcr\.io(?:/|: )[^\s\"\\,]+|\S*(?:gpu-operator|k8s-device-plugin|container-toolkit|dcgm|driver|"
+        r".*?(?P<image>nvcr\.io(?:/|: )[^\s\"\\,]+|(?<![^\s\"\\])[^\s\"\\]*?"
+        r"(?:gpu-operator|k8s-device-plugin|container-toolkit|dcgm|driver|"
         r"gpu-feature|k8s-mig-manager|node-feature-discovery)[^\s\"\\,]*)(?P<why>.*)",
     ),
     Message(

@@ -16,10 +16,10 @@ MESSAGES: tuple[Message, ...] = (
             "/api?timeout=",
             "kubernetes cluster unreachable",
         ),
-        r"leader ?election lost|failed to renew lease (?P<lease>\S+?):? |error retrieving resource lock \S+"
-        r"[^\n]*(?:deadline exceeded|refused|timeout|timed out|unreachable|EOF|no route)"
+        r"leader ?election lost|failed to renew lease (?P<lease>\S+?):? |error retrieving resource lock "
+        r"[^\n]{0,400}?(?:deadline exceeded|refused|timeout|timed out|unreachable|EOF|no route)"
         r"|failed to create leader election"
-        r"|/api\?timeout=\w+\\?\"?:? [^\n]*(?:refused|timeout|no route to host|deadline exceeded|no such host)"
+        r"|/api\?timeout=\w+\\?\"?:? [^\n]{0,300}?(?:refused|timeout|no route to host|deadline exceeded|no such host)"
         r"|Kubernetes cluster unreachable",
     ),
     # One driver a node: which NVIDIADriver is a matter of node selectors.

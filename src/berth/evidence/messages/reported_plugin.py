@@ -315,9 +315,9 @@ MESSAGES: tuple[Message, ...] = (
         ("mps daemon", "mps control", "mps-control-daemon", "mps from", "mps never", "never start", "never comes up",
          "never come up", "from starting", "from coming up", "from ever"),
         r"\bmps-control-daemon\b.{0,20}?\b(?:absent|missing|not (?:there|deployed|running|found))\b|"
-        r"(?!.*\bclaim)\bMPS\b.{0,16}?\b(?:never (?:starts?|started|comes? up)|"
+        r"\bMPS\b(?!.*\bclaim).{0,16}?\b(?:never (?:starts?|started|comes? up)|"
         r"from (?:ever )?(?:starting|coming up))\b|"
-        r"(?!.*\bclaim)\bMPS\b (?:control )?daemon\b.{0,12}?\b(?:not|n't|isn't|never)\b.{0,12}?"
+        r"\bMPS\b(?!.*\bclaim) (?:control )?daemon\b.{0,12}?\b(?:not|n't|isn't|never)\b.{0,12}?"
         r"\b(?:running|ready|up|started|found|available|healthy|there|deployed|scheduled)\b",
     ),
     Message(

@@ -94,7 +94,7 @@ MESSAGES: tuple[Message, ...] = (
         "scheduler.not_responsible",
         ("no scheduler", "schedulername"),
         r"no scheduler (?:serves|named|with name|is responsible|found)"
-        r"|schedulerName:?\s*\"?(?P<scheduler>[\w-]+)\"?.*(?:not running|does not exist|no such|nobody"
+        r"|schedulerName:?\s*\"?(?P<scheduler>[\w-]+)(?![\w-])[^\n]{0,300}?(?:not running|does not exist|no such|nobody"
         r"|never scheduled)",
     ),
     Message(

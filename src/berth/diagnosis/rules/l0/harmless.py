@@ -163,7 +163,7 @@ HEADROOM = trap(
     "HeadroomNotHeat",
     Layer.L0,
     Effect.BlindMonitoring,
-    "T.Limit is the distance to the limit and falls as the GPU warms up",
+    "the figure T.Limit is a distance, and falls as the GPU warms up",
     meaning="From Hopper on the driver tells how many degrees are left before it slows the GPU down. It is no second "
     "temperature; at 0 the clocks go down.",
     known_by="GPU T.Limit Temp that moves against GPU Current Temp.",
