@@ -162,8 +162,8 @@ class Crowd:
         return code
 
 
-def align(old: Sequence[Allocation], new: Sequence[Allocation]) -> I64:
-    """(len(new),) where each pod was in `old`, -1 for a new one. Pods that stay mostly keep their order."""
+def align(old: Sequence[object], new: Sequence[object]) -> I64:
+    """(len(new),) where each was in `old`, by identity, -1 for a new one. Those that stay mostly keep their order."""
     source = np.full(len(new), -1, np.int64)
     i = j = misses = 0
     while i < len(old) and j < len(new):

@@ -313,6 +313,15 @@ def numbered_as_met(codes, known):  # type: ignore[no-untyped-def]
 
 
 @compiled
+def first_unknown(known, row, passage, run, at):  # type: ignore[no-untyped-def]
+    """Where in a run, from `at` on, somebody is of whose class row and passage (W,) nothing is `known` (M, K); its end
+    where nobody is."""
+    while at < run.shape[0] and known[row[run[at]], passage[run[at]]]:
+        at += 1
+    return at
+
+
+@compiled
 def virtual_times(amount, first, beyond, weight):  # type: ignore[no-untyped-def]
     """(W,) for the members of lines that stand one after the other, each from its `first` on: what a line holds beyond
     its guarantee once it had the `amount` of all up to this member, by its weight; infinite for a line of weight 0."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from berth.scheduling import holds
+from berth.scheduling import holds, kernels
 from berth.scheduling.holdings import Allotment
 from berth.scheduling.holds import Kept
 from berth.scheduling.neighbours import Who
@@ -32,7 +32,7 @@ def place_run(run: I64, now: Round, closed: Mask | None = None) -> None:
     line, at = run.tolist(), 0
     while at < len(line):
         if may_skip:
-            past = _past_vain(line, at, now)
+            past = _past_vain(run, at, now)
             if past > at and may_reserve(now):
                 now.waiting.append(line[at])
                 take_place(line[at], now)
@@ -62,14 +62,15 @@ def place_run(run: I64, now: Round, closed: Mask | None = None) -> None:
                     take_place(blocked, now)
 
 
-def _past_vain(line: Sequence[int], at: int, now: Round) -> int:
+def _past_vain(run: I64, at: int, now: Round) -> int:
     """The first from there on that some node may take."""
-    has_row, rows, of, known = now.vain.has_row, now.rows, passages(now), now.vain.rows
-    while at < len(line):
-        row, free = rows[w := line[at]][0], of[w]
-        if (row, free) not in known and not has_row(row, free, now):
+    there, row = passages(now), now.first_row
+    known = now.vain.known(there.kinds, len(now.draft.copies))
+    while (at := int(kernels.first_unknown(known, row, there.of, run, at))) < len(run):
+        m, k = int(row[run[at]]), int(there.of[run[at]])
+        if not now.vain.has_row(m, there.kinds[k], now):
             break
-        at += 1
+        known[m, k] = True
     return at
 
 

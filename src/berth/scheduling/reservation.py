@@ -38,6 +38,14 @@ Mask = NDArray[np.bool_]
 Passage = tuple[int, ...]  # workloads whose places in time somebody may use
 
 
+class Passages(NamedTuple):
+    """For so many `places` in time the passages that there are, and `of` (W,) which of them is that of each."""
+
+    places: int
+    kinds: tuple[Passage, ...]
+    of: I64
+
+
 @dataclass
 class Reserved:
     """From `at_s` on there is room for the workload; `kept` is what of it must not be given out until then.
@@ -100,36 +108,33 @@ def passes(w: int, now: Round) -> Passage:
     """The workloads whose places in time this one may use: it has to have ended before they start."""
     if not now.reserved:
         return ()
-    found = passages(now)[w]
+    there = passages(now)
+    found = there.kinds[there.of[w]]
     if found and now.booked.booked:  # a place on nodes that are booked is for those who may be there
         shut = now.booked.shut(w, now.draft.columns.size)
         found = tuple([other for other in found if not shut[now.reserved[other].kept.nodes].any()])
     return found
 
 
-def passages(now: Round) -> Sequence[Passage]:
-    """(W,) the same for each, whatever is booked. Worked out for all at once as often as there is another place."""
-    if now.passages is not None and now.passages[0] == len(now.reserved):
-        return now.passages[1]
+def passages(now: Round) -> Passages:
+    """The same for all, whatever is booked. Worked out as often as there is another place."""
+    if now.passages is not None and now.passages.places == len(now.reserved):
+        return now.passages
     waits, others = now.waits, tuple(now.reserved)
     may = np.zeros((len(others), len(waits)), bool)
     for one, row in zip(now.reserved.values(), may, strict=True):
         times = np.array([one.times(*payer) for payer in waits.payers])
         row[:] = (waits.limit_s > 0) & (now.snapshot.now_s + waits.limit_s * times[waits.payer] <= one.at_s)
-    kinds: dict[tuple[bool, ...], Passage] = {}
-    found: list[Passage] = []
-    if len(others) > 1:
-        for column in zip(*may.tolist(), strict=True):
-            if column not in kinds:
-                kinds[column] = tuple([other for other, its in zip(others, column, strict=True) if its])
-            found.append(kinds[column])
-    elif not others:
-        found = [()] * len(waits)
+    if len(others) < 2:
+        kinds: tuple[Passage, ...] = ((), others)
+        of = may[0].astype(np.int64) if others else np.zeros(len(waits), np.int64)
     else:
-        passage: tuple[Passage, Passage] = ((), others)
-        found = [passage[its] for its in may[0].tolist()]
-    now.passages = (len(others), found)
-    return found
+        numbers: dict[tuple[bool, ...], int] = {}
+        columns = zip(*may.tolist(), strict=True)
+        of = np.array([numbers.setdefault(column, len(numbers)) for column in columns], np.int64)
+        kinds = tuple(tuple(other for other, its in zip(others, one, strict=True) if its) for one in numbers)
+    now.passages = Passages(len(others), kinds, of)
+    return now.passages
 
 
 def in_time(now: Round) -> list[tuple[object, ...]]:
@@ -140,7 +145,8 @@ def in_time(now: Round) -> list[tuple[object, ...]]:
     for one in now.reserved.values():
         times = np.array([one.times(*payer) for payer in waits.payers])[waits.payer]
         columns += [np.where(has_limit, times, 1.0).tolist(), (now_s + waits.limit_s <= one.at_s).tolist()]
-    return list(zip(*columns, passages(now), strict=True))
+    there = passages(now)
+    return list(zip(*columns, [there.kinds[its] for its in there.of.tolist()], strict=True))
 
 
 @contextmanager

@@ -30,7 +30,7 @@ from berth.scheduling.owing import shares_now, value_of, worth_of_rows
 from berth.scheduling.plan import Eviction, Plan, Vacating
 from berth.scheduling.policy import Policy
 from berth.scheduling.quota import Ledger, gpu_milli
-from berth.scheduling.reservation import Passage, Reserved, in_time
+from berth.scheduling.reservation import Passages, Reserved, in_time
 from berth.scheduling.seen import demand_seen
 from berth.scheduling.shares import Shares
 from berth.scheduling.tables import Tables, classes_of
@@ -112,7 +112,7 @@ class Round:
     booked: Bookings = NONE  # what people keep for others, and for whom
     _without_holds: dict[frozenset[int], Draft] = field(default_factory=dict)
     reserved: dict[int, Reserved] = field(default_factory=dict)  # places in time, by the workload that has them
-    passages: tuple[int, Sequence[Passage]] | None = None  # for so many places in time: who may use which of them
+    passages: Passages | None = None  # who may use which places in time
     vain: Vain = field(default_factory=Vain)  # what has found no room
 
     @classmethod
@@ -161,6 +161,12 @@ class Round:
     def has_time_limits(self) -> bool:
         """Somebody who runs, or may start, has to have ended at a known time."""
         return bool(self.draft.tables.crowd.limited.any() or (self.waits.limit_s > 0).any())
+
+    @cached_property
+    def first_row(self) -> I64:
+        """(W,) the class row of the first pod set of each."""
+        found: I64 = np.array([ask.rows[0] if ask.rows else -1 for ask in self.asks], np.int64)[self.waits.kind]
+        return found
 
     @cached_property
     def keeps_places(self) -> bool:

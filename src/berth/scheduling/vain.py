@@ -8,14 +8,16 @@ only as long as nothing has been placed since.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from berth.scheduling.round import Round
 
+Mask = NDArray[np.bool_]
 Passing = tuple[int, ...]  # workloads whose places in time are free for who asks
 
 
@@ -70,6 +72,15 @@ class Vain:
         if len(passing) > 1:
             return True  # together they may open what none does alone
         return any(bool(now.reserved[other].opens[row]) for other in passing)
+
+    def known(self, kinds: Sequence[Passing], rows: int) -> Mask:
+        """(rows, K) the classes that no node takes for whom these are the passages, as far as is known."""
+        found = np.zeros((rows, len(kinds)), bool)
+        at = {passing: k for k, passing in enumerate(kinds)}
+        for row, passing in self.rows:
+            if passing in at:
+                found[row, at[passing]] = True
+        return found
 
     def add_rows(self, passing: Passing, now: Round) -> None:
         """The classes that no node takes where these places are free, as they are at the moment."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import repeat
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 
 from berth.model.workload import PodClass, PodSet, TopologyWish, Workload
 from berth.scheduling import kernels
+from berth.scheduling.crowd import align
 from berth.scheduling.quota import milli_of_sets
 
 I64 = NDArray[np.int64]
@@ -89,6 +89,7 @@ class Register:
     def _begin(self) -> None:
         self._at: dict[int, int] = {}  # of each workload that was read, by its identity as an object
         self._read: list[Workload] = []  # keeps them alive, and with them their identities
+        self._last: tuple[Sequence[Workload], I64] = ((), np.zeros(0, np.int64))  # who waited, and where they are
         self._whole: I64 = np.zeros((4, 0), np.int64)  # kind, payer, priority, wish
         self._seconds: F64 = np.zeros((2, 0))  # created, time limit
         self._is: Mask = np.zeros((4, 0), bool)  # has begun, plain, kept, stays
@@ -108,13 +109,14 @@ class Register:
     def read(self, workloads: Sequence[Workload]) -> Waiting:
         if len(self._read) > 2 * len(workloads) + SPARE:
             self._begin()
-        count = len(workloads)
-        at = np.fromiter(map(self._at.get, map(id, workloads), repeat(-1)), np.int64, count)
-        unknown = np.flatnonzero(at < 0)
-        if len(unknown):
-            self._take([workloads[w] for w in unknown.tolist()])
-            at = np.fromiter(map(self._at.__getitem__, map(id, workloads)), np.int64, count)
-        whole, seconds, flags = self._whole[:, at], self._seconds[:, at], self._is[:, at]
+        source = align(self._last[0], workloads)
+        at = np.where(source < 0, -1, self._last[1][source]) if len(self._last[1]) else source
+        if len(new := np.flatnonzero(at < 0)):
+            came = [workloads[w] for w in new.tolist()]
+            self._take(came)
+            at[new] = [self._at[id(w)] for w in came]
+        self._last = (workloads, at)
+        whole, seconds, flags = (each.take(at, 1) for each in (self._whole, self._seconds, self._is))
         kind, codes = kernels.numbered_as_met(whole[0], len(self._kinds))
         payer, payers = kernels.numbered_as_met(whole[1], len(self._payers))
         met = tuple(codes.tolist())
