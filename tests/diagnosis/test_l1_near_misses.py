@@ -39,6 +39,8 @@ from asked import codes, of_text
         ("NVML: can't get GPU #1, error code 3\n", "GpuFellOffBus"),
         ("the GPU on the riser is as fast as the others\n", "GpuSaidFaulty"),
         ("a network policy prevents the exporter from starting on nvidia nodes\n", "DriverNotLoaded"),
+        ("DCGM_FI_DEV_ECC_SBE_VOL_TOTAL{gpu=\"2\"} 12\n", "GpuMemoryErrorsCorrected"),
+        ("the pod is not scheduled due to uncorrectable ECC errors that we simulate\n", "GpuMemoryUncorrectable"),
         ("VBIOS version 96.00.74, GPU firmware 24.09, all fine\n", "FirmwareOutdated"),
         ("SELinux is permissive on the nodes, the nvidia module loads\n", "SelinuxDeniesDriver"),
         ("the pod was denied by SELinux to read the model directory\n", "SelinuxDeniesDriver"),

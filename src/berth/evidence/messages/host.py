@@ -81,8 +81,8 @@ _MEMORY = (
     Message(
         "host.ecc_corrected_high",
         ("ecc_sbe_vol", "ecc_sbe_agg", "rate of correctable ecc", "gpu sram correctable error"),
-        r"ECC_SBE_(?:VOL|AGG)(?:_TOTAL)?\{[^}]*\}\s+[1-9]\d{7}|\b(?:high|huge|rising|increasing) rate of correctable ECC "
-        r"errors|Detected a GPU SRAM correctable error",
+        r"ECC_SBE_(?:VOL|AGG)(?:_TOTAL)?\{[^}]*\}\s+[1-9]\d{7}|"
+        r"\b(?:high|huge|rising|increasing) rate of correctable ECC errors|Detected a GPU SRAM correctable error",
     ),
 )
 

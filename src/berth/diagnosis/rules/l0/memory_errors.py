@@ -99,7 +99,7 @@ CORRECTED = Code(
     effect=Effect.DeviceUnfit,
     title="a GPU corrects memory errors at a high rate",
     meaning="Nothing is wrong yet: ECC corrects single bits. A high rate often comes before errors that it cannot.",
-    known_by="Xid 92 in the kernel log.",
+    known_by="Xid 92 in the kernel log, or millions of corrected errors since the driver was loaded.",
     disproved_by="The rate is low over days; the catalogue lets this code pass.",
     counter_check="nvidia-smi -q -d ECC -i PCI.0: corrected errors do not grow",
     fix=Fix(("watch the counters; run dcgmi diag -r 3 at the next chance",), "none", "nothing to undo"),
@@ -141,6 +141,7 @@ class _Seen:
         self.pending: list[Origin] = []
         self.failed: list[Origin] = []
         self.used_up: list[Origin] = []
+        self.corrected: list[Origin] = []
 
 
 def find(facts: Facts) -> Iterator[Answer]:
@@ -187,6 +188,8 @@ def _of_sentence(said: Said, seen: dict[tuple[str, Pci], _Seen]) -> None:
     elif said.message == "host.ecc_volatile":
         words = f"{said.get('count')} uncorrectable ECC errors since the driver was loaded"
         _only(seen).uncorrected.append((words, said.origin))
+    elif said.message == "host.ecc_corrected_high":
+        _only(seen).corrected.append(said.origin)
     elif said.message == "host.sram_threshold":
         _only(seen).uncorrected.append(("errors of the SRAM passed their limit", said.origin))
 
@@ -229,7 +232,7 @@ def _judged(story: Story, node: str, pci: Pci, known: _Seen) -> Finding | None:
         code, first = REMAP_PENDING, f"{where} has a repair of its memory pending until it is reset."
     elif known.used_up:
         code, first = SPARES_GONE, f"{where} has memory with no spare rows left, or very many rows remapped."
-    elif 92 in codes:
+    elif 92 in codes or known.corrected:
         code, first = CORRECTED, f"{where} corrects single-bit errors at a high rate."
     else:
         return None
@@ -240,7 +243,7 @@ def _judged(story: Story, node: str, pci: Pci, known: _Seen) -> Finding | None:
     elif 94 in codes:
         facts.append("the error was kept to one program: start that again, reset when convenient")
     told = account(story, known.causes) if known.causes else ""
-    printed = [*known.failed, *known.pending, *known.used_up]
+    printed = [*known.failed, *known.pending, *known.used_up, *known.corrected]
     counted = [quote for _, quote in known.uncorrected]
     sure = surety(known.causes) if known.causes else ESTABLISHED if printed else LIKELY
     if code in (CORRECTED, SPARES_GONE):
