@@ -67,6 +67,7 @@ TOPICS: dict[str, tuple[str, ...]] = {
         rf"{_GPUS}[^.;]{{0,60}}?(?:{_GONE}|{_NOT} {_BE}{_SHOWN})",
         rf"\b(?:no|zero|0|missing|without|lost)\W{{1,3}}(?:\w+ ){{0,2}}?{_GPUS}(?!\.)",
         rf"{_NOT} (?:see|find|list|show|detect|report|have|advertise|register|expose)\w* (?:\w+ ){{0,3}}?{_GPUS}",
+        rf"<none>\W{{1,3}}(?:\w+ ){{0,2}}?{_GPUS}",
     ),
     "fewer": (
         rf"\bonly {_COUNT}\b(?! (?:task|pod|job|container|process|replica|worker|user|node (?:in|which has|with)\b))"
@@ -292,7 +293,8 @@ _PRINTED = re.compile(
 # What was wrong and is not, what may be, what somebody asks to be told.
 _WELL = re.compile(
     r"\b(?:was|is|been|got) (?:fixed|resolved|solved)\b(?! (?:in size|at|to)\b)"
-    r"|(?<!not working )(?<!n't working )(?<!not work )(?<!n't work )\bas (?:expected|it should)\b"
+    r"|(?<!not working )(?<!n't working )(?<!not running )(?<!n't running )(?<!not work )(?<!n't work )"
+    r"\bas (?:expected|it should)\b"
     r"(?!.*\b(?:but|only|missing|however|whereas|while|others?)\b)"
     r"|\ball (?:are )?(?:healthy|ready)\b"
     r"|(?-i:\bPASS(?:ED)?\b)|\bdemonstrates that\b"

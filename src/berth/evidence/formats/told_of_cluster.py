@@ -64,6 +64,14 @@ TOPICS_OF_CLUSTER: dict[str, tuple[str, ...]] = {
         r"(?:runner|executor|instance)\b",
         r"\brunners? (?:are|is) (?:stalled|offline|stuck|busy)\b",
     ),
+    "before the plugin": (
+        r"\b(?:pods?|jobs?|workloads?)\b[^.;]{0,50}?\bbefore (?:the )?(?:nvidia[- ]?)?(?:device[- ]?)?plugin "
+        r"(?:is|has|was|had|registers?|comes?|starts?)\b",
+    ),
+    "does not register": (
+        r"\b(?:node ?claims?|nodes?|machines?|VMs?|instances?)\b[^.;]{0,40}?\b(?:never|not|doesn't|does not|fails? to) "
+        r"(?:\w+ )?(?:regist\w+|join\w*)\b",
+    ),
     # Put on a node by those who are about to take it away.
     "deletion taint": (r"\bToBeDeleted\w*|\bDeletionCandidate\w*|\bkarpenter\.sh/disrupted\b",),
     "one for many": (

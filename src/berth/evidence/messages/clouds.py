@@ -18,6 +18,12 @@ MESSAGES: tuple[Message, ...] = (
         r"|(?:missing|without|no) (?:the )?(?:label )?karpenter\.sh/initialized",
     ),
     Message(
+        "autoscaler.not_joined",
+        ("karpenter.sh/unregistered", "node not registered with cluster", "unregistered nodes present"),
+        r"missing (?:required )?(?:startup )?taint,? \W*karpenter\.sh/unregistered|[Nn]ode not registered with cluster"
+        r"|[1-9]\d* unregistered nodes present",
+    ),
+    Message(
         "clouds.startup_taint_stays",
         ("startuptaint", "startup taint"),
         r"StartupTaintsExist|[Ss]tartup ?[Tt]aint \\?\"(?P<taint>[\w./:=-]+)\\?\" still exists|"

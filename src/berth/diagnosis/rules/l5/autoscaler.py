@@ -107,6 +107,32 @@ IDLE_STAYS = Code(
     verify=("kubectl get nodes: it is gone after the time that is set for it",),
     sources=("cluster-autoscaler FAQ: what prevents a node from being removed", "Karpenter documentation: disruption"),
 )
+NOT_JOINED = Code(
+    name="NewNodeDoesNotJoin",
+    layer=Layer.L5,
+    cause_class="capacity",
+    severity=Severity.Error,
+    effect=Effect.PodsWait,
+    title="a machine was made for the pods and does not become a node",
+    meaning="The cloud runs and bills it; the kubelet on it never registers, or not as the autoscaler expects it. "
+    "After a quarter of an hour it is taken away and another one is made.",
+    known_by="Karpenter: 'Node not registered with cluster', 'missing required startup taint, "
+    "karpenter.sh/unregistered'; cluster autoscaler: unregistered nodes.",
+    disproved_by="kubectl get node: the machine is there and Ready.",
+    counter_check="kubectl get nodeclaim -o wide: READY True, a node is named",
+    fix=Fix(
+        steps=(
+            "the machine's console or journalctl -u kubelet: certificate, API server, name of the cluster",
+            "its role must be allowed to join (access entry, aws-auth), its network must reach the API server",
+            "an image or user data of one's own: --register-with-taints=karpenter.sh/unregistered:NoExecute",
+        ),
+        risk="none for nodes that run",
+        rollback="the former image or user data",
+    ),
+    verify=("kubectl get nodeclaim: Registered True; the pod has a node",),
+    sources=("karpenter pkg/controllers/nodeclaim/lifecycle/registration.go",
+             "karpenter issue 1635; karpenter-provider-azure issue 181"),
+)  # fmt: skip
 
 
 def find(facts: Facts) -> Iterator[Answer]:
@@ -163,6 +189,7 @@ def find(facts: Facts) -> Iterator[Answer]:
                 [pool],
                 cause_class="scheduling-policy",
             )
+    yield from heard(facts, NOT_JOINED, ("autoscaler.not_joined",), "The new machine does not join.", LIKELY)
     yield from heard(
         facts,
         CLOUD_EMPTY,
@@ -184,4 +211,4 @@ def _found_label(pool: ObjectSeen) -> str:
     return found["label"] if found else ""
 
 
-RULE = Rule((NO_TYPE, AT_LIMIT, CLOUD_EMPTY, IDLE_STAYS), find)
+RULE = Rule((NO_TYPE, AT_LIMIT, CLOUD_EMPTY, IDLE_STAYS, NOT_JOINED), find)

@@ -6,7 +6,7 @@ They are asked after those of told.py: what is told there in more words is surer
 from __future__ import annotations
 
 from berth.diagnosis.rules.l2 import not_default
-from berth.diagnosis.rules.l3 import slurm_devices
+from berth.diagnosis.rules.l3 import admission_before_plugin, slurm_devices
 from berth.diagnosis.rules.l4 import (
     autoscaling,
     discovery,
@@ -45,6 +45,7 @@ _MISPLACED = "Taints and tolerations do not part the nodes as they should."
 _ITS_PODS = "operand, plugin, operator, claims"
 _OTHERS = "plugin, runtime, driver"
 _FIGURES = "Figures do not come, or not those that are looked for."
+_TOO_EARLY = "Pods are there before the plugin is."
 _NO_ROOM = "The cloud has none free there, or the account may not have more."
 
 # Asked before those of containers: who waits for a pod has none yet.
@@ -52,6 +53,10 @@ WAITING = (
     Row("discovery, memory grows", operator_pods.OUT_OF_MEMORY, "Feature discovery outgrows its memory."),
     Row("autoscaler, deletion taint, trouble", unplaced_taint.NOT_TOLERATED, "A taint of the autoscaler stays on it."),
     Row("deletion taint, unplaced", unplaced_taint.NOT_TOLERATED, "A taint of the autoscaler stays on it."),
+    Row("before the plugin, crashes", admission_before_plugin.BEFORE_PLUGIN, _TOO_EARLY),
+    Row("before the plugin, rejected", admission_before_plugin.BEFORE_PLUGIN, _TOO_EARLY),
+    Row("autoscaler, does not register", autoscaler.NOT_JOINED, "The new machine does not join.",
+        unless="plugin, claims"),
     Row("autoscaler, too many, gpus", autoscaling.SCALES_TOO_FAR, "More nodes are made than are needed."),
     Row("none available, autoscaler, cloud", autoscaler.CLOUD_EMPTY, _NO_ROOM, unless="gpus none, no scaling"),
     Row("one for many, pending, asks", unplaced_resource.EXHAUSTED, "Every GPU is taken.",
