@@ -13,6 +13,8 @@ MESSAGES: tuple[Message, ...] = (
         r"\b(?:permission denied|operation not permitted|EACCES|EPERM)\b"
         rf"|(?P<path2>{_FILE})\b[^\n]{{0,24}}?(?::| is| read-write:) ?(?:permission denied|operation not permitted)"
         rf"|\b(?:no|lacks?|missing|insufficient) permissions?\b[^\n]{{0,40}}?(?P<path3>{_FILE})\b"
+        r"|\b(?:cannot|can't|could not|couldn't|not allowed to|unable to) (?:open|access|use) "
+        rf"(?P<path4>{_FILE})\b(?![^\n]{{0,60}}(?:no such file|not exist|ENOENT))"
         r"|[Uu]nable to find group (?:render|video)\b"
         r"|is not (?:a )?member of \W?\w+\W? group, the default DRM access group",
     ),

@@ -125,12 +125,14 @@ MESSAGES: tuple[Message, ...] = (
         "runtime.template_broken",
         (
             "template: compiled",
+            "compiled_template",
             "containerd template",
             "containerd config template",
             "config.toml.tmpl",
             "config-v3.toml.tmpl",
         ),
-        r"template:? \W*compiled\W*:\d+|containerd (?:config )?template\b[^\n]{0,60}\b(?:error|fail\w*|invalid)"
+        r"template:? \W*compiled(?:_template)?\W*:\d+"
+        r"|containerd (?:config )?template\b[^\n]{0,60}\b(?:error|fail\w*|invalid)"
         r"|(?:error|fail\w*|invalid)\b[^\n]{0,80}config(?:-v3)?\.toml\.tmpl",
     ),
     Message(

@@ -30,6 +30,7 @@ MESSAGES: tuple[Message, ...] = (
             "nvidia-docker: ",
             "nvidia-docker2: ",
             "runtime validation: ",
+            "nvidia lxc hook",
         ),
         rf"(?:\bexec|stat|find|path)\b[^\n]{{0,200}}?{_BINARY}\W*"
         r"(?:executable file not found|no such file or directory)"
@@ -40,7 +41,7 @@ MESSAGES: tuple[Message, ...] = (
         r"|runtime validation: \W{0,3}(?P<binary5>(?:[\w./-]*/)?nvidia[\w.-]*)\W{0,3} not found in \$PATH"
         r"|couldn't find binary nvidia-container-cli|nvidia-(?:container-\w+|ctk|docker2?): (?:command )?not found"
         # enroot and LXC, which call the tool from scripts.
-        r"|(?:Command not found|Missing tool):? nvidia-container-cli",
+        r"|(?:Command not found|Missing tool):? nvidia-container-cli|NVIDIA LXC hook (?:couldn't|could not) be found",
     ),
     Message(
         "runtime.library_missing",
