@@ -22,9 +22,10 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "amd.memory_uncorrectable",
-        ("uncorrectable hardware errors detected", "exceed threshold:"),
+        ("uncorrectable hardware error", "exceed threshold:"),
         rf"(?:amdgpu {_PCI}: )?(?:amdgpu: )?(?:\{{\d+\}})?(?:[1-9]\d* (?:new )?uncorrectable hardware errors detected "
-        r"(?:in total )?in (?P<block>\w+) block|RAS records:\d+ exceed threshold:\d+)",
+        r"(?:in total )?in (?P<block>\w+) block|RAS records:\d+ exceed threshold:\d+|"
+        r"uncorrectable hardware error ?\(\w+\) detected)",
     ),
     Message(
         "amd.lost",
@@ -33,7 +34,9 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "amd.hang",
-        (" timeout, signaled seq", "amdgpu: gpu reset begin", "hw exception by gpu", "amdgpu: gpu recovery failed"),
+        (" timeout, signaled seq", "amdgpu: gpu reset begin", "hw exception by gpu", "amdgpu: gpu recovery failed",
+         "mes failed to respond", "mes might be in unrecoverable state", "device wedged"),
+        r"MES failed to respond to msg=|MES might be in unrecoverable state|device wedged, (?:but recovered|need)|"
         r"\bring (?P<ring>[\w.]+) timeout, signaled seq|amdgpu: GPU (?:reset begin|[Rr]ecovery [Ff]ailed)|"
         r"HW Exception by GPU node-\d+ [^\n]*reason ?: ?GPU Hang",
     ),
