@@ -165,3 +165,37 @@ def test_published_policies_that_cannot_run_are_not_left_out_in_silence(
     runs = json.loads(ran.out)["runs"]
     assert [run["policy"] for run in runs] == ["berth", "berth-blind"]
     assert any("published policies know like nodes only" in note for note in runs[0]["notes"])
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("job;submit;duration;gpus\na;0;1;1\n", "row 1: has semicolons between its columns. Save it with commas."),
+        ("job\tsubmit\tduration\tgpus\n", "row 1: has tabs between its columns."),
+        ("job,submit,duration,gpus\na,2024-01-01T00:00:00Z,1,1\n", "Write seconds, such as 1704067200 (since 1970)."),
+        ("job,submit,duration,gpus\na,2024-01-01 00:00:00,1,1\n", "Write seconds, such as 1704067200 (since 1970)."),
+        ("job,submit,duration,gpus\na,0,1.5h,1\n", "column duration: is '1.5h': it has to be a number from 0 to 1e+10. "
+         "Write seconds alone: 5400."),
+        ("job,submit,duration,gpus\na,0,-5,1\n", "Mend the cell or drop the row."),
+    ],
+)  # fmt: skip
+def test_what_is_meant_by_a_table_or_cell_is_told(tmp_path: Path, text: str, words: str) -> None:
+    ran = jobs(tmp_path, text, "--policy", "fifo")
+    assert ran.code == 2 and words in ran.err
+
+
+def test_times_before_the_submission_are_told(tmp_path: Path) -> None:
+    late = "job,submit,duration,gpus,cancelled,deadline\na,100,5,1,50,300\nb,100,5,1,,20\nc,1,5,1,90,90\n"
+    ran = jobs(tmp_path, late, "--policy", "fifo")
+    assert "cancelled is before submit, of a: it is a time as submit is" in ran.err
+    assert "deadline is before submit, of b: it is a time" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("cluster", "words"),
+    [("0x8", "1 to 99,999 nodes"), ("1000000x8", "1 to 99,999 nodes"), ("8x64", "63 GPUs at most here"),
+     ("8x0", "63 GPUs at most here")],
+)  # fmt: skip
+def test_a_shape_that_cannot_be_is_told_by_its_bound(tmp_path: Path, cluster: str, words: str) -> None:
+    ran = jobs(tmp_path, PLAIN, "--policy", "fifo", cluster=cluster)
+    assert ran.code == 2 and words in ran.err

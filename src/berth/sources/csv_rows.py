@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from difflib import SequenceMatcher
 from pathlib import Path
 
@@ -13,6 +15,8 @@ from berth.base.errors import UNREADABLE, BadInput
 MAX_FILE_BYTES = 256 << 20
 MAX_ROWS = 2_000_000
 MAX_NAME = 253
+_WITH_UNIT = re.compile(r"(\d+(?:\.\d+)?)\s*(s|sec|m|min|h|d)", re.I | re.ASCII)
+_UNITS = {"s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600, "d": 86400}
 ALIKE = 0.75  # of two names of columns, from where on one is taken for the other misspelt
 
 
@@ -61,7 +65,7 @@ class Row:
             number = -1.0
         if 0 <= number <= most:  # a NaN is neither
             return number
-        raise self.bad(column, f"it has to be a number from 0 to {most:g}.", "Mend the cell or drop the row.")
+        raise self.bad(column, f"it has to be a number from 0 to {most:g}.", _seconds(value))
 
     def name(self, column: str, seen: set[str]) -> str:
         value = self.text(column)
@@ -82,6 +86,17 @@ def _digits(value: str, least: int, most: int) -> str:
     if number.is_integer() and least <= number <= most:
         return f"Write it in digits alone: {int(number)}."
     return "Mend the cell or drop the row."
+
+
+def _seconds(value: str) -> str:
+    """What to write for a number of seconds that is written as a moment or with a unit."""
+    if found := _WITH_UNIT.fullmatch(value):
+        return f"Write seconds alone: {float(found[1]) * _UNITS[found[2].lower()]:g}."
+    try:
+        at = datetime.fromisoformat(value)
+    except ValueError:
+        return "Mend the cell or drop the row."
+    return f"Write seconds, such as {at.replace(tzinfo=at.tzinfo or UTC).timestamp():.0f} (since 1970)."
 
 
 def rows_of(
@@ -108,6 +123,9 @@ def rows_of(
             missing = [column for column in needed if column not in columns]
             if unread is not None:
                 unread += _not_read(path, header, needed + optional, also_called or {})
+            if missing and len(header) == 1 and (other := next((c for c in ";\t|" if c in header[0]), "")):
+                said = {"\t": "tabs", ";": "semicolons"}.get(other, f"{other!r}")
+                raise BadInput(f"{path}: row 1", f"has {said} between its columns.", "Save it with commas.")
             if missing:
                 raise BadInput(
                     f"{path}: row 1", f"lacks the column {', '.join(missing)}.", f"The header has {', '.join(needed)}."

@@ -23,6 +23,7 @@ Columns of node events: at (seconds), node (its name), state (`down` or `up`).
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -79,8 +80,19 @@ def read_job_file(path: Path) -> Jobs:
         cancelled_s=np.array([r.cancelled for r in rows], np.float64),
         min_pods=np.array([r.min_pods for r in rows], np.int64),
         deadline_s=np.array([r.deadline for r in rows], np.float64),
-        remarks=(f"{path}: not read: the column {', '.join(unread)}",) if unread else (),
+        remarks=(*((f"{path}: not read: the column {', '.join(unread)}",) if unread else ()), *_too_early(path, rows)),
     )
+
+
+def _too_early(path: Path, rows: Sequence[_Job]) -> Iterator[str]:
+    """Times that lie before the submission read like durations."""
+    for column, early in (
+        ("cancelled", [row.name for row in rows if row.cancelled < row.submit]),
+        ("deadline", [row.name for row in rows if row.deadline < row.submit]),
+    ):
+        if early:
+            named = ", ".join(early[:3]) + (f" and {len(early) - 3} more" if len(early) > 3 else "")
+            yield f"{path}: {column} is before submit, of {named}: it is a time as submit is, not seconds from there on"
 
 
 class _Job(NamedTuple):

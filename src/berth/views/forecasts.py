@@ -28,7 +28,7 @@ def show(accuracies: Sequence[Accuracy], screen: Console) -> None:
         )
         screen.print(title, soft_wrap=True)
         rows = [_row(size.gpus, size) for size in one.sizes]
-        rows += [_row("all", one.at_submission), _row("while they waited", one.later)]
+        rows += [_row("all that waited", one.at_submission), _row("while they waited", one.later)]
         show_whole(screen, table([Column(_HEADS[0]), *(Column(h, number=True) for h in _HEADS[1:])], rows, 2))
         say(
             screen,

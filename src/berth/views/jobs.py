@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.text import Text
 
+from berth.base.units import counted
 from berth.views.records import to_csv
 from berth.views.tables import HEADER_STYLE, QUIET_STYLE, Column, say, show_whole, table
 
@@ -34,7 +35,8 @@ def show(runs: Sequence[Figures], screen: Console) -> None:
         group = list(some)
         first = group[0]
         title = Text(trace, style=HEADER_STYLE)
-        title.append(f"  {first.jobs} jobs on {first.gpus} GPUs; {first.overhead}", style="not bold dim")
+        of = f"{counted(first.jobs, 'job')} on {counted(first.gpus, 'GPU')}"
+        title.append(f"  {of}; {first.overhead}", style="not bold dim")
         screen.print(title, soft_wrap=True)
         show_whole(screen, table([Column(_HEADS[0]), *(Column(h, number=True) for h in _HEADS[1:])], _rows(group), 2))
         screen.print()

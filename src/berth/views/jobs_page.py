@@ -62,7 +62,8 @@ def _trace(runs: Sequence[Figures]) -> str:
     notes = "".join(f"<li>{escape(note)}.</li>" for note in dict.fromkeys(n for run in runs for n in run.notes))
     return (
         f"<section><h2>{escape(first.trace)}</h2>"
-        f"<p class=about>{first.jobs:,} jobs on {first.gpus:,} GPUs over {charts.moment(_length_s(runs))}; "
+        f"<p class=about>{counted(first.jobs, 'job')} on {counted(first.gpus, 'GPU')} over "
+        f"{charts.moment(_length_s(runs))}; "
         f"{escape(first.overhead.partition(': ')[2] or first.overhead)}.</p>"
         f"{_tiles(runs, best)}"
         f"<h3>Policies side by side</h3>{_table(runs, best)}"

@@ -34,6 +34,8 @@ def ledger(node: str | None, where: Where, evidence: tuple[str, ...], output: st
         found = tuple(one for one in found if one.node == node)
         if not found:
             raise BadInput("", f"there is no node {node!r} with GPUs in what was read.", "Leave it out to see all.")
+    if not found and (where.dump is not None or evidence):
+        notes.append("the account is made of nodes and pods of a dump, a NodeLedger, or what berth agent bundle keeps")
     frame = Frame(
         record=view.record(found, notes),
         draw=lambda screen, wide: view.show(found, screen, wide, one_node=node is not None),

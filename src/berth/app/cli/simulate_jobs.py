@@ -45,8 +45,9 @@ OVERHEADS = {
     "none": "starts cost nothing",
 }
 MOST_GPUS = 63  # of a node: devices are told as bits of a number
+MOST_NODES = 99_999
 DEFAULT_SHAPE = (8, 8)
-_SHAPE = re.compile(r"([1-9]\d{0,4})x([1-9]\d{0,2})")
+_SHAPE = re.compile(r"(\d{1,9})x(\d{1,9})", re.ASCII)
 
 
 def _policies(_: click.Context, __: click.Parameter, text: str | None) -> tuple[str, ...] | None:
@@ -101,9 +102,12 @@ def cluster_of_text(_: click.Context, __: click.Parameter, text: str | None) -> 
         raise click.BadParameter(
             f"{text!r} is no cluster. Write nodes x GPUs of each, for example 8x8, or name a dump: a file or a folder."
         )
-    if int(found[2]) > MOST_GPUS:
-        raise click.BadParameter(f"{text!r}: a node has {MOST_GPUS} GPUs at most here. Write more nodes.")
-    return Cluster((int(found[1]), int(found[2])))
+    nodes, gpus = int(found[1]), int(found[2])
+    if not 1 <= gpus <= MOST_GPUS:
+        raise click.BadParameter(f"{text!r}: a node has one GPU at least and {MOST_GPUS} GPUs at most here. Write more nodes.")
+    if not 1 <= nodes <= MOST_NODES:
+        raise click.BadParameter(f"{text!r}: 1 to {MOST_NODES:,} nodes are possible here.")
+    return Cluster((nodes, gpus))
 
 
 @click.command("jobs")
