@@ -82,7 +82,7 @@ TOPICS_OF_PROGRAMS: dict[str, tuple[str, ...]] = {
         r"|\bNCCL_P2P_DISABLE\b|"
         r"\bcustom[- _]all[-_ ]?reduce\b",
     ),
-    "imex": (r"\bIMEX\b|\bMNNVL\b|\bNVL ?(?:36|72)\b|\bmulti-?node NVLink\b|\bfabric handles?\b",),
+    "imex": (r"\bIMEX\b|\bNVLink domains\b|\bMNNVL\b|\bNVL ?(?:36|72)\b|\bmulti-?node NVLink\b|\bfabric handles?\b",),
     "multicast": (r"\bNVLS\b|\bNVLink SHARP\b|\bmulti-?cast\b",),
     "processor": (r"\b(?:ARM(?:64|v8)?|aarch64|x86(?:_64)?|amd64|ppc64le)\b",),
     "number format": (r"\b(?:bf16|bfloat16|fp8|fp4|nvfp4|mxfp4|tf32)\b",),
@@ -144,6 +144,27 @@ TOPICS_OF_PROGRAMS: dict[str, tuple[str, ...]] = {
         r"\bGLIBC\w*|\blibstdc\S*|\bundefined symbol\b|\bwheels?\b|\bpip\b|\bconda\b|\brequirements\.txt\b|"
         r"\bCUDA (?:toolkit|libraries|runtime library)\b|\bnvcc\b|\bLD_LIBRARY_PATH\b|\bshared object\b|"
         r"\b(?:py)?torch(?:vision|audio)? (?:version )?\d\S*",
+    ),
+    "one architecture": (
+        r"\b(?:one|single|another|other|wrong|different) (?:GPU |CUDA )?(?:architecture|compute capability)\b"
+        r"|\b(?:CUDA_DOCKER_ARCH|CMAKE_CUDA_ARCHITECTURES|TORCH_CUDA_ARCH_LIST|CUDA_ARCH\w*)\b",
+    ),
+    "to be built anew": (
+        r"\b(?:re-?(?:built|build\w*|compil\w+|install\w*)|(?:has|have|had|needs?|needed|must) (?:to )?(?:be )?"
+        r"(?:built|compiled|installed))\b[^.;]{0,30}\b(?:with|for|against) (?:the )?(?:cu-?blas|cuda|gpu)\b",
+    ),
+    "names of devices": (
+        r"\bCUDA_VISIBLE_DEVICES\b[^.;]{0,60}\b(?:UUIDs?|MIG-\w|GPU-\w)"
+        r"|\bUUIDs?\b[^.;]{0,40}\bCUDA_VISIBLE_DEVICES\b",
+    ),
+    "driver capabilities": (r"\bNVIDIA_DRIVER_CAPABILITIES\b|\bdriver capabilit(?:y|ies)\b",),
+    "helps": (
+        r"\b(?:solve[sd]?|fix(?:es|ed)?|resolve[sd]?|helps?|helped|cure[sd]?|mend(?:s|ed)?)\b(?! nothing)|\bgoes away\b"
+        r"|\bwent away\b",
+    ),
+    "other release does": (
+        r"\b(?:v?\d+(?:\.\d+)+\S*|older|previous|earlier|old) (?:\w+ ){0,3}(?:works?|worked|sees?|did|does|is fine"
+        r"|runs?)\b(?! not|n't)",
     ),
     "unfit": (
         r"\bmis-?match\w*|\bconflict\w*|\bincompatib\w+|\b(?:not|n't) (?:be )?(?:compatible|match\w*|found|installed|"

@@ -107,6 +107,7 @@ MESSAGES: tuple[Message, ...] = (
             "device kernel image is invalid",
             "invalid device function",
             "value 'sm_",
+            "is not a recognized processor for this target",
             "unsupported gpu architecture",
             "cublas_status_arch_mismatch",
             "cuda capability supported by this version of pytorch",
@@ -119,6 +120,7 @@ MESSAGES: tuple[Message, ...] = (
         r"|CUDA capability (?P<capability>sm_\w+) is not compatible"
         r"|device kernel image is invalid|invalid device function|Unsupported gpu architecture \W*(?P<arch>\w+)"
         r"|Value '(?P<value>sm_\w+)' is not defined for option|is not compatible with the current PyTorch installation"
+        r"|'(?P<processor>sm_\w+)' is not a recognized processor for this target"
         r"|not in (?:the )?arch(?:itecture)? list"
         r"|invalid value for --gpu-architecture|Maximum cuda capability supported by this version of PyTorch"
         r"|PyTorch install supports CUDA capabilities|PyTorch no longer supports this GPU because it is too old",
@@ -350,6 +352,9 @@ MESSAGES: tuple[Message, ...] = (
             "out of resource: ",
             "when stream is capturing",
             "previous error during capture",
+            "ucx  error cu",
+            "ucx error cu",
+            "unable to start cuda context",
             "cudaerrorlaunchoutofresources",
             "cudaerrorlaunchtimeout",
             "cudaerrorinvalidvalue",
@@ -368,6 +373,8 @@ MESSAGES: tuple[Message, ...] = (
         r"|operation failed due to a previous error during capture|cudaError(?:LaunchOutOfResources|LaunchTimeout"
         r"|InvalidValue|InvalidConfiguration|StreamCapture\w+|ContextIsDestroyed|CudartUnloading"
         r"|GraphExecUpdate\w+|InvalidAddressSpace|CooperativeLaunch\w+))"
+        r"|UCX +ERROR +cu\w{1,40}\([^\n]{0,80}?\bfailed\b[^\n]{0,12}?(?P<what3>[a-z][a-z ]{3,40})"
+        r"|Unable to start CUDA Context"
         r"|CUDA (?:runtime |driver )?(?:error|failure)\b[^\n]{0,16}?(?P<what2>invalid (?:argument|resource handle"
         r"|configuration argument|device context|pitch argument)|context is destroyed|driver shutting down"
         r"|hardware stack error|operation not supported on global/shared address space"

@@ -123,7 +123,8 @@ MESSAGES: tuple[Message, ...] = (
         r"|\bcuMemSetAccess\b\W[^\n]{0,60}(?:fail|CUDA_ERROR|invalid|not supported|not permitted)"
         r"|cuMemImportFromShareableHandle\W.*(?:fail|error|101|invalid|800|not permitted)|(?:import"
         r"|export)\S* (?:of )?fabric handle\S* fail"
-        r"|Cuda failure (?:400 )?'invalid resource handle'",
+        r"|Cuda failure (?:400 )?'invalid resource handle'"
+        r"|invalid (?:resource handle|argument|device ordinal)\b[^\n]{0,60}\bcuMemImportFromShareableHandle",
     ),
     Message(
         "cuda.not_permitted",

@@ -158,12 +158,13 @@ MESSAGES: tuple[Message, ...] = (
             "glibc_",
             "cxxabi_",
             "cudnn version incompatibility",
+            "mismatched pjrt plugin",
             "was compiled against cudnn",
         ),
         r"undefined symbol:? \W*(?P<symbol>\w*(?:nccl|cudnn|cublas|cuda|cusparse|nvJitLink|c10|torch|at\d)\w*)"
         r"|version `(?P<version>(?:GLIBC|GLIBCXX|CXXABI|libcu\w+)[\w.]*)' not found"
         r"|\b(?P<version2>(?:GLIBC|GLIBCXX|CXXABI)_[\d.]+\d)\W{0,3}(?:is )?not found"
-        r"|cuDNN version incompatibility",
+        r"|cuDNN version incompatibility|Mismatched PJRT plugin (?:PJRT )?API version",
     ),
     Message(
         "image.toolkit_differs",

@@ -10,6 +10,7 @@ from berth.diagnosis.heard import by_place, heard, listed, value, values
 from berth.diagnosis.words import ESTABLISHED, LIKELY, POSSIBLE, Effect, Layer, Severity
 from berth.evidence.fact import Said
 from berth.evidence.facts import Facts
+from berth.evidence.formats.told import Told
 
 _COMPATIBILITY = ("NVIDIA documentation: CUDA compatibility",)
 _RUNS = ("python -c \"import torch; torch.ones(1, device='cuda')\": no error", "deviceQuery passes in the image")
@@ -156,9 +157,20 @@ ARCHITECTURE = Code(
 _BANNER = "container was built for NVIDIA Driver Release"
 
 
+def has_driver(facts: Facts) -> bool:
+    """Whether the container has a driver for sure: somebody counts GPUs through NVML, or tells what nvidia-smi shows.
+
+    CUDA's error 35 then means what it says. Without a driver it is what CUDA answers too.
+    """
+    return any(facts.said("app.nvml_counts_gpus")) or any(
+        {"smi", "in container"} <= told.topics and not told.topics & {"no gpu inside", "gpus none", "trouble"}
+        for told in facts.of(Told)
+    )
+
+
 def find(facts: Facts) -> Iterator[Answer]:
     found_version = [said for said in facts.said("cuda.driver_insufficient") if value(said, "found")]
-    if any(facts.said("app.nvml_counts_gpus")):
+    if has_driver(facts):
         found_version = list(facts.said("cuda.driver_insufficient"))
     refused = list(facts.said("cuda.forward_compatibility"))
     # An image of the maker compares versions at its start; that CUDA itself then answers 803 or 804 is more exact.

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule, Unconfirmed
 from berth.diagnosis.heard import by_place, heard, listed, value
+from berth.diagnosis.rules.l6 import image
 from berth.diagnosis.words import ESTABLISHED, LIKELY, POSSIBLE, Effect, Layer, Severity
 from berth.evidence.facts import Facts
 from berth.evidence.formats.cluster_facts import PodSeen
@@ -257,8 +258,7 @@ _KNOWN_BETTER = ("image.cpu_build_named", "ray.asked_for_none")
 
 
 def find(facts: Facts) -> Iterator[Answer]:
-    # Who counts GPUs through NVML has a driver: then it is too old indeed (image.py).
-    served = any(facts.said("app.nvml_counts_gpus"))
+    served = image.has_driver(facts)
     old = [said for said in facts.said("cuda.driver_insufficient") if not served and not value(said, "found")]
     for node, pod, found in by_place([*facts.said(*_NONE), *old]):
         if any(facts.said(*_KNOWN_BETTER)):
