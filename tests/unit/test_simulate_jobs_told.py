@@ -193,8 +193,8 @@ def test_times_before_the_submission_are_told(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("cluster", "words"),
-    [("0x8", "1 to 99,999 nodes"), ("1000000x8", "1 to 99,999 nodes"), ("8x64", "63 GPUs at most here"),
-     ("8x0", "63 GPUs at most here")],
+    [("0x8", "1 to 99,999 nodes"), ("1000000x8", "1 to 99,999 nodes"), ("8x64", "63 GPUs at most"),
+     ("8x0", "63 GPUs at most")],
 )  # fmt: skip
 def test_a_shape_that_cannot_be_is_told_by_its_bound(tmp_path: Path, cluster: str, words: str) -> None:
     ran = jobs(tmp_path, PLAIN, "--policy", "fifo", cluster=cluster)

@@ -104,7 +104,7 @@ def cluster_of_text(_: click.Context, __: click.Parameter, text: str | None) -> 
         )
     nodes, gpus = int(found[1]), int(found[2])
     if not 1 <= gpus <= MOST_GPUS:
-        raise click.BadParameter(f"{text!r}: a node has one GPU at least and {MOST_GPUS} GPUs at most here. Write more nodes.")
+        raise click.BadParameter(f"{text!r}: a node has a GPU at least, {MOST_GPUS} GPUs at most. Write more nodes.")
     if not 1 <= nodes <= MOST_NODES:
         raise click.BadParameter(f"{text!r}: 1 to {MOST_NODES:,} nodes are possible here.")
     return Cluster((nodes, gpus))
