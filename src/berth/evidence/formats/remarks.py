@@ -57,8 +57,11 @@ _COMPONENTS = (
 _NAMED = re.compile(
     "|".join(rf"(?P<L{layer}>(?<![\w/])(?:{words})(?![\w/]))" for layer, words in _COMPONENTS), re.IGNORECASE
 )
+# What is no way to go on for who has a GPU or a fast network.
+_WORSE = r"(?: to)? (?:the )?(?:CPU|sockets?|TCP|NET/Socket|host memory)\b"
 _GOES_ON = re.compile(
-    r"\((?:ignored|ignoring)\)|\bignoring\b(?! unknown)|\bfalling back\b|\bfalls? back to\b|\bfallback to\b"
+    r"\((?:ignored|ignoring)\)|\bignoring\b(?! unknown)|\b(?:falling back\b|falls? back to\b|fallback to\b)"
+    rf"(?!{_WORSE})"
     r"|\b(?:is |are )not an error\b|\b(?:can|may|could|should) (?:be )?(?:safely )?(?:be )?ignored?\b|\bsafely ignore\b"
     r"|\bharmless\b|\bcontinuing (?:without|with|anyway|assuming)\b|\bwill not be used\b|\bskipping\b|\bcosmetic\b"
     r"|\bdeprecat\w+\b|\bfor your information\b|\bwill be (?:retried|ignored|skipped)\b|\bnot critical\b|\bnon-?fatal\b"
