@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import re
 import sys
+import time
 from pathlib import Path
 from re import _parser as parser  # type: ignore[attr-defined]
 from typing import Any
@@ -19,6 +20,7 @@ from berth.evidence.scan import BLOCK, LONGEST_LINE, MOST_OF_ONE, Scanner
 sys.path.insert(0, str(Path(__file__).parents[2]))
 from benchmarks.make_bundle import KERNEL_LOG, PLUGIN_LOG, lines
 
+DEAR_S = 0.4  # of the processor for one line: the dearest that is known takes a fifth of it
 PHRASE = 12  # characters: what is shorter is what optional parts leave over, and nothing that somebody prints
 
 LOST = Message("kernel.lost", "is lost", r"GPU (?P<gpu>\d+) is lost")
@@ -163,3 +165,15 @@ def test_a_sentence_is_read_from_a_piece() -> None:
 )
 def test_entries_of_changelogs_are_no_evidence(line: str, is_evidence: bool) -> None:
     assert bool(said(line)) is is_evidence
+
+
+def test_no_pattern_is_dear_on_a_hostile_line() -> None:
+    """A line of nothing but one literal, as long as any that is looked at: dear ones are cubic and take a second."""
+    dear: dict[str, float] = {}
+    for message in MESSAGES:
+        line = f"{message.anchors[0]} " * (2560 // (len(message.anchors[0]) + 1))
+        began = time.process_time()
+        message.compiled.search(line)
+        if (took := time.process_time() - began) > DEAR_S:
+            dear[message.name] = took
+    assert dear == {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from asked import codes, of_text
+from asked import of_text
 
 from berth.diagnosis.words import Layer
 

@@ -143,10 +143,10 @@ MESSAGES: tuple[Message, ...] = (
         ),
         r"ClusterPolicy validation failed(?:: (?P<why>[^\n\"]+))?|failed to validate (?:DRA|the NRI Plugin)"
         r"(?: configuration)?(?:: (?P<why2>[^\n\"]+))?"
-        r"|(?P<why3>[^\n\"]{0,90}cannot both be enabled in ClusterPolicy|[^\n\":]{0,60}(?:cannot"
-        r"|can not) be enabled when "
-        r"CDI is disabled|useNvidiaDriverCRD is not enabled in ClusterPolicy|[^\n\":]{0,90} not supported along with "
-        r"pre-compiled NVIDIA drivers|[^\n\":]{0,90} only supported with NVIDIA OpenRM drivers)"
+        # From a separator on: else each character of a line would begin a try of its own.
+        r"|(?:^|[\":=]) *(?P<why3>[^\n\":]{0,200}(?:cannot both be enabled in ClusterPolicy|(?:cannot|can not) be "
+        r"enabled when CDI is disabled|useNvidiaDriverCRD is not enabled in ClusterPolicy| not supported along with "
+        r"pre-compiled NVIDIA drivers| only supported with NVIDIA OpenRM drivers))"
         r"|(?P<api>Dynamic Resource Allocation is not enabled in the (?:Kubernetes )?cluster)",
     ),
     Message(
