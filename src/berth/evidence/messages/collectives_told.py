@@ -35,7 +35,8 @@ MESSAGES: tuple[Message, ...] = (
             "p2p/ipc",
         ),
         rf"^(?=.*\b{_HANGS}\b)"
-        r"(?!.*\b(?:nodes|multi-?node|machines|hosts|InfiniBand|RoCE|EFA|data ?loader|download\w*)\b)"
+        r"(?!.*\b(?:nodes|multi-?node|machines|hosts|InfiniBand|RoCE|EFA|data ?loader|download\w*"
+        r"|[Pp]ending|[Kk]ueue|queues?|admitted|unschedulable|gang)\b)"
         rf".*?(?:{_PARALLEL}\b[^\n]{{0,120}}\b{_HANGS}\b|\b{_HANGS}\b[^\n]{{0,120}}{_PARALLEL})",
     ),
     Message(

@@ -179,6 +179,12 @@ MESSAGES: tuple[Message, ...] = (
         r"[^\n]{0,100}\b(?:same|identical|equal|not (?:differ|per)|whole)\b",
     ),
     Message(
+        "harmless.count_is_physical",
+        "gpu.count",
+        r"^(?=[^\n]*\bMIG\b)[^\n]*?\bgpu\.count\b[^\n]{0,80}?\b(?:(?:not|n't) (?:change|update|follow|count|include)\w*"
+        r"|still (?:shows?|says?|is|counts?)|stays?|physical)\b",
+    ),
+    Message(
         "harmless.sharers_figures",
         ("identical", "same "),
         r"^(?=[^\n]*\b(?:time[- ]?slic|MPS\b|shared? (?:the |one |a )?(?:same )?GPU|virtual[-_ ]gpus))[^\n]*?\b"

@@ -197,8 +197,10 @@ MESSAGES: tuple[Message, ...] = (
             "strategy single",
             "for mig-strategy=single",
             "same mig mode",
+            "-mig-invalid",
         ),
-        r"strategy single\b.{0,60}?\b(?:different|several|mixed|unequal) (?:MIG )?profiles|"
+        r"gpu\.product\b.{0,80}?-MIG-INVALID\b"
+        r"|strategy single\b.{0,60}?\b(?:different|several|mixed|unequal) (?:MIG )?profiles|"
         r"[Mm]ore than one MIG device type present|(?:all|not all) (?:devices|GPUs).*?same migEnabled value|"
         r"same migEnabled value|not all GPUs\b.{0,40}?\bsame MIG mode|"
         r"Invalid configuration detected for mig-strategy=single(?!.*\b(?:no|empty) MIG)",

@@ -137,6 +137,19 @@ SHARERS_FIGURES = trap(
     steps=("do not add them up; per process: nvidia-smi pmon; figures of one's own need partitions (MIG)",),
     instead_of=("ExporterScrapeFails", "ExporterPodsUnmapped", "ReplicasNotInEffect"),
 )
+COUNT_IS_PHYSICAL = trap(
+    "GpuCountIsPhysical",
+    Layer.L4,
+    Effect.LabelsMissing,
+    "gpu.count counts whole GPUs, partitioned or not",
+    meaning="With strategy mixed the label nvidia.com/gpu.count stays the number of GPUs in the machine. How many "
+    "partitions there are stands in nvidia.com/mig-<profile>.count; with single, gpu.count counts partitions.",
+    known_by="gpu.count does not change when GPUs are partitioned.",
+    disproved_by="nvidia.com/mig-<profile>.count differs from what nvidia-smi -L lists.",
+    counter_check="kubectl get node NODE --show-labels | tr , '\\n' | grep 'mig-.*count': as nvidia-smi -L lists them",
+    sources=("k8s-device-plugin issues 738 and 1501",),
+    instead_of=("GpuLabelsStale", "NoGpuLabels"),
+)
 IDLE_POD = trap(
     "IdleGpuHasNoPod",
     Layer.L4,
@@ -196,6 +209,7 @@ def find(facts: Facts) -> Iterator[Answer]:
         (WATCHED, ("harmless.power_watch",), "The card runs at its power limit."),
         (PARTITION_FIGURES, ("harmless.partition_figures",), "They are the card's."),
         (SHARERS_FIGURES, ("harmless.sharers_figures",), "They are the card's, for each who shares it."),
+        (COUNT_IS_PHYSICAL, ("harmless.count_is_physical",), "It counts whole GPUs."),
         (IDLE_POD, ("harmless.idle_has_no_pod",), "No pod holds the GPU."),
         (BUSY_TIME, ("harmless.utilisation_is_time",), "The two measure different things."),
         (NO_DATA, ("harmless.dcgm_no_data",), "The card does not have the field."),
@@ -223,6 +237,7 @@ RULE = Rule(
         WATCHED,
         PARTITION_FIGURES,
         SHARERS_FIGURES,
+        COUNT_IS_PHYSICAL,
         IDLE_POD,
         BUSY_TIME,
         NO_DATA,
