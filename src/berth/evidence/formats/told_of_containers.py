@@ -56,6 +56,12 @@ TOPICS_OF_CONTAINERS: dict[str, tuple[str, ...]] = {
         r"|access) denied\b|\bpermissions? (?:errors?|problems?|issues?)\b|\b(?:cannot|can't|could not) write\b",
     ),
     "mandatory control": (r"\bSELinux\b|\bAppArmor\b|\bseccomp\b|\blabel=disable\b|\benforcing mode\b",),
+    # The limits of a container that runs are set anew, and with them its device rules.
+    "container update": (
+        r"\b(?:docker|podman|nerdctl|crictl) (?:container )?update\b",
+        r"\b(?:updat|chang)(?:es|ed|ing) (?:the |its )?(?:\w+ )?(?:resources|limits|quota) of (?:a |the )?"
+        r"(?:running |live )?container\b",
+    ),
     "control groups": (
         r"\bcgroups?(?: ?v?[12])?\b|\bDeviceAllow\b|\bno-cgroups\b|\bdevices\.(?:allow|list)\b|\bdaemon-reload\b",
     ),

@@ -7,12 +7,22 @@ _DRIVER_FILE = r"/(?!\S*fabricmanager)\S*(?:nvidia|libcuda|libnv|libGLX_nv|libEG
 MESSAGES: tuple[Message, ...] = (
     Message(
         "cdi.unresolvable",
-        ("unresolvable ", "unresolved ", "following cdi devices", "not resolve cdi", "cdi device "),
+        (
+            "unresolvable ",
+            "unresolved ",
+            "following cdi devices",
+            "not resolve cdi",
+            "cdi device ",
+            "/gpu=",
+            "/device=",
+        ),
         r"(?:unresolvable|unresolved) (?:CDI )?devices?:? (?:\W*(?P<device>[\w.-]+/[\w.-]+=[\w.@/-]+(?::[\w.@/-]+)*))?"
         r"|Could not resolve (?:the following )?CDI devices:? "
         r"(?:\W*(?P<device2>[\w.-]+/[\w.-]+=[\w.@/-]+(?::[\w.@/-]+)*))?"
         r"|\bCDI device \W{0,3}(?P<device3>[\w.-]+/[\w.-]+=[\w.@:-]*\w)\W{1,3}(?:is |was )?"
-        r"(?:not (?:found|registered|known)|does not exist|unknown)\b",
+        r"(?:not (?:found|registered|known)|does not exist|unknown)\b"
+        r"|(?P<device4>[\w.-]+\.\w+/(?:gpu|device)=[\w-]*\w)[^\n\w]{1,3}[^\n]{0,24}?"
+        r"\b(?:(?:not|n't|never) (?:be )?|un)(?:resolved|resolvable)\b",
     ),
     # An engine that knows no such names takes one for the path of a device file.
     Message(

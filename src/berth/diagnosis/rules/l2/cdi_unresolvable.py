@@ -103,8 +103,10 @@ DIRECTORY_NOT_SEARCHED = Code(
 def find(facts: Facts) -> Iterator[Answer]:
     specs, listed = facts.of(CdiSpec), facts.of(CdiListed)
     for node, said in by_node(facts.said("cdi.unresolvable")).items():
-        names = values(said, "device", "device2", "device3")
-        management = [one for one in said if any(map(_is_misnamed, values([one], "device", "device2", "device3")))]
+        names = values(said, "device", "device2", "device3", "device4")
+        management = [
+            one for one in said if any(map(_is_misnamed, values([one], "device", "device2", "device3", "device4")))
+        ]
         if management:
             yield MANAGEMENT_NAME.finding(
                 f"{names[0]} is looked for; the class management.nvidia.com/gpu has only the device all.",
@@ -115,7 +117,7 @@ def find(facts: Facts) -> Iterator[Answer]:
         other = [one for one in said if one not in management]
         if not other:
             continue
-        names = values(other, "device", "device2", "device3")
+        names = values(other, "device", "device2", "device3", "device4")
         known: list[Fact] = [one for one in (*specs, *listed) if not node or not one.node or one.node == node]
         there = {name for one in known if isinstance(one, CdiSpec | CdiListed) for name in one.names}
         asked = ", ".join(names[:4]) or "a device"

@@ -56,6 +56,8 @@ ROWS: tuple[Row, ...] = (
     Row("kubelet home, plugin, gpus none", plugin_registration.SOCKET_ABSENT, _OTHER_HOME, POSSIBLE),
     Row("kubelet home, plugin, resource none", plugin_registration.SOCKET_ABSENT, _OTHER_HOME, POSSIBLE),
     Row("loses it, control groups", device_rules.REVOKED, _LOST, POSSIBLE, unless="plugin, claims, unhealthy"),
+    Row("container update, no gpu inside", device_rules.REVOKED, _LOST, POSSIBLE, unless=_ABOVE),
+    Row("container update, loses it", device_rules.REVOKED, _LOST, POSSIBLE, unless=_ABOVE),
     Row("loses it, after a while", device_rules.REVOKED, _LOST, POSSIBLE, unless="plugin, claims, unhealthy"),
     Row("in container, no gpu inside, after a while", device_rules.REVOKED, _LOST, unless=_ABOVE),
     Row("in container, no gpu inside, after a while, policies", device_rules.REVOKED, _LOST, unless="plugin, claims"),
