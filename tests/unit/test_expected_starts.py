@@ -124,6 +124,8 @@ def test_who_waits_for_somebody_else_has_no_moment():
 def test_the_rest_of_a_gang_that_runs_has_had_its_start():
     held = [running("elastic", gpus=4, limit_s=4 * HOUR_S), running("a", gpus=4, limit_s=4 * HOUR_S)]
     assert set(starts(cluster(held, [waiting("elastic", gpus=4), waiting("next", gpus=4)]))) == {"next"}
+    rest = waiting("elastic+", gpus=4, has_begun=True)
+    assert set(starts(cluster(held, [rest, waiting("next", gpus=4)]))) == {"next"}, "whatever it is called"
 
 
 def test_nothing_is_expected_where_nobody_waits():
