@@ -83,8 +83,8 @@ _WELL = re.compile(
     rf"|perfectly|as (?:expected|usual)"
     rf"|all the same|without (?:any )?(?:problems?|issues?|errors?)|successfully|great))?"
     rf"(?=\s*(?:$|[.,;!?)]|and\b)){_BUT}"
-    r"|\bno (?:functional |visible |real |negative |adverse |other )?(?:impact|effects?|consequences?|freezes"
-    r"|degradation)\b"
+    r"|\bno (?:functional |visible |real |negative |adverse |other )?(?:impact|effects? on|consequences?|freezes"
+    r"|degradation)\b|\bno (?:functional|visible|real|negative|adverse|other) effects?\b"
     r"|\b(?:cannot|can't|do not|don't) (?:observe|see|notice) any (?:abnormal|problem|issue|impact|negative|effect)\w*"
     r"|\bnothing (?:is|seems|appears) (?:broken|wrong)\b|\bfalse[- ](?:alarm|positive)s?\b|\bonly cosmetic\b|\bpurely "
     r"cosmetic\b|\b(?:starts?|runs?|works?) (?:normally|fine|well)\b(?=\s*(?:$|[.,;!)]|and\b))",
