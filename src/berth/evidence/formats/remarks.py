@@ -55,7 +55,7 @@ _COMPONENTS = (
     (0, r"pcie|pcieport|pci|ecc|fan|temperature|power|nvlink|clocks?|pstate|AER|EDAC|mlx5_core|link speed|nvidia-smi"),
 )  # fmt: skip
 _NAMED = re.compile(
-    "|".join(rf"(?P<L{layer}>(?<![\w/])(?:{words})(?![\w/]))" for layer, words in _COMPONENTS), re.IGNORECASE
+    "|".join(rf"(?P<L{layer}>(?<![\w/])(?:{words})(?![a-zA-Z0-9/]))" for layer, words in _COMPONENTS), re.IGNORECASE
 )
 # What is no way to go on for who has a GPU or a fast network.
 _WORSE = r"(?: to)? (?:the )?(?:CPU|sockets?|TCP|NET/Socket|host memory)\b"
@@ -147,19 +147,18 @@ def read(piece: Piece) -> Iterator[Fact]:
         if len(line) > LONGEST:
             continue
         is_told = _is_well(line)
-        if is_told or _GOES_ON.search(line):
-            named = _NAMED.search(line)
-            origin = Origin(
+        is_warning = not is_told and not _GOES_ON.search(line)
+        if is_warning and (has_errors or not _WARNS.search(line)):
+            continue
+        named = _NAMED.search(line)
+        yield Remark(
+            origin=Origin(
                 piece.source, piece.kind, line.strip()[:LONGEST_TEXT], line=number, node=piece.node, pod=piece.pod
-            )
-            yield Remark(origin=origin, is_told=is_told, layer=_layer(named) if named else OF_A_PROGRAM)
-        elif _WARNS.search(line) and not has_errors:
-            named = _NAMED.search(line)
-            origin = Origin(
-                piece.source, piece.kind, line.strip()[:LONGEST_TEXT], line=number, node=piece.node, pod=piece.pod
-            )
-            layer = _layer(named) if named else OF_A_PROGRAM
-            yield Remark(origin=origin, is_told=False, is_warning=True, layer=layer)
+            ),
+            is_told=is_told,
+            is_warning=is_warning,
+            layer=_layer(named) if named else _OF_KIND.get(piece.kind, OF_A_PROGRAM),
+        )
 
 
 def _is_well(line: str) -> bool:

@@ -192,12 +192,20 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "harmless.memory_below_label",
-        tuple(
-            f"{word} {size}{unit}"
-            for word in ("of", "of the", "not", "not the", "than", "than the")
-            for size in (16, 24, 40, 48, 80)
-            for unit in ("g", " g")
+        (
+            "where is the rest",
+            "where's the rest",
+            "where did the rest",
+            "where is the missing",
+            *(
+                f"{word} {size}{unit}"
+                for word in ("of", "of the", "not", "not the", "than", "than the")
+                for size in (16, 24, 40, 48, 80)
+                for unit in ("g", " g")
+            ),
         ),
+        r"\b\d{5} ?MiB\b[^\n]{0,160}\b\d{2,3} ?GB\b[^\n]{0,60}(?:where is the rest|where's the rest|where did the rest"
+        r"|where is the missing)|"
         rf"{_LESS}{_THAN}.{{0,120}}{_GDDR}|{_GDDR}.{{0,120}}{_LESS}{_THAN}",
     ),
     Message(

@@ -178,6 +178,7 @@ MESSAGES: tuple[Message, ...] = (
     ),
     phrases(
         "harmless.torch",
+        "does not have many workers which may be a bottleneck",
         "encountered error set by ProcessGroupNCCL: Process Group shutdown",
         "The CUDA Samples are not meant for performance measurements",
         "delaying package configuration, since apt-utils is not installed",
