@@ -194,8 +194,9 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "nfd.other_label",
-        ("_10de", "io/pci-0302.present"),
+        ("_10de", "io/pci-0302.present", "pci-10de_"),
         r"kubernetes\.io/pci-(?P<form3>0302)\.present"
+        r"|kubernetes\.io/pci-(?P<form4>10de_[0-9a-f]{4}\w*)\.present"
         r"|pci-10de\.present[^\n]{0,160}pci-(?P<form>\d{4}_10de\w*)\.present|"
         r"pci-(?P<form2>\d{4}_10de\w*)\.present[^\n]{0,160}pci-10de\.present",
     ),

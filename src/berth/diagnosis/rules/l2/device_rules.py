@@ -108,6 +108,13 @@ def find(facts: Facts) -> Iterator[Answer]:
     dropped = list(facts.said("cgroup.rules_dropped"))
     off = [*(one for one in facts.of(ToolkitConfig) if one.no_cgroups), *facts.said("runtime.no_cgroups")]
     unknown = list(facts.said("cgroup.nvml_unknown", "cgroup.open_refused"))
+    if dropped and not unknown and not any(facts.said("kernel.xid")):
+        # Units were read again, and the plugin, which lives in a container as others do, lost its devices.
+        for node, said in by_node(facts.said("plugin.marked_unhealthy")).items():
+            yield REVOKED.finding(
+                "systemd read its units again, and the plugin lost its devices with that.", LIKELY, [*said, *dropped],
+                node=node,
+            )  # fmt: skip
     for node, said in (
         ()
         if unknown

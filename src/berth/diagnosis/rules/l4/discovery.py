@@ -192,7 +192,7 @@ def find(facts: Facts) -> Iterator[Answer]:
     for said in by_node(facts.said("nfd.tainted_away")).values():
         yield NFD_MISSING.finding("Node Feature Discovery's worker does not run on the node.", LIKELY, said)
     for said in by_node(facts.said("nfd.other_label")).values():
-        form = said_of(one.get("form") or one.get("form2") or one.get("form3") for one in said)
+        form = said_of(one.get("form") or one.get("form2") or one.get("form3") or one.get("form4") for one in said)
         if not any(_PCI_LABEL in one.labels for one in facts.of(NodeSeen)):
             yield NFD_MISSING.finding(
                 f"The label has the form pci-{form}, which the operator does not know.", LIKELY, said

@@ -165,11 +165,12 @@ def find(facts: Facts) -> Iterator[Answer]:
         )  # fmt: skip
     for node, pod, found in by_place(privileged):
         is_operators = any(word in one.origin.text.lower() for one in found for word in _OF_OPERATOR)
+        only_warned = all("would violate PodSecurity" in one.origin.text for one in found)  # enforced or not: unsaid
         yield PRIVILEGED.finding(
             "A policy of the namespace or cluster forbids what "
             + ("pods of the GPU components need" if is_operators else "the pod needs")
             + " of the host.",
-            ESTABLISHED,
+            POSSIBLE if only_warned else ESTABLISHED,
             found,
             node=node,
             pod=pod,
