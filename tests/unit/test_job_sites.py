@@ -106,7 +106,10 @@ def test_what_is_due_follows_the_tree_of_queues() -> None:
 @pytest.mark.parametrize(
     ("row", "words"),
     [
-        ("a,0,10,4,B200", "asks for GPUs of class B200, and no node that jobs may use has any. There are A100-80GB, H100"),
+        (
+            "a,0,10,4,B200",
+            "asks for GPUs of class B200, and no node that jobs may use has any. There are A100-80GB, H100",
+        ),
         ("a,0,10,8,A100", "asks for 8 GPUs of class A100 in one pod; a node has 4"),
         ("a,0,10,9,", "asks for 9 GPUs in one pod; a node has 8"),
     ],

@@ -67,7 +67,8 @@ MESSAGES: tuple[Message, ...] = (
         ),
         r"(?:privileged|hostPath|hostNetwork|hostPID)\S*:? Forbidden: disallowed by cluster policy"
         r"|disallowed by cluster policy"
-        r"|(?:violates|would violate) PodSecurity \W*(?P<level>[\w:.-]+)?|unable to validate against any security context constraint"
+        r"|(?:violates|would violate) PodSecurity \W*(?P<level>[\w:.-]+)?"
+        r"|unable to validate against any security context constraint"
         r"|privileged containers? (?:are|is) not allowed|privileged mode is disallowed"
         r"|allow-privileged\S*\s+(?:is )?(?:off|false)"
         r"|unable to validate against any pod security policy|PodSecurityPolicy: unable to (?:admit|validate)"
