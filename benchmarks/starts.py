@@ -73,27 +73,16 @@ def offered(name: str, seed: int | None) -> Jobs:
 
 
 def measured(jobs: Jobs, nodes: int, gpus: int, every: int, restarts_s: float, least_left: bool) -> Accuracy:
-    """Forecasts along one trace. What has started once and waits again, since others took back what they were due,
-    is not counted."""
+    """Forecasts along one trace."""
     policy, tables, born_s = Policy(explains=False, least_left=least_left), Tables(), 0.0
     by_left = AsLive(False, policy)
     decide = by_left.decide if least_left else lambda snapshot: cycle(snapshot, policy, tables)
-    watching = _Asking(decide, policy, every)
+    watching = Forecasting(decide, policy, every)
     for state in steps(jobs, like_nodes(nodes, gpus), Overhead.AtStart, watching.decide):
         if state.now_s - born_s >= restarts_s:
             watching.watch, born_s = Watch(policy, every_s=0.0), state.now_s
         watching.look(state)
-    watching.made = [one for one in watching.made if state.start_s[one.job] > one.at_s]
     return watching.accuracy("berth-live-least-left" if least_left else "berth-live", state)
-
-
-class _Asking(Forecasting):
-    """Told of all plans, as on a live cluster, and not only of those at whose moments it makes forecasts."""
-
-    def decide(self, snapshot: Snapshot) -> Plan:
-        plan = super().decide(snapshot)
-        self.watch.notice(plan, snapshot.now_s)
-        return plan
 
 
 def _cost() -> None:

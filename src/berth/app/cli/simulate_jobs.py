@@ -339,7 +339,8 @@ def _own(
         by_least_left.explain if by_least_left else lambda snapshot: cycle(snapshot, telling, cache),
         every_s(offered, site.gpus),
     )
-    watching = Forecasting(decide, policy, -(-len(offered) // MOMENTS)) if is_live and foretold is not None else None
+    foreseen = changed(policy, least_left=by_least_left is not None)
+    watching = Forecasting(decide, foreseen, -(-len(offered) // MOMENTS)) if is_live and foretold is not None else None
     shown = workloads_of(offered, site.node_gpus, heeds_class=True) if site.heeds_class and offered.classes else None
     with progress("simulating jobs") as told:
         for state in steps(

@@ -86,6 +86,7 @@ class Forecasting:
 
     def decide(self, snapshot: Snapshot) -> Plan:
         plan = self.cycle(snapshot)
+        self.watch.notice(plan, snapshot.now_s)
         self._last = snapshot, plan
         return plan
 
@@ -118,7 +119,7 @@ class Forecasting:
         said = np.array([one[3:] for one in self.made], np.float64).reshape(len(self.made), 3)
         at, first = np.array([one.at_s for one in self.made]), np.array([one.is_first for one in self.made], bool)
         start = state.start_s[jobs]
-        known = np.isfinite(start)
+        known = np.isfinite(start) & (start > at)  # who was stopped and waits again has had its first start
         width = state.jobs.width[jobs]
 
         def of(name: str, mask: NDArray[np.bool_]) -> OfForecasts:
