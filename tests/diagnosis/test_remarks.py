@@ -35,6 +35,7 @@ def test_what_is_said_of_it_is_answered(text: str, code: str, layer: str) -> Non
         "nvidia-smi works fine on the host but the pod sees nothing",
         "everything works except the second job, which hangs",
         "the job fails, is this normal?",
+        "Since then GPU nodes have no driver and GPU pods do not run.",
     ],
 )
 def test_what_does_not_work_is_not_called_harmless(text: str) -> None:

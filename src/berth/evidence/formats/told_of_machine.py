@@ -189,7 +189,9 @@ TOPICS_OF_MACHINE: dict[str, tuple[str, ...]] = {
         r"\b(?:8|6|16)-pins?\b|\bunder-?powered\b",
     ),
     "ill": (
-        r"\b(?:bad|faulty|defective|dying|dead|fried|failing|burnt?|damaged|flaky|unresponsive)\b",
+        r"\b(?:bad|faulty|defective|dying|dead|fried|failing|burnt?|damaged|flaky|unresponsive)\b"
+        r"(?! (?:systemd )?(?:services?|units?|pods?|jobs?|tests?|builds?|containers?|probes?|requests?|workers?|tasks?"
+        r"|deployments?|daemon\w*|images?|config\w*|values?|options?|arguments?|gateway|addresse?s?|performance|idea|magic)\b)",
         r"(?<!qualifies for )(?<!qualify for )\bRMA\w*|\bre-?seat\w*",
         r"\bhardware (?:issues?|faults?|failures?|problems?|errors?|defects?)\b",
         r"\bGPUs? (?:was|were|had|has been|have been|got|needs? to be|be|to be) (?:\w+ )?(?:replaced|swapped)\b",
