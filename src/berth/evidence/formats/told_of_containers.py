@@ -101,7 +101,7 @@ TOPICS_OF_CONTAINERS: dict[str, tuple[str, ...]] = {
     "unasked": (
         r"\b(?:without|no|not|n't|zero|none) (?:\w+ ){0,3}?(?:request\w*|ask\w*|allocat\w+|limits?)\b",
         r"\b(?:request\w*|ask\w*(?: for)?|limits?) (?:of )?(?:zero|none|no|0|one|1|a single|only)\b",
-        r"\bgot one\b|\bNVIDIA_VISIBLE_DEVICES\b[^.;]{0,30}?"
+        r"\bnvidia\.com/gpu\W{1,4}0\b|\bgot one\b|\bNVIDIA_VISIBLE_DEVICES\b[^.;]{0,30}?"
         r"\b(?:not (?:being )?(?:respected|honou?red)|ignored|no effect)",
         r"\bregardless of\b",
     ),

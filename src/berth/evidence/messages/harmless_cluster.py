@@ -3,6 +3,13 @@
 from berth.evidence.message import Message, phrases
 
 MESSAGES: tuple[Message, ...] = (
+    Message(
+        "harmless.kai_not_enforced",
+        ("kai ", "kai-scheduler", "kai scheduler", "kai's"),
+        r"\bKAI\b(?:[ -]scheduler)?[^\n]{0,30}\b(?:not|n't|never)\b[^\n]{0,12}\b(?:limit|enforc|isolat|restrict)\w*"
+        r"[^\n]{0,40}\bmemory\b"
+        r"|\bmemory\b[^\n]{0,60}\b(?:not|n't|never)\b[^\n]{0,12}\b(?:limit|enforc|isolat|restrict)\w*[^\n]{0,40}\bKAI\b",
+    ),
     # Specifications are made of what is there: each file that a machine does not have is told.
     Message(
         "harmless.cdi_optional_file",

@@ -243,4 +243,11 @@ MESSAGES: tuple[Message, ...] = (
         r"(?P<file>\S*(?:/\.singularity\.d/libs/\S+|/nvidia-(?:smi|persistenced|modprobe|debugdump)"
         r"|/libnvidia-(?!container)[\w.-]+|/libcuda[\w.-]*|/libGLX_nvidia\S*|/libEGL_nvidia\S*))\)",
     ),
+    # The loader goes on without it; what the library was to do is not done.
+    Message(
+        "runtime.preload_missing",
+        ("cannot be preloaded",),
+        r"ld\.so: object '(?P<path>[^'\n]{1,120}(?:vgpu|hami|cuda|nvidia|gpu)[^'\n]{0,60})' from "
+        r"(?:/etc/ld\.so\.preload|LD_PRELOAD) cannot be preloaded",
+    ),
 )

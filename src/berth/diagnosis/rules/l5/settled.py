@@ -53,11 +53,26 @@ CLAIM = trap(
     counter_check="kubectl get pods -A: none names the claim",
     sources=("Kubernetes documentation: dynamic resource allocation",),
 )
+NOT_ENFORCED = trap(
+    "KaiSharesAreNotEnforced",
+    Layer.L5,
+    Effect.HeldByPolicy,
+    "the scheduler shares a card by account alone: a pod sees all of its memory",
+    meaning="KAI books gpu-memory and gpu-fraction when it places pods. It does not bound what a pod uses of the card: "
+    "that is left to the program, or to what enforces it (HAMi's core, MPS, MIG).",
+    known_by="A pod with KAI's gpu-memory or gpu-fraction is said to see and use the whole card.",
+    disproved_by="A library or MPS is installed that is to bound memory.",
+    counter_check="kubectl get pod POD -o jsonpath='{.metadata.annotations}': the share, and what bounds it",
+    sources=("KAI-Scheduler, docs/gpu-sharing",),
+    steps=("let the program bound its memory, or share by MIG or by what enforces it",),
+    instead_of=("ShareLibraryFails",),
+)
 
 
 def find(facts: Facts) -> Iterator[Answer]:
     """Of one pod alone: in a list of many the one that was placed says nothing of the others."""
     yield from noted(facts, CLAIM, ("harmless.claim_waits",), "No pod uses it yet.")
+    yield from noted(facts, NOT_ENFORCED, ("harmless.kai_not_enforced",), "KAI books shares and enforces none.")
     short = list(facts.said("kueue.quota_short"))
     admitted = [
         said
@@ -78,4 +93,4 @@ def find(facts: Facts) -> Iterator[Answer]:
         yield SETTLED.finding("The pod was placed after it had waited.", LIKELY, [*failed[:2], *placed[:2]])
 
 
-RULE = Rule((SETTLED, ADMITTED, CLAIM), find)
+RULE = Rule((SETTLED, ADMITTED, CLAIM, NOT_ENFORCED), find)

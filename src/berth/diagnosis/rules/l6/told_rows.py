@@ -90,7 +90,7 @@ NAMED: tuple[Row, ...] = (
     Row("iommu, stands still", peer_access.BLOCKED, _BLOCKED, POSSIBLE,
         unless=f"{_CLUSTER}, vm, passthrough, kernel dies, a driver, reboot"),
     Row("unasked, gpus none, cuda", no_device.NOT_ASKED, "The pod is said to ask for no GPU.", POSSIBLE,
-        unless=_CLUSTER),
+        unless=f"{_CLUSTER}, sees too many"),
     Row("visible devices, unasked, no gpu inside", no_device.NOT_ASKED, "The pod is said to ask for no GPU.", POSSIBLE,
         unless=f"{_CLUSTER}, engine"),
     Row("driver capabilities, trouble", launch.CAPABILITY, "The container is said to ask for too little.", POSSIBLE,
