@@ -93,7 +93,10 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "reported.config_awaits_restart",
-        ("configmap", "config map", "replicas", "show the previous", "shows the previous", "show the old", "shows the old"),
+        (
+            "configmap", "config map", "replicas",
+            "show the previous", "shows the previous", "show the old", "shows the old",
+        ),
         r"\b(?:modified|changed|edited|updated)\b[^\n]{0,30}\b(?:replicas|ConfigMap|config map|sharing|time-?slicing)\b"
         r"[^\n]{0,60}\bstill shows? the (?:previous|old)\b|"
         r"(?:ConfigMap|config map|replicas)\b.{0,60}?\b(?:changed|edited|updated|new|set)\b"
