@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from berth.model.cluster import Allocation, Device, GpuClass, Node
 from berth.model.history import History
 from berth.model.hold import Hold, Place
+from berth.model.jobs import Jobs
 from berth.model.queue import Queue
 from berth.model.resources import resources
 from berth.model.snapshot import Snapshot
@@ -22,6 +23,7 @@ from berth.model.workload import PodClass, PodSet, TopologyWish, Workload
 from berth.scheduling.cycle import cycle
 from berth.scheduling.policy import Policy
 from berth.scheduling.starts_watch import Watch
+from berth.scheduling.tables import Tables
 
 
 def small_cluster() -> Snapshot:
@@ -78,6 +80,38 @@ def _expected_starts() -> None:
         Watch(policy).look(snapshot, cycle(snapshot, policy))
 
 
+def few_jobs() -> Jobs:
+    """Two queues, more than two nodes can run at once, of few kinds; all with run-time limits."""
+    count = 48
+    at = np.arange(count)
+    turn = at.astype(np.float64)
+    width = np.array([1, 2, 8, 4, 16, 1])[at % 6]
+    return Jobs(
+        name="few", names=tuple(f"job-{j}" for j in range(count)), submit_s=40.0 * turn,
+        service_s=60.0 + 90.0 * (turn % 7), limit_s=120.0 + 200.0 * (turn % 5 + 1), restart_s=np.full(count, 5.0),
+        width=width, pod_gpus=np.minimum(width, 8), priority=np.zeros(count, np.int64), queue=at % 2, owner=at % 3,
+        gpu_class=np.full(count, -1), queues=("a", "b"), owners=("x", "y", "z"),
+    )  # fmt: skip
+
+
+def _days() -> None:
+    """Jobs over time, under each policy there is."""
+    from berth.simulation.baselines import schedules
+    from berth.simulation.queueing.as_live import AsLive
+    from berth.simulation.queueing.cluster import like_nodes
+    from berth.simulation.queueing.engine import run
+    from berth.simulation.queueing.schedule import Overhead
+
+    jobs, cluster, at_start = few_jobs(), like_nodes(2, 8), Overhead.AtStart
+    by_share, sets_aside = (Policy(evicts=False, explains=False), Tables()), (Policy(sets_aside=True), Tables())
+    run("live", jobs, cluster, at_start, lambda snapshot: cycle(snapshot, *by_share))
+    run("known", jobs, cluster, at_start, lambda snapshot: cycle(snapshot, *sets_aside), knows=True)
+    run("blind", jobs, cluster, at_start, lambda snapshot: cycle(snapshot, *sets_aside), remembers=True)
+    run("least-left", jobs, cluster, at_start, AsLive(True, Policy()).decide)
+    for name in schedules.NAMES:
+        schedules.run(name, jobs, 2, 8, at_start)
+
+
 def main() -> None:
     """Make every decision that needs compiled code once."""
     from berth.simulation import moves
@@ -89,6 +123,7 @@ def main() -> None:
     cycle(small_cluster())
     cycle(contested(small_cluster()))
     _expected_starts()
+    _days()
     offered = offer(prepare(TINY), 1)
     for name, policy in BASELINES.items():
         run(name, policy, TINY.name, offered)

@@ -19,6 +19,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from berth.scheduling import kernels
+
 F64 = NDArray[np.float64]
 I64 = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -75,15 +77,6 @@ def _able(order: I64, gpus: I64, capacity: int) -> I64:
 
 def _filled(able: I64, gpus: I64, value: F64, capacity: int) -> Mask:
     """The set of greatest value that fits (0/1 knapsack); of equal ones the one that is found first."""
-    best = np.zeros(capacity + 1)
-    took = np.zeros((len(able), capacity + 1), bool)
-    for i, (width, its) in enumerate(zip(gpus[able].tolist(), value[able].tolist(), strict=True)):
-        with_it = best[: capacity + 1 - width] + its
-        np.greater(with_it, best[width:], out=took[i, width:])
-        np.maximum(with_it, best[width:], out=best[width:])
-    taken, room = np.zeros(len(gpus), bool), capacity
-    for i in range(len(able) - 1, -1, -1):
-        if took[i, room]:
-            taken[able[i]] = True
-            room -= int(gpus[able[i]])
+    taken = np.zeros(len(gpus), bool)
+    taken[able] = kernels.filling(gpus[able], value[able], capacity)
     return taken

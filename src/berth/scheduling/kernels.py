@@ -333,3 +333,22 @@ def virtual_times(amount, first, beyond, weight):  # type: ignore[no-untyped-def
             so_far += amount[w]
             found[w] = max(beyond[i] + so_far, 0.0) / weight[i] if weight[i] > 0 else np.inf
     return found
+
+
+@compiled
+def filling(width, value, capacity):  # type: ignore[no-untyped-def]
+    """(J,) the set of greatest value whose widths fit into a capacity (0/1 knapsack); of equal ones the first found."""
+    best = np.zeros(capacity + 1)
+    took = np.zeros((width.shape[0], capacity + 1), np.bool_)
+    for j in range(width.shape[0]):
+        for room in range(capacity, width[j] - 1, -1):  # downwards: what is read has not got this one yet
+            with_it = best[room - width[j]] + value[j]
+            if with_it > best[room]:
+                best[room] = with_it
+                took[j, room] = True
+    taken, room = np.zeros(width.shape[0], np.bool_), capacity
+    for j in range(width.shape[0] - 1, -1, -1):
+        if took[j, room]:
+            taken[j] = True
+            room -= width[j]
+    return taken
