@@ -272,7 +272,7 @@ class Proxy:
         self._watches.add(watch)
         rest = b""
         try:
-            while True:
+            while not watch.ends_with:  # it may be told to end while a chunk is passed on
                 watch.task = asyncio.create_task(answer.content.readany())  # type: ignore[arg-type]
                 chunk = await watch.task
                 if not chunk:
@@ -283,6 +283,7 @@ class Proxy:
                 if end:
                     await response.write(rest[:end])
                     rest = rest[end:]
+            await response.write(watch.ends_with)
         except asyncio.CancelledError:
             if not watch.ends_with:
                 raise
