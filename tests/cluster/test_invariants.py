@@ -172,7 +172,7 @@ def test_two_that_both_decide_are_kept_apart_by_the_api_server_and_the_kubelet(
     # Both through the proxy: where one heard of the pods before the other, it would have bound them all by then.
     first, second = (stage.run(name, values=alone, kubeconfig=proxy.kubeconfig()) for name in ("a", "b"))
     made: list[Gang] = []
-    with proxy.delay(0.1, BINDS):
+    with proxy.delay(0.4, BINDS):  # what one has sent has not arrived yet when the other decides
         for number in range(12):
             new = [stage.replicas(f"w{number}-gang", 2, 2, minimum=2), stage.replicas(f"w{number}-free", 1, 1)]
             stage.create(*new)

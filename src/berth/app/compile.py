@@ -112,6 +112,12 @@ def _days() -> None:
         schedules.run(name, jobs, 2, 8, at_start)
 
 
+def warm_up() -> None:
+    """Load what a first decision needs, while lists are read: else the first pods wait for half a second."""
+    for snapshot in (small_cluster(), contested(small_cluster())):
+        cycle(snapshot)
+
+
 def main() -> None:
     """Make every decision that needs compiled code once."""
     from berth.simulation import moves

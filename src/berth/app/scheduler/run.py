@@ -21,6 +21,7 @@ from berth.actions.evicting import Evictor, Left
 from berth.actions.letting_in import LettingIn
 from berth.actions.telling import Teller
 from berth.actions.volumes import Volumes
+from berth.app.compile import warm_up
 from berth.app.scheduler.configuration import Configured
 from berth.app.scheduler.driver import Driver
 from berth.app.scheduler.foreign import Foreign
@@ -171,6 +172,7 @@ class Scheduler:
                 if self.leadership.is_leader() and self.leadership.has_predecessor:
                     await asyncio.sleep(SETTLE_S)
             tasks.create_task(self.follower.run())
+            tasks.create_task(asyncio.to_thread(warm_up))
             tasks.create_task(self.foreign.run())
             tasks.create_task(self.letting_in.run())
             tasks.create_task(self.tenure.run())
