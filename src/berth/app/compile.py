@@ -113,7 +113,7 @@ def _days() -> None:
 
 
 def warm_up() -> None:
-    """Load what a first decision needs, while lists are read: else the first pods wait for half a second."""
+    """Load what a first decision needs: half a second for which the first pods would wait."""
     for snapshot in (small_cluster(), contested(small_cluster())):
         cycle(snapshot)
 

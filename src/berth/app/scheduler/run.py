@@ -62,6 +62,7 @@ def main(configured: Configured, access: Access, shadow: bool = False) -> int:
         log.info("configuration", extra={"key": path, "value": value, "source": source})
     for sentence in configured.unknown:
         log.warning(sentence)
+    warm_up()  # before there is a loop: loading compiled code holds everything up, also from a thread
     with suppress(ImportError):
         import uvloop
 
@@ -172,7 +173,6 @@ class Scheduler:
                 if self.leadership.is_leader() and self.leadership.has_predecessor:
                     await asyncio.sleep(SETTLE_S)
             tasks.create_task(self.follower.run())
-            tasks.create_task(asyncio.to_thread(warm_up))
             tasks.create_task(self.foreign.run())
             tasks.create_task(self.letting_in.run())
             tasks.create_task(self.tenure.run())
