@@ -53,6 +53,7 @@ log = logging.getLogger("berth.scheduler")
 
 TELL_S = 2.0  # for what people are told; whoever leads next tells the rest
 REPORT_S = 600.0  # between two reports of who only looks on
+LISTED_S = 120.0  # for the first lists; garbage is looked for again after that in any case
 DRAIN_S = 10.0  # for binds that are under way when the process is asked to end
 
 
@@ -172,6 +173,7 @@ class Scheduler:
                 await self.leadership.tried.wait()
                 if self.leadership.is_leader() and self.leadership.has_predecessor:
                     await asyncio.sleep(SETTLE_S)
+            tasks.create_task(self._keep_listed())
             tasks.create_task(self.follower.run())
             tasks.create_task(self.foreign.run())
             tasks.create_task(self.letting_in.run())
@@ -196,9 +198,20 @@ class Scheduler:
         self.world.adopt(time.time())
         await self.teller.adopt()
         self._remember()
-        gc.collect()
-        gc.freeze()  # what was listed stays; collecting it again and again would stop the loop
+        gc.freeze()
         self.driver.wake()
+
+    async def _keep_listed(self) -> None:
+        """What was listed stays: looking through it for what is garbage, again and again, would hold the loop up."""
+        gc.collect()
+        gc.disable()
+        try:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LISTED_S):
+                    await self.follower.synced()
+            gc.freeze()
+        finally:
+            gc.enable()
 
     def _remember(self) -> None:
         """How long it takes, of what ended before we looked."""
