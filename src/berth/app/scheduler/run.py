@@ -64,6 +64,7 @@ def main(configured: Configured, access: Access, shadow: bool = False) -> int:
     for sentence in configured.unknown:
         log.warning(sentence)
     warm_up()  # before there is a loop: loading compiled code holds everything up, also from a thread
+    gc.collect()
     with suppress(ImportError):
         import uvloop
 
@@ -203,7 +204,6 @@ class Scheduler:
 
     async def _keep_listed(self) -> None:
         """What was listed stays: looking through it for what is garbage, again and again, would hold the loop up."""
-        gc.collect()
         gc.disable()
         try:
             with suppress(TimeoutError):
