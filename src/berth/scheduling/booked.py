@@ -8,7 +8,7 @@ are placed who may enter. The rules: docs/internals/reservations.md.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -155,13 +155,13 @@ class Bookings:
         if self.booked:
             self._show_only(self._every, self._on)
 
-    @contextmanager
-    def entering(self, w: int) -> Iterator[None]:
+    def entering(self, w: int) -> AbstractContextManager[None]:
         """What is booked is there for the moment where the workload, or one that is blocked alike, may use it."""
         blocked = self.blocked(w)
-        if blocked == self._every or self._inside:
-            yield
-            return
+        return nullcontext() if blocked == self._every or self._inside else self._opened(blocked)
+
+    @contextmanager
+    def _opened(self, blocked: frozenset[int]) -> Iterator[None]:
         nodes = [n for n, on in self._on.items() if not blocked.issuperset(on)]
         self._take_in()
         self._show_only(blocked, nodes)

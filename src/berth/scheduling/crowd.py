@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from berth.model.cluster import Allocation
 from berth.model.workload import PodClass
+from berth.scheduling import kernels
 from berth.scheduling.quota import gpu_milli
 
 T = TypeVar("T", bound=np.generic)
@@ -21,6 +22,7 @@ Mask = NDArray[np.bool_]
 
 CHUNK = 256  # pods compared at a time
 WINDOW = 64  # how far a pod is looked for after one that is not where it was
+FEW = 8  # are compared one by one
 MOST_MISSES = 512  # then all are looked up
 
 
@@ -43,14 +45,11 @@ class Crowd:
         self._objects: list[PodClass] = []  # keeps those alive whose identity is known
         self._of_payer: dict[tuple[str, str], int] = {}
         self._milli: list[int] = []
-        self.kind: I64 = np.zeros(0, np.int64)
-        self.payer: I64 = np.zeros(0, np.int64)
+        self._whole: I64 = np.zeros((3, 0), np.int64)
+        self._is: Mask = np.zeros((4, 0), bool)
+        self.kind, self.payer, self.priority = self._whole
+        self.daemon, self.ending, self.limited, self.may_leave = self._is
         self.node: I64 = np.zeros(0, np.int64)
-        self.daemon: Mask = np.zeros(0, bool)
-        self.priority: I64 = np.zeros(0, np.int64)
-        self.may_leave: Mask = np.zeros(0, bool)
-        self.ending: Mask = np.zeros(0, bool)
-        self.limited: Mask = np.zeros(0, bool)
         self.came: I64 = np.zeros(0, np.int64)  # positions of pods that are new since the last time
         self.gone: I64 = np.zeros(0, np.int64)  # positions that pods had which are gone
         self.left: I64 = np.zeros(0, np.int64)  # the nodes of those that are gone
@@ -77,16 +76,12 @@ class Crowd:
         if not len(self.came) and not len(self.gone) and len(stays) == len(self.source):
             return
         new = [allocations[p] for p in self.came.tolist()]
-        self.kind = self._carried(self.kind, [self.code(a.pod_class) for a in new])
-        self.payer = self._carried(self.payer, [self._payer(a) for a in new])
-        self.daemon = self._carried(self.daemon, [a.is_daemon for a in new])
-        self.priority = self._carried(self.priority, [a.priority for a in new])
-        # A DaemonSet's pod that ends comes back on the same node.
-        self.ending = self._carried(self.ending, [a.is_ending and not a.is_daemon for a in new])
-        self.limited = self._carried(self.limited, [a.time_limit_s > 0 for a in new])
-        self.may_leave = self._carried(
-            self.may_leave, [not (a.is_ending or a.is_daemon or a.preemptible is False) for a in new]
-        )
+        self._whole = self._carried(
+            self._whole, [(self.code(a.pod_class), self._payer(a), a.priority) for a in new]
+        )  # fmt: skip
+        self.kind, self.payer, self.priority = self._whole
+        self._is = self._carried(self._is, [_flags(a) for a in new])
+        self.daemon, self.ending, self.limited, self.may_leave = self._is
 
     def settle(self, index: Mapping[str, int], is_fresh: bool) -> I64:
         """Find the nodes of the new pods, or of all where nodes are numbered anew; the nodes whose pods changed."""
@@ -95,10 +90,10 @@ class Crowd:
             self.node = np.fromiter([index.get(a.node, -1) for a in self.allocations], np.int64, len(self.allocations))
             return np.arange(len(index))
         left = self.left = self.node[self.gone]
-        self.node = self._carried(self.node, [index.get(self.allocations[p].node, -1) for p in self.came.tolist()])
-        changed = np.union1d(left, self.node[self.came])
-        if (moved := _out_of_order(self.source)).any():
-            changed = np.union1d(changed, self.node[moved])
+        node = self.node[self.source] if len(self.node) else np.zeros(len(self.source), np.int64)
+        node[self.came] = [index.get(self.allocations[p].node, -1) for p in self.came.tolist()]
+        self.node = node
+        changed = np.unique(np.concatenate([left, node[self.came], node[_out_of_order(self.source)]]))
         return changed[changed >= 0]
 
     def on(self, nodes: I64, count: int) -> dict[int, list[Allocation]]:
@@ -125,23 +120,18 @@ class Crowd:
     def counts(self) -> dict[int, int]:
         """Codes of the classes of pods that are no DaemonSet's and how many there are, in the order in which they are
         met."""
-        mine = np.flatnonzero(~self.daemon)
-        codes = self.kind[mine]
-        number = np.bincount(codes, minlength=len(self.classes))
-        first = np.zeros(len(self.classes), np.int64)
-        first[codes[::-1]] = np.arange(len(codes))[::-1]
-        there = np.flatnonzero(number)
-        there = there[np.argsort(first[there], kind="stable")]
-        return dict(zip(there.tolist(), number[there].tolist(), strict=True))
+        number, met = kernels.numbered_as_met(self.kind[~self.daemon], len(self.classes))
+        return dict(zip(met.tolist(), np.bincount(number, minlength=len(met)).tolist(), strict=True))
 
     def classes_there(self) -> list[PodClass]:
         """The classes of all pods."""
         return [self.classes[k] for k in np.flatnonzero(np.bincount(self.kind, minlength=1)).tolist()]
 
-    def _carried(self, old: NDArray[T], new: Sequence[int]) -> NDArray[T]:
-        """A column with the values of pods that are new."""
-        made = old[self.source] if len(old) else np.zeros(len(self.source), old.dtype)
-        made[self.came] = new  # their source is -1, the last one's value until here
+    def _carried(self, old: NDArray[T], new: Sequence[tuple[int, ...]]) -> NDArray[T]:
+        """(K, P) columns with the values of pods that are new."""
+        made = old.take(self.source, 1) if old.shape[1] else np.zeros((len(old), len(self.source)), old.dtype)
+        if new:  # their source is -1, the last one's values until here
+            made[:, self.came] = np.array(new, old.dtype).T
         return made
 
     def code(self, pod_class: PodClass) -> int:
@@ -162,6 +152,12 @@ class Crowd:
         return code
 
 
+def _flags(a: Allocation) -> tuple[bool, bool, bool, bool]:
+    """DaemonSet's, ending, limited, may leave. A DaemonSet's pod that ends comes back on the same node."""
+    ends, stays = a.is_ending and not a.is_daemon, a.is_ending or a.is_daemon or a.preemptible is False
+    return a.is_daemon, ends, a.time_limit_s > 0, not stays
+
+
 def align(old: Sequence[object], new: Sequence[object]) -> I64:
     """(len(new),) where each was in `old`, by identity, -1 for a new one. Those that stay mostly keep their order."""
     source = np.full(len(new), -1, np.int64)
@@ -173,7 +169,7 @@ def align(old: Sequence[object], new: Sequence[object]) -> I64:
             source[j : j + size] = np.arange(i, i + size)
             i, j = i + size, j + size
             continue
-        run = next((r for r, (a, b) in enumerate(zip(here, there, strict=True)) if a is not b), size)
+        run = _alike(here, there)
         source[j : j + run] = np.arange(i, i + run)
         i, j = i + run, j + run
         if run == size:
@@ -193,6 +189,18 @@ def align(old: Sequence[object], new: Sequence[object]) -> I64:
         else:
             i, j = i + 1, j + 1
     return source
+
+
+def _alike(here: Sequence[object], there: Sequence[object]) -> int:
+    """How many from the start on are the same: halves that are the same are not looked through one by one."""
+    low, high = 0, len(here)
+    while high - low > FEW:
+        middle = (low + high) // 2
+        if here[low:middle] == there[low:middle]:
+            low = middle
+        else:
+            high = middle
+    return next((r for r in range(low, high) if here[r] is not there[r]), high)
 
 
 def _out_of_order(source: I64) -> Mask:

@@ -159,7 +159,7 @@ class Future:
     def commit(self, pods: I64) -> list[Put]:
         """Keep what was put, and that these pods have left."""
         self.gone[pods] = True
-        for n in np.unique(self.roster.node[pods]).tolist():
+        for n in np.unique(self.roster.node[pods]).tolist() if len(pods) else ():
             stay, masks = self._masks.get(n, ((), ()))
             self.mask[list(stay)] = masks
         self._masks.clear()

@@ -20,6 +20,7 @@ from berth.model.workload import WHOLE, Workload
 from berth.scheduling import kernels
 from berth.scheduling.columns import numbers
 from berth.scheduling.draft import Draft
+from berth.scheduling.waiting import Rows
 
 I64 = NDArray[np.int64]
 I32 = NDArray[np.int32]
@@ -94,7 +95,7 @@ def _is_meant(a: Allocation, goes: dict[tuple[str, str], str]) -> bool:
     return uid is not None and (not uid or not a.uid or uid == a.uid)
 
 
-def keep(holds: Iterable[Kept], rows: Sequence[Sequence[int]], draft: Draft) -> None:
+def keep(holds: Iterable[Kept], rows: Rows, draft: Draft) -> None:
     """Take off the draft what these holds keep; what has gone otherwise meanwhile is not kept."""
     touched: set[int] = set()
     for kept in holds:
@@ -108,9 +109,8 @@ def keep(holds: Iterable[Kept], rows: Sequence[Sequence[int]], draft: Draft) -> 
 def _keep_on(n: int, pods: Sequence[tuple[int, int]], kept: Kept, rows: Sequence[int], draft: Draft) -> None:
     tables, columns, pool = draft.tables, draft.columns, draft.columns.pool[n]
     free, left = draft.free[n].copy(), draft.device_free[n].copy()
-    held = tables.held_on(n)
     for i in kept.leaving.get(n, ()):
-        need, ask = numbers(held[i].pod_class, columns)
+        need, ask = numbers(tables.held_on(n)[i].pod_class, columns)
         kernels.take(-1, columns.masks[n][i], need, ask, free, left, pool)
     for row, devices in kept.started.get(n, ()):
         kernels.take(-1, devices, tables.need[row], tables.ask[row], free, left, pool)
@@ -120,7 +120,7 @@ def _keep_on(n: int, pods: Sequence[tuple[int, int]], kept: Kept, rows: Sequence
     now_free, now_left = draft.free[n], draft.device_free[n]
     free, left = np.minimum(now_free, np.maximum(free, 0)), np.minimum(now_left, left)
     if pool >= 0:
-        free[pool] = (left == WHOLE).sum()
+        free[pool] = np.count_nonzero(left == WHOLE)
     kept.taken[n] = (now_free - free, now_left - left)
     draft.free[n], draft.device_free[n] = free, left
 
@@ -134,7 +134,7 @@ def give_back(holds: Iterable[Kept], draft: Draft) -> None:
             draft.device_free[n] += left
             pool = draft.columns.pool[n]
             if pool >= 0:
-                draft.free[n, pool] = (draft.device_free[n] == WHOLE).sum()
+                draft.free[n, pool] = np.count_nonzero(draft.device_free[n] == WHOLE)
             touched.add(n)
         kept.taken.clear()
     if touched:

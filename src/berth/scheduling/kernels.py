@@ -314,9 +314,9 @@ def numbered_as_met(codes, known):  # type: ignore[no-untyped-def]
 
 @compiled
 def first_unknown(known, row, passage, run, at):  # type: ignore[no-untyped-def]
-    """Where in a run, from `at` on, somebody is of whose class row and passage (W,) nothing is `known` (M, K); its end
+    """Where in a run, from `at` on, somebody is of whose class row and passage (W,) nothing is `known` (K, M); its end
     where nobody is."""
-    while at < run.shape[0] and known[row[run[at]], passage[run[at]]]:
+    while at < run.shape[0] and known[passage[run[at]], row[run[at]]]:
         at += 1
     return at
 

@@ -102,7 +102,7 @@ def _owed(hopefuls: Sequence[int], now: Round) -> set[int]:
     shares = now.shares
     if shares is None or not now.may_reclaim:
         return set()
-    held = shares.held(now.ledger)
+    held = shares.held_now(now.ledger)
     if not (held > shares.due + ROUNDING).any():
         return set()
     # The chain of a queue up to the first that is owed nothing has to begin with itself.

@@ -48,15 +48,17 @@ def ordered(
     place[by_age] = np.arange(count)
     narrow = np.int16 if len(ledger.names) < 2**15 else np.int32  # the narrower, the faster it is sorted
     by_queue = by_age[np.argsort(queue[by_age].astype(narrow), kind="stable")]
-    first = np.flatnonzero(np.diff(queue[by_queue], prepend=-1))
-    own = dict(zip(queue[by_queue[first]].tolist(), np.split(by_queue, first[1:]), strict=True))
+    of_queue = queue[by_queue]
+    first = np.append(0, (of_queue[1:] != of_queue[:-1]).nonzero()[0] + 1)
+    begins = [*first.tolist(), count]
+    own = {q: by_queue[i:j] for q, i, j in zip(of_queue[first].tolist(), begins, begins[1:], strict=False)}
     waited_in = sorted({above for q in own for above in ledger.chain(q)})
     children: dict[int, list[int]] = {}
     for q in waited_in:
         children.setdefault(int(ledger.parent[q]), []).append(q)
     quota = ledger.quota_in_all
     # One queue that states a quota shares with nobody.
-    held = shares.held(ledger) if shares is not None else np.zeros(len(ledger.names))
+    held = shares.held if shares is not None else np.zeros(len(ledger.names))
     base = shares.base if shares is not None else held
     weight = shares.weight if shares is not None else held
 

@@ -26,11 +26,8 @@ def shares_now(now: Round) -> Shares | None:
     value, mean = now.value
     asked = np.bincount(now.queue, weights=now.asked, minlength=len(ledger.names)).astype(np.float64)
     # What pods hold whose queues nobody asks about is not there to deal.
-    top = np.flatnonzero(ledger.parent < 0)
-    others = _held(now.draft, worth) - float(amounts(ledger.used[top], worth).sum())
-    return shares_of(
-        ledger, asked, value - max(others, 0.0), worth, mean, now.snapshot.usage, now.policy.usage_weight
-    )  # fmt: skip
+    others = float(amounts(ledger.elsewhere[None], worth)[0])
+    return shares_of(ledger, asked, value - others, worth, mean, now.snapshot.usage, now.policy.usage_weight)
 
 
 def worth_of_rows(draft: Draft, mean: float) -> F64:
@@ -53,12 +50,3 @@ def value_of(columns: Columns) -> tuple[float, float]:
     milli, worth = columns.gpu_milli(), worths(columns.gpu_classes)
     value = milli * worth[columns.gpu_class]
     return float(value.sum()), float(value.sum() / milli.sum()) if milli.any() else 1.0
-
-
-def _held(draft: Draft, worth: F64) -> float:
-    """Value milli that all pods hold."""
-    crowd, columns = draft.tables.crowd, draft.columns
-    if not len(crowd.kind):
-        return 0.0
-    gpu_class = np.append(columns.gpu_class, -1)[crowd.node]
-    return float((crowd.milli[crowd.kind] * worth[gpu_class]).sum())

@@ -65,12 +65,12 @@ def place_run(run: I64, now: Round, closed: Mask | None = None) -> None:
 def _past_vain(run: I64, at: int, now: Round) -> int:
     """The first from there on that some node may take."""
     there, row = passages(now), now.first_row
-    known = now.vain.known(there.kinds, len(now.draft.copies))
+    known = now.vain.known(there.kinds, now)
     while (at := int(kernels.first_unknown(known, row, there.of, run, at))) < len(run):
         m, k = int(row[run[at]]), int(there.of[run[at]])
         if not now.vain.has_row(m, there.kinds[k], now):
             break
-        known[m, k] = True
+        known = now.vain.known(there.kinds, now)
     return at
 
 
@@ -94,7 +94,7 @@ def _run(run: I64, now: Round, closed: Mask | None, stops: bool) -> tuple[int, l
     """Hand a run of single pods to the kernel; how many it looked at, and those of them that it could not place. With
     `stops` it ends before the first that found no room."""
     draft, columns = now.draft, now.draft.columns
-    rows = np.array([now.rows[w][0] for w in run.tolist()], np.int64)
+    rows = now.first_row[run]
     if not stops and not now.policy.learn_arrivals and not draft.copies[list(set(rows.tolist()))].any():
         return len(run), run.tolist()
     limit = now.ledger.limit

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from dataclasses import replace as but
-from functools import cached_property, lru_cache
-from typing import Any
+from functools import lru_cache
+from typing import Any, TypeVar
 
 import numpy as np
 from msgspec.structs import replace
@@ -21,6 +20,7 @@ from berth.model.queue import ANY_CLASS, Queue
 from berth.model.resources import Resources, is_accelerator
 from berth.model.workload import PodSet, Workload
 
+T = TypeVar("T")
 I64 = NDArray[np.int64]
 NO_BOUND = 2**62
 MOST_MILLI = 2**50  # of one pod or workload: what is absurd stays a number
@@ -57,6 +57,7 @@ class Ledger:
     quota, limit, used    (Q, C + 1) int64 milli: by GPU class, and `*` last
     fences                around queues that do not lend, where the tree alone cannot say it
     others                index of the queue above all but the one that does not lend, where it can; -1
+    elsewhere             (C + 1,) int64 milli that pods hold of whose queue nobody asks here
     """
 
     names: tuple[str, ...]
@@ -69,6 +70,7 @@ class Ledger:
     quota: I64
     limit: I64
     used: I64
+    elsewhere: I64
     fences: tuple[Fence, ...] = ()
     others: int = -1
     stated_limit: I64 | None = None  # before anything was taken elsewhere
@@ -78,18 +80,29 @@ class Ledger:
     def anew(self) -> Ledger:
         """The same queues, of which nobody uses anything yet."""
         limit = self.limit if self.stated_limit is None else self.stated_limit
-        fences = tuple(fence.anew() for fence in self.fences)
-        return but(
-            self, used=np.zeros_like(self.used), limit=limit, stated_limit=None, fences=fences, _rooms={}
+        fences = tuple([fence.anew() for fence in self.fences])
+        return Ledger(
+            self.names, self.queues, self.index, self.payers, self.classes, self.parent, self.weight, self.quota, limit,
+            np.zeros_like(self.used), np.zeros_like(self.elsewhere), fences, self.others, told=self.told,
         )  # fmt: skip
 
-    @cached_property
-    def has_limits(self) -> bool:
-        return bool(self.fences) or bool((self.limit < NO_BOUND).any())
+    def _once(self, what: str, make: Callable[[], T]) -> T:
+        """What follows from what queues state, whatever they use."""
+        if what not in self.told:
+            self.told[what] = make()
+        found: T = self.told[what]
+        return found
 
-    @cached_property
+    @property
+    def has_limits(self) -> bool:
+        return self._once("has limits", lambda: bool(self.fences) or bool((self.limit < NO_BOUND).any()))
+
+    @property
     def bounded(self) -> NDArray[np.bool_]:
         """(Q,) queues that have a limit, are below one that has, or outside of a fence."""
+        return self._once("bounded", self._bounded)
+
+    def _bounded(self) -> NDArray[np.bool_]:
         own: NDArray[np.bool_] = np.logical_or.reduce(self.limit < NO_BOUND, axis=1)
         if not own.any() and not self.fences:
             return own
@@ -99,18 +112,23 @@ class Ledger:
     def _fences_of(self, q: int) -> list[Fence]:
         return [fence for fence in self.fences if q not in fence.inside]
 
-    @cached_property
+    @property
     def limits_classes(self) -> bool:
         """Some limit is on a GPU class, not on all of them together."""
-        return bool(self.fences) or bool((self.limit[:, :-1] < NO_BOUND).any())
+        return self._once(
+            "limits classes", lambda: bool(self.fences) or bool((self.limit[:, :-1] < NO_BOUND).any())
+        )  # fmt: skip
 
-    @cached_property
+    @property
     def has_quotas(self) -> bool:
-        return bool((self.quota < NO_BOUND).any())
+        return self._once("has quotas", lambda: bool((self.quota < NO_BOUND).any()))
 
-    @cached_property
+    @property
     def quota_in_all(self) -> I64:
         """(Q,) the quota over all GPU classes; a queue that states quotas by class only is guaranteed their sum."""
+        return self._once("quota in all", self._quota_in_all)
+
+    def _quota_in_all(self) -> I64:
         quota = self.quota[:, -1].copy()
         by_class = self.quota[:, :-1]
         named = by_class < NO_BOUND
@@ -144,6 +162,8 @@ class Ledger:
 
     def take_elsewhere(self, gpu_class: int, milli: int) -> None:
         """What pods hold of whose queue nobody asks here: nobody pays for it, and what is not lent is kept from it."""
+        for column in {gpu_class, -1}:
+            self.elsewhere[column] += milli
         for fence in self.fences:
             fence.take(gpu_class, milli)
         if self.others >= 0:
@@ -242,6 +262,7 @@ def ledger_of(
         quota=quota,
         limit=limit,
         used=np.zeros(shape, np.int64),
+        elsewhere=np.zeros(len(classes) + 1, np.int64),
         fences=fences,
         others=len(everyone) - 1 if keepers else -1,
     )

@@ -69,7 +69,7 @@ class Owed:
 
     def held(self) -> Float:
         """(Q,) what queues hold without the pods that are on their way out."""
-        held = self.shares.held(self.ledger)
+        held = self.shares.held_now(self.ledger)
         gone = np.flatnonzero(self.future.gone & (self.queue >= 0))
         for q in np.unique(self.queue[gone]).tolist():
             held[self._chain(q)] -= self.value[gone[self.queue[gone] == q]].sum()

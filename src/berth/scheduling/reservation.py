@@ -8,7 +8,7 @@ such places are what conservative backfill is made of.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -149,9 +149,13 @@ def in_time(now: Round) -> list[tuple[object, ...]]:
     return list(zip(*columns, [there.kinds[its] for its in there.of.tolist()], strict=True))
 
 
-@contextmanager
-def passing(others: Sequence[int], now: Round) -> Iterator[None]:
+def passing(others: Sequence[int], now: Round) -> AbstractContextManager[None]:
     """The places in time of these are free for the moment, for who will have ended by then."""
+    return _given_back(others, now) if others else nullcontext()
+
+
+@contextmanager
+def _given_back(others: Sequence[int], now: Round) -> Iterator[None]:
     kept = [now.reserved[other].kept for other in others]
     holds.give_back(kept, now.draft)
     known = len(now.binds)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
@@ -37,7 +38,7 @@ class Roster:
     gang      (P,) code of its gang, -1 for a pod that leaves alone; team (P,) code of its set within it
     is_kept   (P,) a controller makes it again
     is_named  (P,) its devices are told, not taken to be these
-    least, least_of_team   pods that must stay of a gang (G,), of a set (S,)
+    stay, stay_of_team   (P,) pods that must stay of its gang, of its set; `codes` (2,) how many of each have been met
     first     (N + 1,) where the pods of each node begin in `by_node` (P,), those of one node in their order
     """
 
@@ -62,10 +63,21 @@ class Roster:
     is_named: Mask
     gang: I64
     team: I64
-    least: I64
-    least_of_team: I64
+    stay: I64
+    stay_of_team: I64
+    codes: tuple[int, int]
     first: I64
     by_node: I64
+
+    @cached_property
+    def least(self) -> I64:
+        """(G,) pods that must stay of each gang."""
+        return _most(self.stay, self.gang, self.codes[0])
+
+    @cached_property
+    def least_of_team(self) -> I64:
+        """(S,) pods that must stay of each set."""
+        return _most(self.stay_of_team, self.team, self.codes[1])
 
     def on(self, node: int) -> I64:
         """Positions of the pods of a node."""
@@ -160,8 +172,9 @@ class Roll:
             is_named=is_named,
             gang=gang,
             team=team,
-            least=_most(least, gang, len(self._gangs)),
-            least_of_team=_most(least_of_team, team, len(self._teams)),
+            stay=least,
+            stay_of_team=least_of_team,
+            codes=(len(self._gangs), len(self._teams)),
             first=first - first[0],
             by_node=by_node,
         )
@@ -230,7 +243,7 @@ class Roll:
 def _with_new(old: NDArray[T], source: I64, fresh: I64, values: Sequence[tuple[float, ...]]) -> NDArray[T]:
     """(K, P) columns of the pods that stay, and of those that are new."""
     stays = old.shape[1] and len(fresh) < len(source)
-    made = old[:, source] if stays else np.zeros((old.shape[0], len(source)), old.dtype)
+    made = old.take(source, 1) if stays else np.zeros((old.shape[0], len(source)), old.dtype)
     if values:
         made[:, fresh] = np.array(values, old.dtype).T
     return made

@@ -36,7 +36,7 @@ from berth.scheduling.shares import Shares
 from berth.scheduling.tables import Tables, classes_of
 from berth.scheduling.time_sharing import Turn
 from berth.scheduling.vain import Vain
-from berth.scheduling.waiting import Ask, PodSets, Waiting
+from berth.scheduling.waiting import Ask, PodSets, Rows, Waiting
 
 I32 = NDArray[np.int32]
 I64 = NDArray[np.int64]
@@ -91,7 +91,7 @@ class Round:
     losses: Losses
     waits: Waiting
     asks: list[Ask]
-    rows: list[tuple[int, ...]]
+    rows: Rows
     milli: I64
     queue: I32
     binds: list[tuple[I32, I32, I32, I64]] = field(default_factory=list)
@@ -125,7 +125,7 @@ class Round:
         of_payer = np.array([ledger.queue_of(*payer) for payer in waits.payers], np.int32)
         queue: I32 = of_payer[waits.payer]
         milli = np.array([ask.milli for ask in asks], np.int64)[waits.kind]
-        rows = [asks[kind].rows for kind in waits.of_kind]
+        rows = Rows(asks, waits)
         demand_rows, shares = _demand(demand, policy, tables, [ask.rows for ask in asks])
         losses = Losses.of(demand_rows, shares, policy, bool(snapshot.demand.classes))
         draft.on_change.append(lambda nodes: losses.follow(nodes, draft))
@@ -145,11 +145,12 @@ class Round:
         found = waits.is_plain & ~waits.stays if self.ledger.has_quotas else waits.is_plain.copy()
         if self.ledger.fences:  # the kernel knows limits of the tree alone
             found &= np.array([ask.milli == 0 for ask in self.asks], bool)[waits.kind]
-        found[list(self.holds)] = False
-        found[self.booked.eager()] = False
-        some = np.isin(self.queue, list(self._rules)) if self._rules else np.zeros(len(waits), bool)
+        if self.holds:
+            found[list(self.holds)] = False
+        if self.booked.booked:
+            found[self.booked.eager()] = False
         neighbours = self.draft.neighbours
-        for w in np.flatnonzero(found & some).tolist():
+        for w in np.flatnonzero(found & np.isin(self.queue, list(self._rules))).tolist() if self._rules else ():
             found[w] = self.against_rules(w) is None
         if neighbours is not None:
             for w in np.flatnonzero(found).tolist():
@@ -290,7 +291,7 @@ class Round:
 
     def is_bounded(self, w: int) -> bool:
         """Its queue, or one above it, has a limit."""
-        return bool(self.bounded[self.queue[w]])
+        return self.ledger.has_limits and bool(self.bounded[self.queue[w]])
 
     @cached_property
     def bounded(self) -> Mask:

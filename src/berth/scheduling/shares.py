@@ -26,17 +26,19 @@ class Shares:
     """By queue of the ledger, (Q,) each.
 
     worth   (C + 1,) value of a milli of each class, that of an unknown class last; `mean_worth` over the cluster
+    held    what each queue held, with those below it, when this was worked out
     weight  with what was used in the past
     base    what is guaranteed and wanted; due  what is owed in all
     """
 
     worth: Float
     mean_worth: float
+    held: Float
     weight: Float
     base: Float
     due: Float
 
-    def held(self, ledger: Ledger) -> Float:
+    def held_now(self, ledger: Ledger) -> Float:
         """(Q,) what each queue holds now, with those below it."""
         return amounts(ledger.used, self.worth)
 
@@ -69,16 +71,13 @@ def shares_of(
     # What pods hold whose queue nobody wrote and nobody waits in is not there to deal.
     others = [q for q in tree.implied if not asked[q]]
     capacity -= float(held[others].sum())
-    children: dict[int, list[int]] = {}
-    for q, parent in enumerate(tree.parent):
-        if q not in others:
-            children.setdefault(parent, []).append(q)
+    children = _children_of(tree.parent, others) if others else tree.children
     used = _summed(_usage_of(usage, ledger), ledger)
     own = held + asked  # of workloads of the queue itself
-    for q, parent in enumerate(tree.parent):
-        if parent >= 0:
-            own[parent] -= held[q]
+    if len(tree.child):
+        np.subtract.at(own, tree.parent_of_child, held[tree.child])
     demand = np.minimum(held + _summed(asked, ledger), tree.most)
+    wanted, usage_of = demand.tolist(), used.tolist()
     guaranteed = _guaranteed(ledger, children, tree.quota, demand)
     weight, base, due = np.ones(count), np.zeros(count), np.zeros(count)
     due[others] = held[others]
@@ -87,25 +86,28 @@ def shares_of(
         parent, room = todo.pop()
         if (some := children.get(parent)) is None:
             continue
-        weights = _weights([tree.weight[q] for q in some], [float(used[q]) for q in some], usage_weight)
+        weights = _weights([tree.weight[q] for q in some], [usage_of[q] for q in some], usage_weight)
         mine = [float(own[parent])] if parent >= 0 and own[parent] > 0 else []  # like one more child
         owed = sum(guaranteed[q] for q in some)
         cut = min(1.0, room / owed) if owed > 0 else 1.0
         bases = [guaranteed[q] * cut for q in some]
-        beyond = [max(float(demand[q]) - have, 0.0) for q, have in zip(some, bases, strict=True)]
+        beyond = [max(wanted[q] - have, 0.0) for q, have in zip(some, bases, strict=True)]
         more = filled([*weights, *(1.0 for _ in mine)], [*beyond, *mine], max(room - sum(bases), 0.0))
         for q, w, b, m in zip(some, weights, bases, more, strict=False):
             weight[q], base[q], due[q] = w, b, b + m
             todo.append((q, b + m))
-    return Shares(worth, mean_worth, weight, base, due)
+    return Shares(worth, mean_worth, held, weight, base, due)
 
 
 @dataclass(frozen=True)
 class _Tree:
     """What stays of a ledger while its use changes: parents and weights by queue, (Q,) values of quotas and of the most
-    that each may have, and the queues that nobody wrote and that are no parents."""
+    that each may have, the queues that nobody wrote and that are no parents, and all that have parents with these."""
 
     parent: list[int]
+    children: dict[int, list[int]]
+    child: I64
+    parent_of_child: I64
     weight: list[int]
     quota: Float
     most: Float
@@ -120,11 +122,21 @@ def _tree_of(ledger: Ledger, worth: Float, mean_worth: float) -> _Tree:
         borrows = [queue.borrowing for queue in ledger.queues]
         parents = {q.parent for q in ledger.queues}
         implied = [q for q, one in enumerate(ledger.queues) if not one.is_stated and one.name not in parents]
+        parent, child = ledger.parent.tolist(), (ledger.parent >= 0).nonzero()[0]
         found = ledger.told[key] = _Tree(
-            ledger.parent.tolist(), ledger.weight.tolist(), quota, np.where(borrows, limit, np.minimum(limit, quota)),
-            implied,
+            parent, _children_of(parent, ()), child, ledger.parent[child].astype(np.int64), ledger.weight.tolist(),
+            quota, np.where(borrows, limit, np.minimum(limit, quota)), implied,
         )  # fmt: skip
     return found
+
+
+def _children_of(parent: Sequence[int], others: Sequence[int]) -> dict[int, list[int]]:
+    """The queues below each, without some."""
+    children: dict[int, list[int]] = {}
+    for q, above in enumerate(parent):
+        if q not in others:
+            children.setdefault(above, []).append(q)
+    return children
 
 
 def filled(weight: Sequence[float], wanted: Sequence[float], room: float) -> list[float]:

@@ -26,12 +26,14 @@ class Vain:
 
     def __init__(self) -> None:
         self._gangs: dict[Hashable, bool] = {}
-        self.rows: set[tuple[int, Passing]] = set()
+        self._rows: dict[Passing, Mask] = {}  # (M,) by the places in time that are free
+        self._known: tuple[Sequence[Passing], Mask] | None = None
 
     def forget(self) -> None:
         """Room may have come back."""
         self._gangs.clear()
-        self.rows.clear()
+        self._rows.clear()
+        self._known = None
 
     def gang(self, w: int, closed: bytes, passing: Passing, now: Round) -> Hashable:
         """All that it depends on whether a gang finds room, beside the room; None where that is not told here: where it
@@ -55,12 +57,11 @@ class Vain:
 
     def has_row(self, row: int, passing: Passing, now: Round) -> bool:
         """No node takes a pod of the class, where these places in time are free for it."""
-        if (row, passing) in self.rows:
-            return True
-        if now.draft.copies[row].any() or self._may_open(row, passing, now):
-            return False
-        self.rows.add((row, passing))
-        return True
+        found = self._found_none(passing, now)
+        if not found[row] and not np.count_nonzero(now.draft.copies[row]) and not self._may_open(row, passing, now):
+            found[row] = True
+            self._known = None
+        return bool(found[row])
 
     def has_gang(self, w: int, passing: Passing, now: Round) -> bool:
         """Some pod that a gang starts with finds no node, where these places in time are free for it."""
@@ -73,15 +74,20 @@ class Vain:
             return True  # together they may open what none does alone
         return any(bool(now.reserved[other].opens[row]) for other in passing)
 
-    def known(self, kinds: Sequence[Passing], rows: int) -> Mask:
-        """(rows, K) the classes that no node takes for whom these are the passages, as far as is known."""
-        found = np.zeros((rows, len(kinds)), bool)
-        at = {passing: k for k, passing in enumerate(kinds)}
-        for row, passing in self.rows:
-            if passing in at:
-                found[row, at[passing]] = True
-        return found
+    def known(self, kinds: Sequence[Passing], now: Round) -> Mask:
+        """(K, M) the classes that no node takes for whom these are the passages, as far as is known."""
+        if self._known is None or self._known[0] is not kinds:
+            self._known = kinds, np.array([self._found_none(passing, now) for passing in kinds])
+        return self._known[1]
 
     def add_rows(self, passing: Passing, now: Round) -> None:
         """The classes that no node takes where these places are free, as they are at the moment."""
-        self.rows |= {(row, passing) for row in np.flatnonzero(~now.draft.copies.any(axis=1)).tolist()}
+        found = self._found_none(passing, now)
+        found |= ~now.draft.copies.any(axis=1)
+        self._known = None
+
+    def _found_none(self, passing: Passing, now: Round) -> Mask:
+        found = self._rows.get(passing)
+        if found is None:
+            found = self._rows[passing] = np.zeros(len(now.draft.copies), bool)
+        return found

@@ -80,6 +80,16 @@ class Waiting:
                 yield pod_set.pod_class, pod_set.count * count
 
 
+class Rows:
+    """(W,) the class rows of the pod sets of each."""
+
+    def __init__(self, asks: Sequence[Ask], waits: Waiting) -> None:
+        self._asks, self._kind = asks, waits.of_kind
+
+    def __getitem__(self, w: int) -> tuple[int, ...]:
+        return self._asks[self._kind[w]].rows
+
+
 class Register:
     """Kept from cycle to cycle. A cache and nothing else."""
 

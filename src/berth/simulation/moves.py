@@ -57,7 +57,7 @@ class _Moving:
         count = len(offer.class_of)
         self.now, self.percent = now, percent
         self.standing = Standing(
-            row=np.array([rows[0] for rows in now.rows], np.int64).reshape(count),
+            row=now.first_row.copy(),
             node=np.full(count, -1, np.int64),
             devices=np.zeros(count, np.int64),
             milli=now.milli,
