@@ -46,11 +46,11 @@ def cycle(snapshot: Snapshot, policy: Policy | None = None, cache: Tables | None
     5 explain  a verdict for each that waits                              (verdicts.py, explain.py)
     """
     clock, policy, tables = _Clock(), policy or Policy(), cache or Tables()
-    asked = take_in(snapshot, policy, tables)
-    if _nothing_starts(snapshot, policy, tables, asked.waits):
+    waits = take_in(snapshot, tables)
+    if _nothing_starts(snapshot, policy, tables, waits):
         clock.tick("take in")
         return nothing_of(snapshot.workloads, snapshot.nodes, clock.seconds)
-    now = Round.of(snapshot, policy, tables, asked)
+    now = Round.of(snapshot, policy, tables, waits)
     clock.tick("take in")
 
     if snapshot.left or snapshot.history:

@@ -47,8 +47,9 @@ class Future:
         future = cls(draft.copy(), roster, np.zeros(len(roster.node), bool), roster.mask.copy(), set(mixed))
         goes = roster.ending.copy()
         goes[list(leaving)] = True
-        future.vacate(np.flatnonzero(goes))
-        future.commit(np.flatnonzero(goes))
+        if goes.any():
+            future.vacate(np.flatnonzero(goes))
+            future.commit(np.flatnonzero(goes))
         return future
 
     def vacate(self, pods: I64) -> None:

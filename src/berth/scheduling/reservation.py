@@ -183,9 +183,9 @@ def _earliest(w: int, now: Round) -> Reserved | None:
     ends_started = np.array([one.ends_s for one in started], np.float64)
     times = np.concatenate([ends, ends_started])
     times = np.sort(times[times < np.inf])
-    times = times[np.flatnonzero(np.diff(times, prepend=-np.inf))]  # each once
     if not len(times):
         return None
+    times = times[np.append(True, times[1:] != times[:-1])]  # each once
     is_bare = not now.holds and not now.reserved and not now.booked.booked  # nothing is kept off the draft
     future = Future.of(now.draft, roster, (), {one.node for one in started})
     gone = roster.ending.copy()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,20 +56,21 @@ class Making:
     nodes: tuple[int, ...] = ()
 
 
-class Asked(NamedTuple):
-    """Who waits, in columns, and what is likely to be asked for next."""
-
-    waits: Waiting
-    demand: Demand
-
-
-def take_in(snapshot: Snapshot, policy: Policy, tables: Tables) -> Asked:
+def take_in(snapshot: Snapshot, tables: Tables) -> Waiting:
     """Read who waits and bring the tables up to the snapshot."""
-    demand, waits = snapshot.demand, tables.register.read(snapshot.workloads)
+    waits = tables.register.read(snapshot.workloads)
+    tables.sync(snapshot, classes_of(waits.kinds))
+    return waits
+
+
+def _expected(snapshot: Snapshot, policy: Policy, tables: Tables, waits: Waiting) -> Demand:
+    """What is likely to be asked for next; the tables know its classes then."""
+    demand = snapshot.demand
     if snapshot.workloads and not demand.classes and not policy.learn_arrivals:
-        demand = demand_seen(snapshot, tables.meet(snapshot), waits)
-    tables.sync(snapshot, list(classes_of(waits.kinds, demand)))
-    return Asked(waits, demand)
+        demand = demand_seen(snapshot, tables.crowd, waits)
+    if not tables.knows(demand.classes):
+        tables.sync(snapshot, classes_of(waits.kinds, demand.classes))
+    return demand
 
 
 @dataclass
@@ -116,9 +116,11 @@ class Round:
     vain: Vain = field(default_factory=Vain)  # what has found no room
 
     @classmethod
-    def of(cls, snapshot: Snapshot, policy: Policy, tables: Tables, asked: Asked | None = None) -> Round:
-        """`asked` is what `take_in` told of the snapshot, where the tables have been brought up to it already."""
-        waits, demand = asked or take_in(snapshot, policy, tables)
+    def of(cls, snapshot: Snapshot, policy: Policy, tables: Tables, waits: Waiting | None = None) -> Round:
+        """`waits` is what `take_in` told of the snapshot, where the tables have been brought up to it already."""
+        if waits is None:
+            waits = take_in(snapshot, tables)
+        demand = _expected(snapshot, policy, tables, waits)
         draft = Draft.of(tables, Neighbours.of(snapshot.workloads, tables.residents, waits.kinds))
         asks = tables.register.asks(waits, tables.row)
         ledger = ledger_with(snapshot, tables, waits.payers)

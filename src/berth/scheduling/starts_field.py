@@ -76,7 +76,7 @@ class _Group:
 def field_of(snapshot: Snapshot, plan: Plan, able: Sequence[int], tables: Tables) -> Field:
     """As it is once the plan is carried out. `able` are the workloads (indexes) that wait for nothing but room."""
     workloads = snapshot.workloads
-    tables.sync(snapshot, list(classes_of((w.pod_sets for w in workloads), snapshot.demand)))
+    tables.sync(snapshot, classes_of((w.pod_sets for w in workloads), snapshot.demand.classes))
     ledger = ledger_in(snapshot)
     groups = _running(snapshot, plan, ledger, tables)
     waits = sorted(able, key=lambda w: (workloads[w].created_s, w))

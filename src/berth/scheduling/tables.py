@@ -105,6 +105,10 @@ class Tables:
             self._group()
         return columns
 
+    def knows(self, pod_classes: Iterable[PodClass]) -> bool:
+        """Each of them has a row."""
+        return all(id(c) in self._by_identity for c in pod_classes)
+
     def _take_nodes(self, columns: Columns, snapshot: Snapshot) -> bool:
         """Take in nodes that have changed, if they are few and still what they were in size and place."""
         if columns.nodes is snapshot.nodes or columns.nodes == snapshot.nodes:
@@ -305,12 +309,12 @@ class Tables:
         )  # fmt: skip
 
 
-def classes_of(kinds: Iterable[PodSets], demand: Demand) -> Iterable[PodClass]:
+def classes_of(kinds: Iterable[PodSets], expected: Iterable[PodClass] = ()) -> list[PodClass]:
     """Every pod class that waits or is expected, once each, in a fixed order."""
     seen: dict[int, PodClass] = {}
     for sets in kinds:
         for pod_set in sets:
             seen.setdefault(id(pod_set.pod_class), pod_set.pod_class)
-    for pod_class in demand.classes:
+    for pod_class in expected:
         seen.setdefault(id(pod_class), pod_class)
-    return seen.values()
+    return list(seen.values())
