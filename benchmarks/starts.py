@@ -2,9 +2,9 @@
 
 `python -m benchmarks.starts [--traces itp:06=13x8,itp:03/1500=21x8] [--seed 1]` replays traces, or so many of their
 first jobs, under the policy that schedules clusters, and asks whenever a job is submitted; needs BERTH_DATA. `--every
-4` asks at every fourth submission, `--restarts 24` with a scheduler that starts anew every 24 h and knows nothing of
-its own answers before, `--least-left` with the order by what is left to do. `python -m benchmarks.starts --cost` times
-one forecast of 10,000 workloads that wait on 5,000 nodes.
+4` asks at every fourth submission, `--restarts 24` with a scheduler that starts anew every 24 h and knows of its own
+answers before only how wide they had to be, `--least-left` with the order by what is left to do. `python -m
+benchmarks.starts --cost` times one forecast of 10,000 workloads that wait on 5,000 nodes.
 """
 
 from __future__ import annotations
@@ -80,7 +80,8 @@ def measured(jobs: Jobs, nodes: int, gpus: int, every: int, restarts_s: float, l
     watching = Forecasting(decide, policy, every)
     for state in steps(jobs, like_nodes(nodes, gpus), Overhead.AtStart, watching.decide):
         if state.now_s - born_s >= restarts_s:
-            watching.watch, born_s = Watch(policy, every_s=0.0), state.now_s
+            wider, watching.watch, born_s = watching.watch.wider, Watch(policy, every_s=0.0), state.now_s
+            watching.watch.resume(wider)
         watching.look(state)
     return watching.accuracy("berth-live-least-left" if least_left else "berth-live", state)
 

@@ -324,6 +324,21 @@ def test_an_answer_is_wrong_as_soon_as_the_wait_is_longer_and_counts_once():
     assert record.hindsight(50.0).wider == late
 
 
+def test_a_record_goes_on_where_another_ended_unless_it_knows_better():
+    fresh, known = Record(), Record()
+    fresh.resume(1.3)
+    assert fresh.wider == pytest.approx(1.3)
+    known.note("Job a", 4, 0.0, SAID, SAID)
+    known.settle({}, {"Job a": 5.0}, 10.0)
+    learned = known.wider
+    known.resume(1.3)
+    assert known.wider == learned
+    for absurd, wanted in ((float("nan"), 1.0), (-1.0, 1.0), (0.0, 1.0), (float("inf"), 1.0), (1e9, np.exp(0.5))):
+        other = Record()
+        other.resume(absurd)
+        assert other.wider == pytest.approx(wanted)
+
+
 def test_a_factor_widens_to_both_sides():
     said, gpus = np.array([[1800.0, 3600.0, 7200.0]]), np.array([4])
     low, middle, high = corrected(said, gpus, NO_HINDSIGHT)[0]

@@ -93,6 +93,8 @@ class FakeWatch:
         self.fails = False
         self.noticed = 0
 
+    wider = 1.0
+
     def notice(self, plan: Plan, now_s: float) -> None:
         self.noticed += 1
 
@@ -165,6 +167,26 @@ def test_a_failure_ends_nothing() -> None:
         await until(lambda: told)
         assert not work.done()
         work.cancel()
+
+    asyncio.run(story())
+
+
+def test_the_next_leader_goes_on_with_what_was_learned() -> None:
+    async def story() -> None:
+        leaves: dict[str, str] = {}
+        told: list = []
+        made, watch = foretelling(told, leaves=leaves)
+        watch.wider = 1.25
+        work = asyncio.create_task(made.run())
+        made.offer(*offered())
+        await until(lambda: told)
+        work.cancel()
+        heir = Foretelling(told.append, Policy())
+        heir.inherit({})
+        heir.inherit({**leaves, "other": "x"})
+        assert heir._watch.wider == pytest.approx(1.25)
+        heir.inherit({next(iter(leaves)): "no number"})
+        assert heir._watch.wider == pytest.approx(1.25)
 
     asyncio.run(story())
 

@@ -101,6 +101,21 @@ def test_the_lease_says_which_names_are_served(store):
     assert one.is_leader() and serves(store.lease) == {"berth", "volcano"}
 
 
+def test_what_a_leader_leaves_is_there_for_the_next_one(store):
+    terms = Terms("berth", "berth", "one", serves=("berth",))
+    one = Leadership(None, terms)
+    asyncio.run(one._turn())
+    assert one.inherited == {}
+    one.leaves["berth.dev/forecast-width"] = "1.2"
+    asyncio.run(one._turn())
+    asyncio.run(one.release())
+    other = Leadership(None, Terms("berth", "berth", "two", serves=("berth",)))
+    asyncio.run(other._turn())
+    assert other.is_leader() and other.inherited["berth.dev/forecast-width"] == "1.2"
+    asyncio.run(other._turn())
+    assert store.lease.metadata.annotations["berth.dev/forecast-width"] == "1.2", "also while it has nothing to say"
+
+
 def test_a_leader_that_cannot_renew_stops_before_another_can_begin(store):
     one, other, a, b = two(offset=1_000_000.0)  # clocks need not agree
     assert one.turn()

@@ -6,7 +6,7 @@ renew must know so in time to stop.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -60,12 +60,13 @@ class Leases(Struct, frozen=True):
     items: tuple[Lease, ...] = ()
 
 
-def marked(meta: LeaseMeta | None, serves: Collection[str]) -> LeaseMeta:
-    """The same metadata, marked as that of a Berth that serves these names; without names as it is."""
+def marked(meta: LeaseMeta | None, serves: Collection[str], leaves: Mapping[str, str] | None = None) -> LeaseMeta:
+    """The same metadata, marked as that of a Berth that serves these names; without names as it is. `leaves` are
+    annotations for the next holder."""
     meta = meta or LeaseMeta()
     if not serves:
         return meta
-    annotations = {**(meta.annotations or {}), SERVES: ",".join(sorted(serves))}
+    annotations = {**(meta.annotations or {}), **(leaves or {}), SERVES: ",".join(sorted(serves))}
     return msgspec.structs.replace(meta, labels={**(meta.labels or {}), **OURS}, annotations=annotations)
 
 

@@ -189,6 +189,17 @@ class Record:
             step = STEERED * (RIGHT - was_right)
             self._log_wider = min(max(self._log_wider + step, -BOUND), BOUND)
 
+    @property
+    def wider(self) -> float:
+        """f, as steered so far."""
+        return math.exp(self._log_wider)
+
+    def resume(self, wider: float) -> None:
+        """Go on with the f of a record that is lost; nothing where this one has learned something itself, or `wider`
+        is no factor."""
+        if not self._closed and not self._log_wider and 0 < wider < math.inf:
+            self._log_wider = min(max(math.log(wider), -BOUND), BOUND)
+
     def is_open(self, identity: str) -> bool:
         """Something was said of it, and it is not known yet what became of that."""
         return identity in self._open
@@ -201,5 +212,5 @@ class Record:
             np.array([said.said_s for said in every], np.float64).reshape(len(every), 3),
             np.array([(now_s if s.started_s is None else s.started_s) - s.at_s for s in every], np.float64),
             np.array([said.started_s is not None for said in every], bool),
-            math.exp(self._log_wider),
+            self.wider,
         )

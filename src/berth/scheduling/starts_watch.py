@@ -42,6 +42,15 @@ class Watch:
         """What the cluster tells of those that ended before."""
         self._past.remember(ended, payers_of(queues))
 
+    @property
+    def wider(self) -> float:
+        """How much wider than earlier answers were off the intervals are: what is worth keeping over a restart."""
+        return self._record.wider
+
+    def resume(self, wider: float) -> None:
+        """Go on where another watch of the same cluster has ended."""
+        self._record.resume(wider)
+
     def notice(self, plan: Plan, now_s: float) -> None:
         """A plan that nobody asks about: who starts by it may be over before the next look. From any thread."""
         for w in plan.placed.tolist():

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from berth.model.cluster import Allocation
-from berth.model.demand import Demand
 from berth.model.queue import Queue
 from berth.model.snapshot import Snapshot
 from berth.model.workload import WHOLE, PodClass

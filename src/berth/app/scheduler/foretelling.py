@@ -6,6 +6,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 
 from msgspec.structs import replace
 
@@ -19,6 +20,7 @@ from berth.scheduling.starts_watch import EVERY_S, Watch
 
 log = logging.getLogger("berth.scheduler")
 
+WIDTH = "berth.dev/forecast-width"  # annotation of the Lease: the factor that steers how wide intervals are
 AGAIN_S = 300.0  # while somebody waits and nothing changes
 
 Expect = Callable[[Mapping[str, tuple[float, float, float]]], None]
@@ -26,13 +28,15 @@ Expect = Callable[[Mapping[str, tuple[float, float, float]]], None]
 
 class Foretelling:
     """`offer` is given each plan once it was told, and returns at once. `expect` is told of what is expected, by
-    identity, at most every `every_s`; the work is done in a thread of its own, never twice at a time."""
+    identity, at most every `every_s`; the work is done in a thread of its own, never twice at a time. What the next
+    leader should know is put into `leaves`."""
 
     def __init__(
-        self, expect: Expect, policy: Policy, *, every_s: float = EVERY_S, again_s: float = AGAIN_S,
-        now: Callable[[], float] = time.time,
+        self, expect: Expect, policy: Policy, *, leaves: dict[str, str] | None = None, every_s: float = EVERY_S,
+        again_s: float = AGAIN_S, now: Callable[[], float] = time.time,
     ) -> None:  # fmt: skip
         self._expect = expect
+        self._leaves = {} if leaves is None else leaves
         self._watch = Watch(policy)
         self._every_s, self._again_s = every_s, again_s
         self._now = now
@@ -46,6 +50,11 @@ class Foretelling:
         self._latest = (plan, snapshot) if plan.verdicts else None
         if self._latest is not None:
             self._is_new.set()
+
+    def inherit(self, left: Mapping[str, str]) -> None:
+        """What the last leader has left for us."""
+        with suppress(KeyError, ValueError):
+            self._watch.resume(float(left[WIDTH]))
 
     def remember(self, ended: list[Ended], queues: Sequence[Queue]) -> None:
         """What has run and ended before anything was offered."""
@@ -73,6 +82,7 @@ class Foretelling:
             log.exception("no expected starts")
             return
         log.debug("expected starts", extra={"seconds": round(time.perf_counter() - began, 4), "workloads": len(found)})
+        self._leaves[WIDTH] = f"{self._watch.wider:.3f}"
         self._expect({
             snapshot.workloads[w].identity: (start.p10_s, start.p50_s, start.p90_s) for w, start in found.items()
         })  # fmt: skip

@@ -56,6 +56,8 @@ class Leadership:
         self._over = False
         self._turning = asyncio.Lock()
         self.holder = ""
+        self.inherited: dict[str, str] = {}  # annotations that the Lease had when this epoch began
+        self.leaves: dict[str, str] = {}  # annotations that it gets with the next renewal, for who leads after us
         self.won = asyncio.Event()  # it may write after a time, however short, in which it might not
         self._is_told = False
         self._stood_by_for = ""
@@ -151,10 +153,11 @@ class Leadership:
         if self.is_leader() and (self.holder, epoch) != (terms.identity, self.epoch):
             self._good_until = float("-inf")  # it was taken from us, by whatever means
         if self.holder == terms.identity and self.epoch == epoch and self.epoch:
-            meta = marked(lease.metadata, terms.serves)
+            meta = marked(lease.metadata, terms.serves, self.leaves)
             self._won(await write_lease(self._client, Lease(meta, self._mine(epoch, spec))), asked_at)
         elif not self.holder or self._clock() - self._seen_at > (spec.lease_duration_seconds or terms.lease_s):
             self.has_predecessor = bool(self.holder)  # one that gave its Lease back had sent everything
+            self.inherited = dict((lease.metadata.annotations if lease.metadata else None) or {})
             meta = marked(lease.metadata, terms.serves)
             self._won(await write_lease(self._client, Lease(meta, self._mine(epoch + 1))), asked_at)
 

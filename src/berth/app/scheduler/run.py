@@ -148,7 +148,8 @@ class Scheduler:
             stop_wait_s=value.order.stop_wait_seconds, aging=value.order.aging,
         )  # fmt: skip
         self.run_times = RunTimes() if policy.least_left else None
-        self.foretelling = Foretelling(self.teller.expect, policy)
+        leaves = self.leadership.leaves if self.leadership is not None else None
+        self.foretelling = Foretelling(self.teller.expect, policy, leaves=leaves)
         self.driver: Driver = Driver(
             self.world,
             self.binder,
@@ -199,6 +200,8 @@ class Scheduler:
         self.world.adopt(time.time())
         await self.teller.adopt()
         self._remember()
+        if self.leadership is not None:
+            self.foretelling.inherit(self.leadership.inherited)
         gc.freeze()
         self.driver.wake()
 
