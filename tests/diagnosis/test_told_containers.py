@@ -76,9 +76,9 @@ def test_what_tells_of_no_fault_gives_none(text: str) -> None:
     assert [(one.code, one.cause) for one in of_text(text).findings] == []
 
 
-def test_docker_without_the_runtime_lacks_the_toolkit_unless_its_file_names_it() -> None:
+def test_docker_without_the_runtime_is_not_set_up_for_it() -> None:
     refused = "docker: Error response from daemon: unknown or invalid runtime name: nvidia."
-    assert of_text(refused).findings[0].cause_class == "runtime-install"
+    assert of_text(refused).findings[0].cause_class == "runtime-config"
     written = (
         '{\n "runtimes": {\n  "nvidia": {\n   "path": "/usr/bin/nvidia-container-runtime",\n   "args": []\n  }\n }\n}'
     )

@@ -21,7 +21,7 @@ MESSAGES: tuple[Message, ...] = (
         "cgroup.filter_rejected",
         ("last insn is not an exit", "load program:", "device filter", "bpf_prog", "cgroup_device programs"),
         r"load program: (?P<why>[^\n]{0,160})|last insn is not an exit or jmp"
-        r"|bpf_prog_query\(BPF_CGROUP_DEVICE\) failed: (?P<why2>[\w ]+)"
+        r"|bpf_prog_query\(BPF_CGROUP_DEVICE\) failed(?:: (?P<why2>[\w ]+))?"
         r"|unable to (?:generate new|attach new|find any existing|detach) device filters?"
         r"|failed to call BPF_PROG_(?:ATTACH|DETACH)|could not get complete list of CGROUP_DEVICE programs",
     ),

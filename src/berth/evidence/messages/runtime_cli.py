@@ -142,7 +142,7 @@ MESSAGES: tuple[Message, ...] = (
         ("requirement error", "unsatisfied condition", "unsupported cuda version"),
         r"unsatisfied condition: (?P<condition>\w+\s*(?:[<>=!]+|!=)\s*[\w.]+)"
         r"|requirement error: (?P<why>invalid expression)"
-        r"|unsupported CUDA version: (?P<why2>driver [\d.]+ < image [\d.]+)",
+        r"|unsupported CUDA version: (?P<why2>(?:driver )?[\d.]+ < (?:image )?[\d.]+)",
     ),
     Message(
         "runtime.cli_ldcache",

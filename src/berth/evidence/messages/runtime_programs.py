@@ -8,6 +8,7 @@ _BINARY = (
 )
 _DRIVER_FILE = r"[\W]{0,3}(?P<path>[\w./+-]*/(?:nvidia-[\w.-]+|libnvidia-[\w.+-]+|libcuda\.[\w.]+)(?:;\w+)?)\W{0,2}"
 
+_CRASH = r"(?:segmentation fault|aborted|illegal instruction|bus error)"
 _PACKAGE = r"(?:nvidia-container-(?:toolkit|runtime)(?:-base|-hook)?|libnvidia-container(?:1|-tools)?|nvidia-docker2?)"
 
 MESSAGES: tuple[Message, ...] = (
@@ -36,7 +37,7 @@ MESSAGES: tuple[Message, ...] = (
         r"(?:executable file not found|no such file or directory)"
         rf"|fork/exec {_BINARY.replace('binary', 'binary2')}: (?:permission denied|exec format error)"
         rf"|{_BINARY.replace('binary', 'binary3')} did not terminate suc+essfully"
-        r"(?:: exit status (?:1|2|126|127)\b|(?!: exit))"
+        r"(?:: exit status (?:1|2|126|127)\b(?!: unable to )|(?!: exit))"
         rf"|executable file \W*{_BINARY.replace('binary', 'binary4')}\W* not found"  # crun's order of words
         r"|runtime validation: \W{0,3}(?P<binary5>(?:[\w./-]*/)?nvidia[\w.-]*)\W{0,3} not found in \$PATH"
         r"|couldn't find binary nvidia-container-cli|nvidia-(?:container-\w+|ctk|docker2?): (?:command )?not found"
@@ -192,6 +193,10 @@ MESSAGES: tuple[Message, ...] = (
             "error running createcontainer hook",
             " nvidia-ctk",
             " nvidia-cdi-hook",
+            "signal: illegal instruction",
+            "signal: segmentation fault",
+            "signal: aborted",
+            "signal: bus error",
         ),
         r"\b(?P<program>nvidia-containe|nvidia-ctk|nvidia-cdi-hook)\[\d+\]:? "
         r"(?:segfault at|general protection|trap |unhandled signal)"
@@ -199,8 +204,9 @@ MESSAGES: tuple[Message, ...] = (
         r"|error running (?:prestart |createContainer )?hook[^\n]{0,300}(?:SIGSEGV|SIGABRT|signal arrived during cgo"
         r"|exit status 2, stdout: [^\n]{0,40}stderr: (?:panic|fatal error): )"
         r"|98-nvidia\.sh exited with return code 1(?:39|34)"
-        r"|error running (?:prestart |createContainer )?hook[^\n]{0,12}: signal: (?:segmentation fault|aborted)"
-        r"|nvidia-container-[\w.-]+ did not terminate suc+essfully: signal: (?:segmentation fault|aborted)"
+        rf"|error running (?:prestart |createContainer )?hook[^\n]{{0,12}}: signal: {_CRASH}"
+        rf"|nvidia-container-[\w.-]+ did not terminate suc+essfully: signal: {_CRASH}"
+        rf"|(?P<program3>nvidia-(?:ctk|cdi-hook|container-[\w-]+))\b[^\n]{{0,300}}?: signal: {_CRASH}"
         r"|[$#](?: sudo)?(?P<program2> nvidia-ctk| nvidia-cdi-hook| nvidia-container-\w+)\b[^\n]{0,80}\n?[^\n]{0,20}"
         r"Segmentation fault",
         lines=2,

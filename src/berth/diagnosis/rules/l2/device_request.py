@@ -67,7 +67,8 @@ def find(facts: Facts) -> Iterator[Answer]:
             LIKELY,
             said,
             node=node,
-            cause_class="path-mount" if first(said, "why4") else None,
+            # A container is bound to the volume of the driver with which it was made.
+            cause_class="version-mismatch" if first(said, "why4") else None,
         )
 
 

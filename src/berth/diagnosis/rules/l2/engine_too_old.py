@@ -12,7 +12,7 @@ from berth.evidence.facts import Facts
 WITHOUT_CDI = Code(
     name="EngineWithoutCdi",
     layer=Layer.L2,
-    cause_class="runtime-install",
+    cause_class="version-mismatch",
     severity=Severity.Error,
     effect=Effect.ContainersDoNotStart,
     title="the container engine takes a CDI name for a file",
@@ -38,7 +38,7 @@ WITHOUT_CDI = Code(
 RUNTIME_TOO_OLD = Code(
     name="LowLevelRuntimeTooOld",
     layer=Layer.L2,
-    cause_class="runtime-install",
+    cause_class="version-mismatch",
     severity=Severity.Error,
     effect=Effect.ContainersDoNotStart,
     title="the low-level runtime does not know the version of the container's specification",

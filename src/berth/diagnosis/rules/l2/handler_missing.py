@@ -120,11 +120,10 @@ def _docker_without(facts: Facts, handler: str, said: list[Said], node: str) -> 
         f"The configuration names {handler!r} and this Docker has not read it: it was not restarted, or another Docker "
         "answers (rootless, snap, Docker Desktop)."
         if names_it
-        else f"Docker knows no runtime {handler!r}: the toolkit is not installed or not set up for this Docker.",
+        else f"Docker knows no runtime {handler!r}: the toolkit is not set up for this Docker, or not installed.",
         LIKELY,
         [*said, *names_it],
         node=node,
-        cause_class=None if names_it else "runtime-install",
     )
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
 from berth.diagnosis.rules.l2.places import by_node, first
 from berth.diagnosis.words import ESTABLISHED, LIKELY, POSSIBLE, Effect, Layer, Severity
+from berth.evidence.fact import Said
 from berth.evidence.facts import Facts
 
 MISSING = Code(
@@ -116,6 +118,16 @@ LOW_LEVEL = Code(
 )
 
 
+# What the loader says where both files are there and one is older than the other.
+_OTHER_RELEASE = re.compile(
+    r"symbol lookup error|undefined symbol|relocation error|version \W{0,2}[\w.]+\W{0,2} not found", re.IGNORECASE
+)
+
+
+def _of_another_release(said: list[Said]) -> bool:
+    return all(_OTHER_RELEASE.search(one.origin.text) for one in said)
+
+
 def find(facts: Facts) -> Iterator[Answer]:
     for node, said in by_node(facts.said("runtime.binary_missing", "runtime.library_missing")).items():
         program = (
@@ -133,7 +145,7 @@ def find(facts: Facts) -> Iterator[Answer]:
             sure,
             said,
             node=node,
-            cause_class="cdi" if by_cdi else None,
+            cause_class="cdi" if by_cdi else "version-mismatch" if _of_another_release(said) else None,
         )
     for node, said in by_node(facts.said("runtime.told_program_gone")).items():
         yield MISSING.finding("Programs of the toolkit are said to be gone.", POSSIBLE, said, node=node)

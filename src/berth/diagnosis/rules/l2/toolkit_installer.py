@@ -184,7 +184,11 @@ def find(facts: Facts) -> Iterator[Answer]:
         version = first(said, "version")
         why = f"it does not know version {version}" if version else first(said, "why", "why2", "why3", "why4", "why5")
         yield CANNOT_READ.finding(
-            f"The configuration is not understood{': ' + why if why else ''}.", ESTABLISHED, said, node=node
+            f"The configuration is not understood{': ' + why if why else ''}.",
+            ESTABLISHED,
+            said,
+            node=node,
+            cause_class="version-mismatch" if version else None,
         )
     for node, said in by_node(facts.said("toolkit.read_only")).items():
         yield READ_ONLY.finding("A directory that the toolkit writes to is read-only.", ESTABLISHED, said, node=node)

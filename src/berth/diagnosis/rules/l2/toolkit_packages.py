@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
@@ -68,7 +69,7 @@ CRASHES = Code(
 DOCKER_TOO_OLD = Code(
     name="EngineWithoutGpuRequests",
     layer=Layer.L2,
-    cause_class="runtime-install",
+    cause_class="version-mismatch",
     severity=Severity.Error,
     effect=Effect.ContainersDoNotStart,
     title="the container engine, or compose, is older than the way in which GPUs are asked for",
@@ -124,8 +125,11 @@ def find(facts: Facts) -> Iterator[Answer]:
     for node, said in by_node(refused).items():
         yield NOT_INSTALLABLE.finding("The package manager refuses a package of the toolkit.", LIKELY, said, node=node)
     for node, said in by_node(facts.said("runtime.program_crashed")).items():
-        what = first(said, "program", "program2", "library").strip() or "A hook of the toolkit"
-        yield CRASHES.finding(f"{what} ended by a signal.", LIKELY, said, node=node)
+        what = first(said, "program", "program2", "program3", "library").strip() or "A hook of the toolkit"
+        by_cdi = any(re.search(r"cdi-hook|createContainer", one.origin.text) for one in said)
+        yield CRASHES.finding(
+            f"{what} ended by a signal.", LIKELY, said, node=node, cause_class="cdi" if by_cdi else None
+        )
     for node, said in by_node(facts.said("runtime.docker_too_old")).items():
         what = first(said, "flag", "flag2", "key", "key2") or "devices"
         yield DOCKER_TOO_OLD.finding(f"It does not know {what}.", LIKELY, said, node=node)
