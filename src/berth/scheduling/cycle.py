@@ -83,12 +83,12 @@ def cycle(snapshot: Snapshot, policy: Policy | None = None, cache: Tables | None
 def _nothing_starts(snapshot: Snapshot, policy: Policy, tables: Tables, waits: Waiting) -> bool:
     """No node takes a pod of any class that waits, nobody leaves, and nobody asks why: there is nothing to decide."""
     crowd = tables.crowd
-    if policy.explains or snapshot.holds or snapshot.bookings or crowd.ending.any():
+    if policy.explains or snapshot.holds or snapshot.bookings or np.count_nonzero(crowd.ending):
         return False
-    if (policy.evicts or policy.sets_aside) and crowd.may_leave.any():
+    if (policy.evicts or policy.sets_aside) and np.count_nonzero(crowd.may_leave):
         return False
     rows = sorted({tables.row(one.pod_class) for sets in waits.kinds for one in sets})
-    return not tables.copies[rows].any()
+    return not np.count_nonzero(tables.copies[rows])
 
 
 @dataclass(frozen=True)

@@ -72,7 +72,7 @@ def ordered(
         return merged
 
     fair = line(-1)
-    if not begun.any() and not above_quota.any():
+    if not np.count_nonzero(begun) and not np.count_nonzero(above_quota):
         return fair, above_quota
     above_quota &= ~begun  # what was let in once is not asked again
     return fair[np.lexsort((np.arange(count), above_quota[fair], ~begun[fair]))], above_quota
@@ -80,7 +80,7 @@ def ordered(
 
 def _by_age(priority: I64, age: NDArray[np.float64]) -> I64:
     """By priority and age, then as listed: mostly that is how they are listed."""
-    if len(age) and (priority == priority[0]).all() and (age[1:] >= age[:-1]).all():
+    if len(age) and not np.count_nonzero(priority != priority[0]) and not np.count_nonzero(age[1:] < age[:-1]):
         return np.arange(len(age))
     return np.lexsort((age, -priority))
 

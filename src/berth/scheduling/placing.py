@@ -95,7 +95,7 @@ def _run(run: I64, now: Round, closed: Mask | None, stops: bool) -> tuple[int, l
     `stops` it ends before the first that found no room."""
     draft, columns = now.draft, now.draft.columns
     rows = now.first_row[run]
-    if not stops and not now.policy.learn_arrivals and not draft.copies[list(set(rows.tolist()))].any():
+    if not stops and not now.policy.learn_arrivals and not np.count_nonzero(draft.copies[list(set(rows.tolist()))]):
         return len(run), run.tolist()
     limit = now.ledger.limit
     if closed is not None and closed.any():
@@ -109,7 +109,7 @@ def _run(run: I64, now: Round, closed: Mask | None, stops: bool) -> tuple[int, l
     node, devices, looked_at = now.losses.place_run(rows, draft, queues, stops)
     run, node, devices = run[:looked_at], node[:looked_at], devices[:looked_at]
     placed = node >= 0
-    if placed.any():
+    if np.count_nonzero(placed):
         now.ledger.was_used()
         draft.recount(np.unique(node[placed]).astype(np.int64))
         _tell_neighbours(run[placed], node[placed], now)

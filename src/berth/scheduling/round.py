@@ -179,7 +179,7 @@ class Round:
 
     def some_fit(self) -> bool:
         """Some node takes a pod of a class that waits."""
-        return bool(self.draft.copies[self._waiting_rows].any())
+        return bool(np.count_nonzero(self.draft.copies[self._waiting_rows]))
 
     @cached_property
     def _waiting_rows(self) -> list[int]:

@@ -250,7 +250,7 @@ class Tables:
         for n in nodes.tolist():
             before = columns.empty[n].copy()
             refill(columns, n, held_on[n])
-            refused_again |= bool((before != columns.empty[n]).any()) and n not in self._replaced
+            refused_again |= before.tobytes() != columns.empty[n].tobytes() and n not in self._replaced
         if refused_again:
             self._refuse_again(columns)
         if self._replaced:
