@@ -104,6 +104,7 @@ _BUILD = (
             "does not support real-time", "preempt_rt kernel", "a xen kernel", "akmods", "to make target",
             "performing the step", "kernel module was not created",
             "not found in package 'kernel/precompiled", "bad return status for module build",
+            "error! build of gdrdrv",
             "error! build of nvidia", "modpost: ", "*** [", ": error: ", "fatal error: ", "failed to run `dkms",
             "failed to run `/", "/cuda-installer.log", "driver component failed",
             # Compilers speak the language of whoever runs them.
@@ -112,8 +113,11 @@ _BUILD = (
             "compilation broken", "compilation is broken", "build broken", "build is broken",
             "'kernel/dkms.conf'", "nv-linux.o", "to build", "to compile", "not build", "not compile", "n't build",
             "n't compile", "cannot build", "cannot compile", "build fail", "build error",
-            "compilation fail", "compilation error",
+            "compilation fail", "compilation error", "unable to link kernel module",
+            "failed to unpack the precompiled interface", "failed to generate nvidia", "failed for nvidia",
         ),
+        r"Unable to link kernel module|Failed to unpack the precompiled interface|Failed to generate nvidia\S*\.ko|"
+        r"dkms autoinstall on \S+ failed for nvidia|"
         r"error occurred while performing the step: ?\W*(?P<step>Building kernel modules|Checking to see[^\"]*)|"
         r"does not support real-time kernels|is a (?:PREEMPT_RT|Xen) kernel|No rule to make target ['‘`]modules|"
         r"akmods/nvidia\S*\.failed\.log|akmods\S*[^\n]{0,40}nvidia\S*[^\n]{0,20} failed|cannot find \S*nv-linux\.o|"
@@ -121,7 +125,7 @@ _BUILD = (
         # The package that the driver container made of an earlier build lacks a module, and it builds anew.
         r"Required file '(?P<lacks>\S+)' not found in package 'kernel/precompiled|"
         r"Bad return status for module build on kernel: (?P<kernel>\S+)|"
-        r"Error! Build of nvidia\S* failed|modpost: [^\n]*nvidia\S*|"
+        r"Error! Build of (?:nvidia|gdrdrv)\S* failed|modpost: [^\n]*(?:nvidia|gdrdrv|nvfs)\S*|"
         r"(?:nvidia(?:-[\w-]+)?/\S+|(?:common/inc|kernel-open)/\S+|(?<![\w.-])nv-[\w-]+)\.[ch]:\d+:\d+: "
         r"(?:(?:fatal )?error: |(?:致命)?错误[：:] ?|(?:schwerwiegender )?Fehler: |"
         r"erreur(?: fatale)? ?: |ошибка: |エラー: |오류: |erro(?: fatal)?: )(?P<what>.*)|"
@@ -138,8 +142,9 @@ _BUILD = (
     # make's last words do not name what it builds: the directory that it leaves does.
     Message(
         "driver.make_failed",
-        ("*** [", "make.log for nvidia", "cc [m] "),
+        ("*** [", "make.log for nvidia", "cc [m] ", "no rule to make target"),
         r"\*\*\* \[[^\n]*\] Error \d+\n(?:[^\n]*\n){0,4}?[^\n]*/(?:dkms/nvidia|NVIDIA-Linux|usr/src/nvidia)\S*|"
+        r"No rule to make target [^\n]*, needed by '[^'\n]*nvidia[^'\n]*\.k?o'|"
         r"make\.log for nvidia\S* for kernel (?P<kernel>\S+)[\s\S]*?(?:\] Error|: error:)|"
         # A header of the kernel itself may be where the compiler stops: the object that it made is the driver's.
         r"\bCC \[M\] \s*\S*\b(?:nvidia|kernel-open)\S*\.o\b[^\n]*\n(?:[^\n]*\n){0,16}?[^\n]*?:\d+:\d+: "
@@ -180,11 +185,16 @@ _BUILD = (
             "find the development tool",
             "unrecognized command", "unrecognised command", "compiler version", "does not exactly match the c",
             "failed cc version check", "failed cc sanity check", "gcc-", "ftrivial-auto-var-init", "requires gcc",
-            "wrong gcc", "gcc version", "compiler used to compile the kernel",
+            "wrong gcc", "gcc version", "compiler used to compile the kernel", "cc version check failed",
+            "does not appear to be able to create executables", "conftest.sh: line ",
+            "code model kernel does not support pic mode",
         ),
         r"(?:gcc|cc1?|clang)\S*: error: unrecogni[sz]ed command[- ]line option\W*(?P<option>-[\w=-]*)?|"
         r"Unable to find the development tool [`'\"](?:cc|gcc|make|ld)\b|Compiler version check|"
         r"does not exactly match the (?:current )?compiler|gcc-version-check failed|failed CC (?:version|sanity) check|"
+        r"CC version check failed|Could not compile gcc-version-check|C compiler '[^']*' does not appear to be able to "
+        r"create executables|conftest\.sh: line \d+: \S*(?:g?cc|clang)\S*: command not found|"
+        r"code model kernel does not support PIC mode|"
         r"unrecogni[sz]ed command[- ]line option\W*(?P<option2>-ftrivial-auto-var-init\S*)|"
         r"(?:gcc|x86_64-linux-gnu-gcc)-(?P<wanted>\d+)\W*:? (?:not found|No such file or directory|command not found)|"
         r"compiler used to compile the kernel[^\n]*(?:differ|not)|"

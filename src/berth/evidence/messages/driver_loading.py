@@ -19,10 +19,16 @@ _COMPANION = r"(?:gdrdrv|nvidia[-_]fs|efa_nv_peermem)"
 MESSAGES: tuple[Message, ...] = (
     Message(
         "modprobe.wrong_format",
-        ("invalid module format", "exec format error", "version magic", "version of symbol module_layout"),
+        (
+            "invalid module format", "exec format error", "version magic", "version of symbol module_layout",
+            "unknown rela relocation", "not compiled with -mcmodel=kernel", "this_module section size must match",
+        ),
         rf"{_INSERT}(?:Invalid module format|Exec format error)|"
         rf"(?P<module2>nvidia\w*): (?:version magic '(?P<built>[^']*?) ?' "
         rf"should be '(?P<running>[^']*?) ?'|disagrees about version of symbol module_layout)|"
+        r"(?P<module3>nvidia\w*): (?:module: )?Unknown rela relocation|"
+        r"module: `nvidia\w*' likely not compiled with -mcmodel=kernel|"
+        r"module (?P<module4>nvidia\w*): \S*this_module section size must match|"
         r"Kernel module load error: (?:Invalid module format|Exec format error)",
     ),
     Message(
@@ -35,8 +41,8 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "modprobe.not_found",
         ("module nvidia", "module 'nvidia", 'module "nvidia', "nvidia kernel module"),
-        r"Module ['\"]?(?P<module>nvidia(?:[-_](?:uvm|modeset|"
-        r"drm))?)\W? not found(?: in directory (?:/usr)?/lib/modules/"
+        r"Module ['\"]?(?P<module>nvidia(?:[-_](?:uvm|modeset|drm|current|open|srv|legacy)[\w-]*)?)\W? not found"
+        r"(?: in directory (?:/usr)?/lib/modules/"
         r"(?P<kernel>\S+))?|modinfo: ERROR: Module nvidia not found|"
         # The unit of Fedora's packages that goes over to the other driver then.
         r"NVIDIA kernel module (?:missing|not found)\b",
@@ -45,8 +51,11 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "modprobe.companion_fails",
         ("gdrdrv", "nvidia_fs", "nvidia-fs", "efa_nv_peermem"),
+        r"(?P<module5>nvidia_fs|gdrdrv): module using GPL-only symbols uses symbols (?:(?P<symbol2>\w+) )?"
+        r"from proprietary|"
         rf"Module (?P<module>{_COMPANION}) not found|"
-        rf"(?:could not insert|failed to (?:load|insert))(?: module)? \W?(?:/?\S*/)?(?P<module2>{_COMPANION})|"
+        rf"(?:could not (?:insert|load)|failed to (?:load|insert))(?: module)? \W?(?:/?\S*/)?"
+        rf"(?P<module2>{_COMPANION})|"
         rf"(?P<module3>{_COMPANION}): (?:no symbol version for|Unknown symbol|disagrees about version of symbol) "
         rf"(?P<symbol>\w+)|"
         rf"\bis (?P<module4>{_COMPANION})(?:\.ko)? (?:driver )?(?:installed and )?loaded\?",
@@ -77,6 +86,32 @@ MESSAGES: tuple[Message, ...] = (
         r"argument",
     ),
     Message("modprobe.file_exists", "file exists", rf"{_INSERT}File exists"),
+    # What the kernel answers else: why, its log says.
+    Message(
+        "modprobe.refused_otherwise",
+        (
+            "cannot allocate memory", "device or resource busy", "no such file or directory", "bad address",
+            "input/output error", "error running install command",
+        ),
+        r"(?:could not insert|Error inserting)(?: module)? ['\"‘]?(?:/\S*/)?"
+        r"(?P<module>nvidia(?!.peermem|.fs)\w*(?:-\w+)?)(?:\.ko\S*)?['\"’]?[^\n]*?"
+        r"(?P<reason>Cannot allocate memory|Device or resource busy|No such file or directory|"
+        r"Bad address|Input/output error)|"
+        r"Error running install command '[^'\n]*' for module (?P<module2>nvidia\w*): (?P<reason2>retcode \d+)",
+    ),
+    # Packages run it for a kernel whose modules are not on the disk.
+    Message(
+        "modprobe.depmod_fails",
+        "depmod: ",
+        r"depmod: (?:ERROR|FATAL): could not (?:open directory|search modules)(?:[: ]*/(?:usr/)?lib/modules/"
+        r"(?P<kernel>[^\s:]+))?",
+    ),
+    # Where modules may come from the verified root only.
+    Message(
+        "modprobe.pinned",
+        "loadpin: kernel-module denied",
+        r"LoadPin: kernel-module denied obj=\"?[^\n]*nvidia",
+    ),
     Message(
         "driver.peermem_failed",
         ("peermem", "nv_peer_mem", "ib_register_peer_memory_client", "nvidia-peermem"),
@@ -92,7 +127,7 @@ MESSAGES: tuple[Message, ...] = (
         "driver.mofed_waited_for",
         ("mellanox ofed and nvidia drivers", "mofed driver", "for mofed to be installed", "drivers/.driver-ready"),
         r"waiting for mellanox ofed and nvidia drivers to be installed|(?:failed to )?wait for MOFED driver|"
-        r"MOFED drivers? (?:is |are )?not (?:ready|installed)|Waiting for MOFED to be installed|"
+        r"MOFED drivers? (?:is |are )?not (?:ready|installed)(?!, skipping probe)|Waiting for MOFED to be installed|"
         r"/run/mellanox/drivers/\.driver-ready['’]?: No such file",
     ),
     Message(
@@ -120,6 +155,8 @@ MESSAGES: tuple[Message, ...] = (
         r"(?:open kernel modules?|open modules?|open driver|proprietary|closed[- ]source))",
         lines=5,
     ),
+    # What chooses the kind for the driver container: cards of which some need this and some that one.
+    Message("driver.kinds_mixed", "unsupported gpu topology", r"kernel module type: unsupported GPU topology"),
     Message(
         "driver.gpu_unsupported",
         (

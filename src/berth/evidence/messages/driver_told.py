@@ -85,6 +85,21 @@ MESSAGES: tuple[Message, ...] = (
         r"^(?!.*\bconfirm this issue).*(?:does|did) ?n[o']t (?:happen|occur|reproduce|appear)[^\n]{0,20} with (?:the )?"
         r"(?:proprietary|closed[- ]source)",
     ),
+    # Libraries of the driver carry its whole version in their names.
+    Message(
+        "driver.library_of_version_missing",
+        ": cannot open shared object file",
+        rf"(?P<library>lib(?:nvidia|cuda|EGL_nvidia|GLX?_nvidia|nvcuvid)[\w-]*\.so\.{_V}): "
+        r"cannot open shared object file",
+    ),
+    Message(
+        "driver.cuda_alone_fails",
+        ("nvidia-smi works", "nvidia-smi is fine", "nvidia-smi runs", "nvidia-smi looks"),
+        r"\bCUDA\b[^\n]{0,60}\b(?:fails?|not work\w*|n't work)[^\n]{0,20}\b(?:although|though|while|but)\b[^\n]{0,20}"
+        r"nvidia-smi (?:works|is fine|runs|looks)|"
+        r"nvidia-smi (?:works|is fine|runs|looks)[^\n]{0,30}\b(?:but|while|yet)\b[^\n]{0,20}\bCUDA\b[^\n]{0,40}"
+        r"\b(?:fails?|not work\w*|n't work)",
+    ),
     # That a release works says something only beside one that does not.
     Message(
         "driver.release_works",

@@ -1,9 +1,8 @@
-"""A driver that another one holds off, that cannot be taken away, or that fails: what the kernel, the driver manager of
-the GPU Operator, its upgrade controller, daemons and people write."""
+"""A driver that another one holds off, that cannot be taken away, or whose devices are not there: what the kernel, the
+driver manager of the GPU Operator, its upgrade controller, daemons and people write."""
 
 from berth.evidence.message import Message
 
-_BRANCH = r"(?:39\d|4[1-7]\d|5[1-9]\d|6\d\d)"  # of drivers; other numbers of three digits are codes
 _PCI = r"(?P<pci>[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}(?:\.[0-9a-f])?)"
 
 _CONFLICT = (
@@ -26,9 +25,15 @@ _CONFLICT = (
     ),
     Message(
         "driver.owned",
-        ("probe routine was not called", "already bound to", "obtained ownership", "request_mem_region failed"),
+        (
+            "probe routine was not called", "already bound to", "obtained ownership", "request_mem_region failed",
+            "configured to include nvidiafb", "configured to include rivafb", "failed rivafb sanity",
+            "failed nvidiafb sanity",
+        ),
         rf"(?:GPU {_PCI} is already bound to (?P<owner>[\w-]+))|probe routine was not called for (?P<count>\d+) device|"
-        r"obtained ownership of the NVIDIA|NVRM: request_mem_region failed",
+        r"obtained ownership of the NVIDIA|NVRM: request_mem_region failed|"
+        # The kernel was made with a driver of the frame buffer that has the cards: the installer goes no further.
+        r"kernel was configured to include (?:nvidiafb|rivafb)|Failed (?:rivafb|nvidiafb) sanity check",
     ),
     # A driver in the making, in Rust, that newer kernels bring.
     Message(
@@ -92,8 +97,11 @@ _IN_USE = (
             " in use", "(oe-)", "(poe-)", "unload", "rmmod", "cleanup driver modules",
             "uninstall nvidia driver components", "cleanup nvidia driver", "appears to already be loaded",
             "with non-zero usage count", "unmount /run/nvidia/driver", "nvidia/driver: target is busy",
-            "nvidia driver rootfs", "unmount stale rootfs", "unmount rootfs",
+            "nvidia driver rootfs", "unmount stale rootfs", "unmount rootfs", "could not stop nvidia grid",
+            "could not stop nvlink subnet", "could not stop nvidia fabric",
         ),
+        # Daemons that keep the device open and do not end: the container takes no module away then.
+        r"Could not stop (?:NVIDIA (?:Grid|fabric ?manager)|NVLink Subnet Manager) daemon|"
         r"[Kk]ernel (?:driver|modules?) (?:is|are) (?:still |already )?in use|"
         # In a trace of the kernel, a module with a minus is on its way out and does not get there.
         r"Modules linked in:[^\n]*\bnvidia\w*\((?:OE|POE)-\)|"
@@ -165,10 +173,13 @@ _IN_USE = (
     Message(
         "driver.upgrade_failed",
         (
+            "reschedule gpu operator components", "cordon node: ",
             "driver upgrade ", "upgrade-failed", "upgrade-required", "cordon-required", "wait-for-jobs-required",
             "pod-deletion-required", "drain-required", "pod-restart-required", "validation-required",
             "maintenance-required",
         ),
+        r"failed to reschedule GPU operator components|"
+        r"level=(?:fatal|error) msg=\"?failed to (?:un)?cordon node: |"
         r"driver upgrade (?:has |was |is )?(?:failed|stuck|hangs?|not (?:progress|finish|complet)\w*)|"
         r"(?:stuck|remains?|stays?) (?:in|at) [`'\"]?(?:upgrade-(?:required|failed)|"
         r"(?:cordon|wait-for-jobs|pod-deletion|drain|pod-restart|validation|uncordon|node-maintenance|"
@@ -182,8 +193,11 @@ _IN_USE = (
     ),
     Message(
         "driver.persistenced_held",
-        ("could not stop nvidia", "persistence daemon", "nvidia-persistenced"),
-        r"Could not stop NVIDIA persistence daemon|nvidia-persistenced[^\n]*(?:holds?|keeps?)[^\n]*(?:GPU|driver|open)",
+        ("could not stop nvidia", "persistence daemon", "nvidia-persistenced", "/dev/nvidia0", "nvidia-persiste"),
+        r"Could not stop NVIDIA persistence daemon|nvidia-persistenced[^\n]*(?:holds?|keeps?)[^\n]*(?:GPU|driver|open)|"
+        # fuser, as it names who has a device open.
+        r"/dev/nvidia\d+:?\s[^\n]*\n?[^\n]*\s\d+ F?\.{3,4}m? +nvidia-persiste",
+        lines=2,
     ),
 )  # fmt: skip
 
@@ -212,7 +226,8 @@ _NODES = (
     ),
     Message(
         "driver.uvm_missing",
-        ("nvidia-uvm", "nvidia_uvm", "uvm kernel module", "_uvm'"),
+        ("nvidia-uvm", "nvidia_uvm", "uvm kernel module", "_uvm'", "unified memory module failed"),
+        r"NVIDIA Unified Memory module failed to load|"
         r"(?:modprobe|reload\w*|rmmod) nvidia[-_]uvm[^\n]{0,60}(?:fix|help|solve|work)|"
         r"/dev/nvidia-uvm\S*\W[^\n]{0,40}(?:no such file|not found|missing|does not exist|absent|not (?:created|"
         r"there|present))|"
@@ -238,10 +253,16 @@ _NODES = (
     ),
     Message(
         "driver.persistenced_failed",
-        ("nvidia-persistenced", "nvidia persistence daemon", "failed to query nvidia devices"),
+        (
+            "nvidia-persistenced", "nvidia persistence daemon", "failed to query nvidia devices",
+            "failed to open libnvidia-cfg", "unable to find any nvidia devices",
+        ),
         r"nvidia-persistenced failed to initialize|Failed to query NVIDIA devices|nvidia-persistenced(?:\.service)?: "
         r"(?:Main process exited|Failed with result|Control process exited)|"
         r"Failed to start (?:\S+ - )?NVIDIA Persistence Daemon|Job for nvidia-persistenced(?:\.service)? failed|"
+        r"Failed to open libnvidia-cfg\.so|Unable to find any NVIDIA devices|"
+        r"nvidia-persistenced(?:\[\d+\])?: (?:device \S+ - failed to|NUMA: Failed|Failed to (?:lock|open|create|"
+        r"register|load))\b|"
         r"ext-nvidia-persistenced\b[^\n]*(?:failed: exit code|going to restart)",
     ),
     Message(
@@ -262,83 +283,6 @@ _NODES = (
         r"ImagePullBackOff|"
         r"ErrImagePull|OOMKilled)",
         lines=24,
-    ),
-)  # fmt: skip
-
-_BUGS = (
-    Message(
-        "driver.oops",
-        (
-            "ubsan: ", "null pointer dereference", "unable to handle", "general protection fault", "kernel bug at",
-            "rip: 0010:",
-            "pc : ", "kernel panic", "list_del corruption", "oops", "double fault", "kernel crash",
-            "self-detected stall", "warning: cpu: ",
-        ),
-        r"(?:NULL pointer dereference|unable to handle (?:kernel )?(?:page fault|paging request|NULL)|"
-        r"general protection fault|kernel BUG at|Oops:|list_del corruption|double fault|kernel panic|"
-        r"self-detected stall on CPU)[\s\S]*?"
-        r"\b(?P<where>[\w.]+)\+0x\w+/0x\w+ \[(?P<module>nvidia\w*)\]|"
-        r"WARNING: CPU: \d+ PID: \d+ at (?!.*\bdrm)\S*\.c:\d+ (?P<where4>\w+)\S* \[(?P<module6>nvidia\w*)\]|"
-        # What the kernel checks of itself: an index or a shift that is out of range.
-        r"UBSAN: [\w-]+ in \S*/(?P<module7>nvidia[\w-]*)/\S+|"
-        r"RIP: 0010:(?P<where2>\S+) \[(?P<module2>nvidia\w*)\]|"
-        r"pc : (?P<where3>\S+) \[(?P<module3>nvidia\w*)\]|"
-        r"(?:kernel panic|kernel oops|kernel crash)[^\n]{0,80}\b(?P<module4>nvidia(?:_uvm|_drm|_modeset|-uvm|-drm|"
-        r"-open)?)\b|"
-        r"\b(?P<module5>nvidia(?:_uvm|_drm|_modeset|-uvm|-drm|-open)?)\b[^\n]{0,80}(?:kernel panic|kernel oops|"
-        r"kernel crash|Oops)",
-        lines=30,
-    ),
-    # A thread of the driver in the kernel that never rests.
-    Message(
-        "driver.thread_spins",
-        ("nv_open_q", "nv_queue", "nvidia-modeset/kthread", "irq/", "uvm gpu"),
-        r"\b(?P<thread>nv_open_q|nv_queue|nvidia-modeset/kthread\w*|irq/\d+-nvidia|UVM GPU\d+ \w+)\b[^\n]{0,60}"
-        r"(?:\bstuck|busy[ -]loop|\bspin\w*|100 ?%|never (?:returns|recovers)|consum\w+ \d)",
-    ),
-    Message(
-        "driver.bar_resize_fatal",
-        ("resize pcie bars", "resize pcie bar"),
-        r"(?:Fatal Error|failed) (?:while attempting )?to resize PCIe BARs?",
-    ),
-    # What people write of a driver that works in one version and not in another.
-    Message(
-        "driver.regression_told",
-        (
-            "66 days", "not found when using", "since we", "since upgrad", "since updat", "since switch",
-            "since moving",
-            "driver fail", "driver crash", "driver hang", "driver broke", "driver break", "driver does", "driver did",
-            "driver stop", "driver 3", "driver 4", "driver 5", "driver 6", "branch 3", "branch 4", "branch 5",
-            "branch 6", "release 3", "release 4", "release 5", "release 6", "regress", "downgrad", " works", " is fine",
-            "driver we", "drivers we",
-            "driver, we", "drivers, we", "made it work", "get it working", "work again", "driver bug",
-            "faulting:", "affected:", "broken:", "failing:", "bad:",
-        ),
-        r"driver (?:fail|crash|hang|broke|break|does|did|stop)[^\n]{0,80}\b(?:from|since|after|starting|on|with|in) "
-        rf"(?:the )?(?:driver |NVIDIA )?(?:branch |version |release |R)?(?P<bad>{_BRANCH}(?:\.\d+)*)\b|"
-        rf"(?:driver|branch|release) (?P<bad2>{_BRANCH}(?:\.\d+)*)\b[^\n]{{0,80}}\b(?:fails?|broken|crash\w*|hangs?|"
-        r"regress\w*|not work\w*|does ?n[o']t work)|"
-        r"regress\w*[^\n]{0,80}\b(?P<bad3>\d{3}\.\d+(?:\.\d+)?)\b|"
-        rf"(?P<good>{_BRANCH}(?:\.\d+)*)(?: driver| branch)?(?: works|"
-        rf" is fine)[^\n]{{0,40}}\b(?P<bad4>{_BRANCH}(?:\.\d+)*)\b"
-        r"[^\n]{0,20}(?:fails?|does ?n[o']t|crash|hang|broken)|"
-        r"(?:gone|went away|go(?:es)? away|fix\w*|resolv\w*|solv\w*|disappear\w*)[^\n]{0,30}(?:after|by|with) "
-        r"downgrad\w+[^\n]{0,40}\b(?P<good5>\d{3}(?:\.\d+)+)|"
-        r"(?:nvidia\w*|driver|GPUs?|nodes?)\b[^\n]{0,80}\bsince (?:we \w+|upgrading|updating|switching|moving) to "
-        r"(?:the )?(?:driver |NVIDIA )*(?P<bad8>\d{3}\.\d+(?:\.\d+)?)|"
-        r"downgrad\w+[^\n]{0,40}\b(?P<good2>\d{3}(?:\.\d+)+)\b[^\n]{0,40}(?:fix\w*|help\w*|works?|solve\w*|resolve\w*)|"
-        rf"with (?:the )?(?P<bad5>{_BRANCH})(?:\.[\dx.]+)? (?:driver|drivers|driver,|drivers,) we[^\n]{{0,20}}"
-        r"(?:can't|cannot|fails?|does ?n[o']t|do not|don't|could ?n[o']t)|"
-        r"(?:made it work\w*|works? again|get it working) with (?:the )?(?:driver )?(?P<good3>\d{3}(?:\.[\dx]+)+)|"
-        r"regression (?:in|of|with) (?:the )?(?:NVIDIA )?driver|"
-        # A counter of 570 and 575 runs over after 66.5 days on machines with NVLink 5.
-        r"\b66 days[^\n]{0,120}?(?:driver|nvidia)\W[^\n]*?(?P<bad6>\d{3}\.\d+(?:\.\d+)?)|"
-        r"not found when using (?:the )?(?:nvidia-driver-)?(?P<bad7>\d{3})(?:[^\n]{0,80}? found when using "
-        r"(?:the )?(?:nvidia-driver-)?(?P<good4>\d{3}))?|"
-        # Two lists of releases.
-        r"\b(?:Faulting|Affected|Broken|Failing|Bad): (?P<bad9>\d{3}\.\d+(?:\.\d+)?)\b[^\n]*?"
-        r"\b(?:Clean|Unaffected|Working|Good|OK|Fine): (?P<good6>\d{3}\.\d+(?:\.\d+)?)|"
-        r"(?<!not a )(?<!no )driver (?:bug|regression)\b",
     ),
 )  # fmt: skip
 
@@ -365,4 +309,4 @@ _LICENSE = (
     Message("driver.license_acquired", "license acquired successfully", r"License acquired successfully"),
 )
 
-MESSAGES: tuple[Message, ...] = (*_CONFLICT, *_IN_USE, *_NODES, *_BUGS, *_LICENSE)
+MESSAGES: tuple[Message, ...] = (*_CONFLICT, *_IN_USE, *_NODES, *_LICENSE)

@@ -31,7 +31,12 @@ MESSAGES: tuple[Message, ...] = (
     Message("fabric.nothing_to_do", "nv_warn_nothing_to_do", r"NV_WARN_NOTHING_TO_DO"),
     Message(
         "fabric.unit_failed",
-        ("fabricmanager", "fabric manager", "fabric-manager", "fabric_manager", "nvlsm"),
+        (
+            "fabricmanager", "fabric manager", "fabric-manager", "fabric_manager", "nvlsm", "fabric topology file",
+            "for: fm starting",
+        ),
+        r"failed to (?:open|read|parse) (?:the )?fabric topology file|timeout waiting for: FM starting|"
+        r"fabricmanager: fm\w+: |"
         r"(?:nvidia-fabricmanager|nvlsm)(?:\.service)?: "
         r"(?:(?:Main|Control) process exited|Failed with result|start request)|"
         r"Failed to start (?:\S+ - )?NVIDIA Fabric ?Manager|Job for nvidia-fabricmanager\.service failed|"
@@ -40,7 +45,7 @@ MESSAGES: tuple[Message, ...] = (
         rf"\bfailing {_FM}\b|{_FM}[^\n]{{0,60}}\b(?:shown?|shows|marked|reported|listed) as failed\b|"
         rf"{_FM}[^\n]{{0,60}}(?:fail(?:s|ed)?(?: to (?:start|come up|run|initiali[sz]e))|crash|exited|exits with|"
         r"dead\b|has stopped|restarting|CrashLoop)|"
-        rf"Could not (?:start|stop) NVIDIA {_FM} daemon"
+        rf"Could not start NVIDIA {_FM} daemon"
         r"|nvidia-fabricmanager(?:\.service)?:?(?: is| has| shows| in state| state| unit)? failed\b",
     ),
     Message(
@@ -104,7 +109,8 @@ MESSAGES: tuple[Message, ...] = (
     # HGX B200 and B300: the switches are reached through the InfiniBand stack of the kernel.
     Message(
         "fabric.ib_modules_missing",
-        ("ib_umad", "mlx5_ib", "linux-modules-extra"),
+        ("ib_umad", "mlx5_ib", "linux-modules-extra", "no infiniband nvswitch detected", "no nvswitch lpf"),
+        r"No InfiniBand NVSwitch detected|no NVSwitch LPF device found|"
         r"waiting for the (?:mlx5_core|mlx5_ib) and ib_umad kernel modules|"
         r"(?:mlx5_ib|ib_umad)\b[^\n]{0,40}(?:missing|not loaded|not found|absent|not present|unavailable|n't loaded)|"
         r"(?:missing|no|without|load) (?:module )?(?:mlx5_ib|ib_umad)\b|Module (?:ib_umad|mlx5_ib) not found|"

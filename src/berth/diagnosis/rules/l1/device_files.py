@@ -111,7 +111,7 @@ def find(facts: Facts) -> Iterator[Answer]:
         )
     if uvm := _of_node(facts, "driver.uvm_missing"):
         yield UVM.finding("nvidia-uvm is missing, without which CUDA does not begin.", LIKELY, uvm)
-    elif (unknown := list(facts.said("cuda.unknown"))) and (
+    elif (unknown := list(facts.said("cuda.unknown", "driver.cuda_alone_fails"))) and (
         without := [one for one in facts.of(ModulesSeen) if _lacks_uvm(one)]
     ):
         yield UVM.finding("nvidia is loaded and nvidia-uvm is not.", LIKELY, [*without, *unknown])
@@ -136,7 +136,8 @@ def _links(facts: Facts) -> list[Said]:
 def _lacks_uvm(modules: ModulesSeen) -> bool:
     """A filtered list counts if it has other modules of NVIDIA: then it was filtered by that name."""
     ours = [name for name in modules.loaded if name.startswith("nvidia")]
-    return "nvidia" in ours and "nvidia_uvm" not in ours and (modules.is_whole or len(ours) > 1)
+    is_there = "nvidia" in ours or "nvidia_modeset" in ours
+    return is_there and "nvidia_uvm" not in ours and (modules.is_whole or len(ours) > 1)
 
 
 def _of_node(facts: Facts, message: str) -> list[Said]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule, Unconfirmed
+from berth.diagnosis.heard import value
 from berth.diagnosis.words import ESTABLISHED, LIKELY, POSSIBLE, WEAK, Effect, Layer, Severity
 from berth.evidence.fact import Fact
 from berth.evidence.facts import Facts
@@ -41,10 +42,16 @@ _HOLDERS = {"nvidia", "nouveau", "vfio_pci"}
 def find(facts: Facts) -> Iterator[Answer]:
     said = list(facts.said("nvml.no_driver"))
     unserved = _unserved(facts)
+    refused = list(facts.said("modprobe.refused_otherwise", "modprobe.invalid_argument"))
     bare = [one for one in facts.said("nvml.not_installed") if one.origin.kind in ("host", "probe", "lspci")]
     if said and unserved:
         yield ABSENT.finding(
             "The kernel module is not loaded: NVML reaches no driver.", ESTABLISHED, [*said, *unserved]
+        )
+    elif refused and not said:
+        reason = next((found for one in refused if (found := value(one, "reason"))), "Invalid argument")
+        yield ABSENT.finding(
+            f"The kernel does not take the module: {reason}; its log says why.", POSSIBLE, refused
         )
     elif unserved:
         yield ABSENT.finding("There are GPUs, and no driver serves them.", LIKELY, [*unserved, *bare])

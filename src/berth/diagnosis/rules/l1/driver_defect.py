@@ -82,6 +82,7 @@ def find(facts: Facts) -> Iterator[Answer]:
     crashed = list(facts.said("driver.oops"))
     if crashed and not any(facts.said("driver.nouveau")):
         where = next((said.get("where") or said.get("where2") or said.get("where3") for said in crashed), "")
+        where = where or next((said.get("where5") for said in crashed if said.get("where5")), "")
         warned = next((said.get("where4") for said in crashed if said.get("where4")), "")
         module = next(
             (
@@ -105,6 +106,12 @@ def find(facts: Facts) -> Iterator[Answer]:
         )
     told = [*facts.said("driver.regression_told"), *facts.said("driver.kind_told")]
     works = list(facts.said("driver.release_works"))
+    if lacking := list(facts.said("driver.engine_missing")):
+        yield REGRESSION.finding(
+            f"This release does not know that the chip has no {lacking[0].get('engine')}, and does not start it.",
+            LIKELY,
+            [*lacking, *facts.said("kernel.adapter_init", "kernel.gsp_boot")],
+        )
     starts_not = list(facts.said("kernel.adapter_init", "kernel.wpr2", "kernel.gsp_boot"))
     if starts_not and works and not told:
         yield REGRESSION.finding(

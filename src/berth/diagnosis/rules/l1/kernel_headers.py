@@ -87,6 +87,9 @@ NO_BUILD_PACKAGE = Code(
 )
 
 
+_OF_CONTAINER = ("plugin-log", "operator-log")
+
+
 def find(facts: Facts) -> Iterator[Answer]:
     headers = [*facts.said("driver.headers_missing"), *facts.said("driver.toolkit_stale")]
     headers += [*facts.said("driver.source_unconfigured")]
@@ -105,6 +108,8 @@ def find(facts: Facts) -> Iterator[Answer]:
         )
         yield NO_HEADERS.finding(why, ESTABLISHED, [*headers, *custom])
     unreachable = list(facts.said("driver.repositories_unreachable", "driver.packages_unreachable"))
+    # Of the components that run on a node the driver container alone installs packages.
+    unreachable += [one for one in facts.said("driver.package_gone") if one.origin.kind in _OF_CONTAINER]
     if unreachable and not headers:
         yield NO_REPOSITORY.finding("The driver container reaches no package repository.", LIKELY, unreachable)
     lacking = list(facts.said("driver.build_package_missing"))

@@ -119,6 +119,7 @@ PACKAGES = Code(
 def find(facts: Facts) -> Iterator[Answer]:
     built = any(facts.said("driver.built"))
     failed = list(facts.said("driver.build_failed", "driver.make_failed", "driver.dkms_refused"))
+    failed += facts.said("driver.kernel_interface_changed")
     unfit = list(facts.said("driver.compiler_unfit"))
     differs = [said for said in facts.said("driver.compiler_differs", "driver.compilers_shown") if _differ(said)]
     if unfit or (differs and not built):
@@ -138,7 +139,7 @@ def find(facts: Facts) -> Iterator[Answer]:
         )
     elif failed and not (built and not _is_sure(failed)):
         kernel = next((said.get("kernel") for said in failed if said.get("kernel")), "")
-        what = next((said.get("what") for said in failed if said.get("what")), "")
+        what = next((found for said in failed if (found := value(said, "what"))), "")
         yield BUILD_FAILS.finding(
             f"The module does not build{f' for kernel {kernel}' if kernel else ''}{f': {what}' if what else ''}.",
             LIKELY,
@@ -151,16 +152,30 @@ def find(facts: Facts) -> Iterator[Answer]:
             for said in facts.said("driver.installer_failed")
             if not any(facts.said("driver.nova", "driver.selinux_told"))
         ),
+        *facts.said("driver.cos_installer_failed"),
         *facts.said("driver.space_told"),
         *facts.said("driver.node_installer_failed", "driver.node_unit_failed", "driver.target_read_only"),
     ]:
+        denied = any(said.get("denied") for said in installer)
         yield BUILD_FAILS.finding(
-            "The installer did not get a module into the kernel; its log names the reason above this line.",
-            POSSIBLE,
+            "What the installer has to fetch is denied to it."
+            if denied
+            else "The installer did not get a module into the kernel; its log names the reason above this line.",
+            LIKELY if denied else POSSIBLE,
             installer,
+            cause_class="permission" if denied else None,
         )
     elif scripts := list(facts.said("driver.script_failed", "driver.entry_missing")):
-        yield BUILD_FAILS.finding(f"The script of the driver image stops: {scripts[0].get('what')}.", POSSIBLE, scripts)
+        what = scripts[0].get("what")
+        # A name that nobody set or a word too many is the script's own fault, a program that is not there the image's.
+        is_error = any(mark in what for mark in ("unbound variable", "syntax error", "unary operator"))
+        is_lacking = scripts[0].message == "driver.entry_missing"
+        yield BUILD_FAILS.finding(
+            f"The script of the driver image stops: {what}.",
+            POSSIBLE,
+            scripts,
+            cause_class="driver-bug" if is_error else "image" if is_lacking else None,
+        )
     # Packages of the container toolkit are no driver.
     elsewhere = {(one.origin.source, one.origin.line) for one in facts.said("runtime.package_unavailable")}
     conflicts = facts.said("driver.packages_conflict")

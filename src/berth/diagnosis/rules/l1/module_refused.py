@@ -63,7 +63,7 @@ _MODULE = re.compile(r"nvidia|\bdriver\b|\bmodules?\b", re.IGNORECASE)
 
 
 def find(facts: Facts) -> Iterator[Answer]:
-    rejected = list(facts.said("modprobe.key_rejected"))
+    rejected = list(facts.said("modprobe.key_rejected", "modprobe.pinned"))
     not_permitted = list(facts.said("modprobe.operation_not_permitted"))
     locked = list(facts.said("secure_boot.on"))
     told = list(facts.said("driver.unsigned_told"))
@@ -96,6 +96,8 @@ def find(facts: Facts) -> Iterator[Answer]:
                 Layer.L1,
                 not_permitted[0].node,
             )
+    elif unsigned := list(facts.said("driver.signing_failed")):
+        yield UNSIGNED.finding("The module could not be signed with the key that was given.", LIKELY, unsigned)
     elif told:
         yield UNSIGNED.finding("Secure Boot or lockdown is said to keep the module out.", LIKELY, told)
     yield from _selinux(facts)

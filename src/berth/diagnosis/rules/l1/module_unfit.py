@@ -125,6 +125,11 @@ def find(facts: Facts) -> Iterator[Answer]:
             LIKELY,
             needed,
         )
+    if absent := list(facts.said("modprobe.depmod_fails")):
+        kernel = next((said.get("kernel") for said in absent if said.get("kernel")), "")
+        yield NOT_BUILT.finding(
+            f"Modules are put in place for kernel {kernel or 'another one'}, which is not on the disk.", LIKELY, absent
+        )
     # In a container the same words mean that it was given none.
     seen = [said for said in facts.said("nvml.no_devices") if said.origin.kind not in _IN_CONTAINER]
     none = [*facts.said("modprobe.no_such_device", "driver.no_supported_gpu"), *seen]

@@ -83,6 +83,7 @@ def find(facts: Facts) -> Iterator[Answer]:
     api = list(facts.said("driver.api_mismatch"))
     firmware = list(facts.said("driver.gsp_firmware_missing"))
     told = [said for said in facts.said("driver.versions_told") if value(said, "module") != value(said, "client")]
+    told += facts.said("driver.kernels_differ", "driver.library_of_version_missing")
     different = _versions_differ(facts)
     if mismatch or api:
         module = next((said.get("module") or said.get("module2") for said in api), "")
@@ -101,7 +102,7 @@ def find(facts: Facts) -> Iterator[Answer]:
         )
     elif told or different:
         yield SKEW.finding(
-            f"The kernel module is {value(told[0], 'module')}, the libraries are {value(told[0], 'client')}."
+            _told(told[0])
             if told
             else f"The kernel module is {different[0].get('version')}, NVML is {value(different[1], 'version')}.",
             LIKELY if different else POSSIBLE,
@@ -110,14 +111,26 @@ def find(facts: Facts) -> Iterator[Answer]:
     elif firmware:
         version = next((found for said in firmware if (found := value(said, "version"))), "")
         kept = list(facts.said("driver.firmware_path_kept"))
+        target = list(facts.said("driver.firmware_target_missing"))
+        # Nothing else says that versions differ: then the file is not there at all, or elsewhere.
+        is_absent = any("error -2" in one.origin.text for one in firmware)
         yield FIRMWARE.finding(
             f"There is no firmware {version} where the kernel looks for it.".replace("  ", " "),
             LIKELY,
-            [*firmware, *kept],
+            [*firmware, *kept, *target],
+            cause_class="path-mount" if kept or target else "driver-build" if is_absent else None,
         )
     old = list(facts.said("nvml.function_not_found"))
     if old and not mismatch:
         yield OLD_LIBRARY.finding("The library does not have a function that the program calls.", POSSIBLE, old)
+
+
+def _told(said: Said) -> str:
+    if said.message == "driver.kernels_differ":
+        return f"Kernel {value(said, 'one')} and modules for {value(said, 'other')} were put together."
+    if said.message == "driver.library_of_version_missing":
+        return f"{value(said, 'library')} is wanted, and the driver that is installed is of another version."
+    return f"The kernel module is {value(said, 'module')}, the libraries are {value(said, 'client')}."
 
 
 def _versions_differ(facts: Facts) -> list[Said]:

@@ -38,7 +38,7 @@ WRONG_KIND = Code(
 UNSUPPORTED = Code(
     name="GpuNotServedByDriver",
     layer=Layer.L1,
-    cause_class="driver-build",
+    cause_class="version-mismatch",
     severity=Severity.Critical,
     effect=Effect.DriverAbsent,
     title="this driver release does not support the GPU",
@@ -104,6 +104,10 @@ def find(facts: Facts) -> Iterator[Answer]:
             [said],
             pci=pci,
         )
+    if mixed := list(facts.said("driver.kinds_mixed")):
+        yield WRONG_KIND.finding(
+            "Some cards of the node need the open kernel modules and some the proprietary ones.", LIKELY, mixed
+        )
     # A dead card may be refused with the same words, while others like it work: then one is missing.
     is_short = any(facts.said("host.gpus_missing", "host.gpus_missing_told"))
     for said in facts.said("driver.gpu_unsupported") if not is_short else ():
@@ -118,7 +122,6 @@ def find(facts: Facts) -> Iterator[Answer]:
             LIKELY,
             [said],
             pci=pci,
-            cause_class=None if branch or driver else "version-mismatch",
         )
 
 
