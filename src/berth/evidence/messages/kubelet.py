@@ -91,10 +91,16 @@ MESSAGES: tuple[Message, ...] = (
             "listandwatch stopped",
             "listandwatch returned",
             "transport is closing",
+            "listandwatch response",
+            "list and watch response",
+            "cannot update device states",
+            "error: failed to update",
         ),
         r"^(?!.*\bEOF\b).*?(?:ListAndWatch (?:ended unexpectedly|failed|error|stopped|returned)"
         r".*?(?:transport is closing|Canceled|Unavailable|connection reset|stream terminated|deadline)|"
-        r"ListAndWatch\b.*?transport is closing)",
+        r"ListAndWatch\b.*?transport is closing|"
+        r"[Ff]ailed to send (?:health-update )?(?:list and watch|ListAndWatch) response: (?!.*context canceled)|"
+        r"cannot update device states: |error: failed to update \"?[\w./-]+\"? resou)",
     ),
     Message(
         "kubelet.cannot_dial_plugin",
@@ -129,7 +135,15 @@ MESSAGES: tuple[Message, ...] = (
     # The server that takes registrations.
     Message(
         "kubelet.registry_fails",
-        ("no device plugins can register", "starting device plugin registry", "plugin registration grpc server"),
+        (
+            "no device plugins can register",
+            "starting device plugin registry",
+            "plugin registration grpc server",
+            "create the device plugin socket directory",
+            "cleanup the device plugin directory",
+        ),
+        r"Failed to create the device plugin socket directory|Failed to cleanup the device plugin directory|"
+        r"Failed to serve device plugin registration grpc server|"
         r"no device plugins can register|Failed to listen to socket while starting device plugin registry|"
         r"Error while serving device plugin registration grpc server",
     ),
@@ -140,8 +154,11 @@ MESSAGES: tuple[Message, ...] = (
             "supported version",
             "no handler registered for plugin type",
             "none of services supported by the plugin",
+            "plugin validation failed",
+            "validatepluginfunc failed",
         ),
         r"no handler registered for plugin type|none of services supported by the plugin|"
+        r"plugin validation failed with err(?!.*invalid (?:name|resource))|ValidatePluginFunc failed|"
         r"manager version, \S+, is not among plugin supported versions|"
         r"requested API version \"?(?P<asked>\S+?)\"? is not supported by kubelet|"
         r"(?:plugin|versions).*?not supported.*?Supported version",
@@ -178,8 +195,15 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "kubelet.checkpoint_not_written",
-        ("write checkpoint", "writing checkpoint", "deviceplugin checkpoint"),
-        r"(?:[Ff]ailed to write|writing) (?:deviceplugin )?checkpoint"
+        (
+            "write checkpoint",
+            "writing checkpoint",
+            "deviceplugin checkpoint",
+            "fresh checkpoint",
+            "checkpoint resourceclaim",
+        ),
+        r"(?:(?:[Ff]ailed to write|writing) (?:deviceplugin )?checkpoint|unable to create fresh checkpoint"
+        r"|checkpoint ResourceClaim cache: )"
         r".*?(?P<why>no space left on device|read-only file system|permission denied|.*)?$",
     ),
     Message(

@@ -46,9 +46,10 @@ MESSAGES: tuple[Message, ...] = (
             "incompatible platform detected",
             "unsupported platform detected",
             "detected platform: unknown",
+            "platform detection failed",
         ),
         r"Detected non-NVML platform|Incompatible (?:strategy|platform) detected|invalid device discovery strategy|"
-        r"Unsupported platform detected|Detected platform: unknown",
+        r"Unsupported platform detected|Detected platform: unknown|platform detection failed",
     ),
     Message(
         "plugin.asks_for_runtime",
@@ -137,12 +138,22 @@ MESSAGES: tuple[Message, ...] = (
             "dpi grpc server: ",
             "registration failed: ",
             "failed to start plugin's",
+            "unable to establish test connection",
+            "unable to restart server",
+            "could not clean up socket",
+            "error stopping plugins",
+            "device plugin endpoint: ",
+            "make sure that the deviceplugins feature gate",
         ),
         r"(?:Could not|Failed to|Cannot|Unable to) (?:register|contact)\b"
         r".*?(?:device plugin|Kubelet)(?:.*?: (?P<why>.+))?|error registering with (?:kubelet|device plugin manager)|"
         r"failed to be registered at Kubelet(?:: (?P<why2>.+))?|Failed to setup a DPI gRPC server: (?P<why3>.+)|"
         r"\bRegistration failed: (?P<why4>(?:rpc error|context deadline|connection|dial unix).*)|"
-        r"Failed to start plugin's \S+ server\b(?P<why5>.*)",
+        r"Failed to start plugin's \S+ server\b(?P<why5>.*)|"
+        r"unable to establish test connection with \S+ gRPC server: (?P<why6>.+)|unable to restart server (?P<why7>.+)|"
+        r"Could not clean up socket \S+: (?P<why8>.+)|error stopping plugins\b.*?: (?P<why9>.+)|"
+        r"error starting \S+ device plugin endpoint: (?P<why10>.+)|"
+        r"Make sure that the DevicePlugins feature gate is enabled",
     ),
     Message(
         "plugin.api_not_served",
@@ -185,8 +196,25 @@ MESSAGES: tuple[Message, ...] = (
     Message("plugin.too_old_for_health", "too old to support", r"too old to support heal\w+"),
     Message(
         "plugin.health_events_fail",
-        ("error waiting for event", "waiting for event", "failed to start health check", "health check: failed"),
-        r"Error waiting for event:? ?(?P<why>.*)|[Ff]ailed to start health check:? ?(?P<cause>.*)",
+        (
+            "error waiting for event",
+            "waiting for event",
+            "failed to start health check",
+            "health check: failed",
+            "health checks disabled",
+            "determine uuid for event",
+            "get device handle from uuid",
+            "the supported events for",
+            "health channel full",
+            "device health monitor: ",
+            "for nvml eventset",
+        ),
+        r"Error waiting for event:? ?(?P<why>.*)|[Ff]ailed to start health check:? ?(?P<cause>.*)|"
+        r"NVML init failed: (?P<why2>[^;\n]+); health checks disabled|Failed to determine uuid for event\b|"
+        r"unable to get device handle from UUID: (?P<why3>[^;\n]+)|"
+        r"unable to determine the supported events for\b|Health channel full! Device\b|"
+        r"[Ff]ailed to (?:create|start)(?: NVML)? device health monitor: (?P<why4>.+)|"
+        r"failed to register device \S+ for NVML eventSet: (?P<why5>.+)",
     ),
     # MIG.
     Message(
@@ -198,12 +226,15 @@ MESSAGES: tuple[Message, ...] = (
             "for mig-strategy=single",
             "same mig mode",
             "-mig-invalid",
+            "not all gpus are partitioned",
+            "partitions of different styles",
         ),
         r"gpu\.product\b.{0,80}?-MIG-INVALID\b"
         r"|strategy single\b.{0,60}?\b(?:different|several|mixed|unequal) (?:MIG )?profiles|"
         r"[Mm]ore than one MIG device type present|(?:all|not all) (?:devices|GPUs).*?same migEnabled value|"
         r"same migEnabled value|not all GPUs\b.{0,40}?\bsame MIG mode|"
-        r"Invalid configuration detected for mig-strategy=single(?!.*\b(?:no|empty) MIG)",
+        r"Invalid configuration detected for mig-strategy=single(?!.*\b(?:no|empty) MIG)|"
+        r"Not all GPUs are partitioned as expected|Partitions of different styles across GPUs",
     ),
     Message(
         "plugin.mig_empty",
@@ -216,16 +247,29 @@ MESSAGES: tuple[Message, ...] = (
             "invalid mig configuration",
             "empty mig-enabled devices",
             "but no mig",
+            "expected partition count",
         ),
         r"migEnabled=true was not configured correctly|No MIG devices (?:associated|configured)|has no MIG devices|"
         r"requires MIG-enabled devices|invalid MIG configuration|"
+        r"does not match expected partition count|"
         r"failed to check for empty MIG-enabled devices|MIG[- ]mode (?:is )?enabled,? but no MIG",
     ),
     Message(
         "plugin.mig_files_unseen",
-        ("mig capability device paths", "mig minors file", "instance capability path"),
+        (
+            "mig capability device paths",
+            "mig minors file",
+            "instance capability path",
+            "read capabilities directory",
+            "instance access file",
+            "instance capabilities dir",
+            "nvidia-caps/nvidia-cap",
+        ),
         r"error getting MIG capability device paths|error opening MIG minors file|"
-        r"missing MIG (?:GPU|compute) instance capability path:? ?(?P<path>\S*)",
+        r"missing MIG (?:GPU|compute) instance capability path:? ?(?P<path>\S*)|"
+        r"failed to read capabilities directory|GPU [Ii]nstance access file ?\((?P<path2>[^)\n]+)\)|"
+        r"failed to read GPU instance capabilities dir|"
+        r"instance device \((?P<path3>\S*nvidia-caps/nvidia-cap\d+)\) not foun[td]",
     ),
     Message(
         "plugin.mig_unplaced",
@@ -272,7 +316,8 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "plugin.unknown_device",
         ("unknown device:", "invalid allocation request"),
-        rf"invalid allocation request for '?{_RESOURCE}'?: unknown device|invalid allocation request.*?unknown device",
+        rf"invalid allocation request for '?{_RESOURCE}'?: unknown device|invalid allocation request.*?unknown device|"
+        r"invalid allocation request with non-existing (?:device|GPU partition):? \S+",
     ),
     Message(
         "plugin.device_map_fails",
@@ -281,11 +326,27 @@ MESSAGES: tuple[Message, ...] = (
             "error visiting device",
             "error getting plugins",
             "unable to create cdi handler",
+            "unable to create cdi spec file",
+            "error creating cdi spec",
             "resource managers",
+            "error getting product name for gpu",
+            "error checking if mig is enabled on",
+            "error getting mig profile",
+            "instance id:",
+            "error getting pci bus info",
+            "error getting device attributes",
+            "failed to get numa node for device",
+            "call nvml.",
+            "error ret=",
         ),
         r"error (?:building (?:\w+ )?device map|visiting device|getting plugins)(?:: ?(?P<why>.*))?|"
         r"failed to construct (?:NVML |Tegra |WSL )?resource managers\b(?!: )|"
-        r"unable to create cdi handler: ?(?P<handler>.*)",
+        r"unable to create cdi (?:handler|spec file): ?(?P<handler>.*)|error creating CDI spec: ?(?P<spec>.*)|"
+        r"error getting product name for GPU: ?(?P<why2>.*)|error checking if MIG is enabled on\b.*?: ?(?P<why3>.*)|"
+        r"error getting MIG profiles?\b.*?: ?(?P<why4>.*)|error getting (?:GPU|Compute) Instance ID: ?(?P<why5>.*)|"
+        r"error getting PCI Bus Info of device: ?(?P<why6>.*)|error getting device attributes: ?(?P<why7>.*)|"
+        r"failed to get NUMA node for device(?: UUID)? \S+: ?(?P<why8>.*)|"
+        r"call nvml\.\w+ with error: ?(?P<why9>.*)|nvml get \w[\w ]* error ret= ?(?P<why10>[^,\n]+)",
     ),
     # GPU Feature Discovery.
     Message(

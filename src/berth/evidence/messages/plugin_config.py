@@ -9,6 +9,7 @@ MESSAGES: tuple[Message, ...] = (
         ("devicediscoverystrategy", "device-discovery-strategy", "device_discovery_strategy"),
         r"(?:deviceDiscoveryStrategy|device-discovery-strategy|device_discovery_strategy)\W{1,6}tegra\b",
     ),
+    Message("plugin.told_single", "mig_strategy", r"\bMIG_STRATEGY\W{1,4}(?:value\W{1,4})?single\b"),
     Message(
         "host.is_tegra",
         ("jetson", "orin", "xavier", "-tegra", "(release), revision"),
@@ -66,14 +67,31 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "plugin.config_name_unknown",
-        ("specified config", "all fallbacks failed", "no configuration files available"),
+        (
+            "specified config",
+            "all fallbacks failed",
+            "no configuration files available",
+        ),
         r"specified config (?P<name>\S*) ?does not exist|"
         r"no config was set, no default was provided, and all fallbacks failed|no configuration files available",
     ),
     # The manager tells the plugin of its new file by a signal, and looks for the process by its name.
     Message(
         "plugin.config_unsignalled",
-        ("error finding pid", "error sending signal", "signal: no process found", "error creating symlink"),
+        (
+            "error finding pid",
+            "error sending signal",
+            "signal: no process found",
+            "error creating symlink",
+            "error removing existing config",
+            "error evaluating realpath",
+            "list of configuration files",
+            "unknown fallback strategy",
+            ">: must not be empty",
+        ),
+        r"error getting list of configuration files: ?(?P<why4>.*)|unknown fallback strategy: ?(?P<why5>.*)|"
+        r"invalid <(?P<why6>node-name|node-label|config-file-\w+)>: must not be empty|"
+        r"error removing existing config: ?(?P<why2>.*)|error evaluating realpath of \S*config\S*: ?(?P<why3>.*)|"
         r"error creating symlink: symlink \S+ \S*config\S*: (?P<exists>file exists)|"
         r"error finding pid: ?(?P<why>.*)|error sending signal: ?(?P<denied>.*)|signal: no process found",
     ),

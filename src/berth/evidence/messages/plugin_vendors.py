@@ -22,12 +22,36 @@ MESSAGES: tuple[Message, ...] = (
             "selected wrong pod",
             "not get valid pod",
             "nonpuaffinity",
+            "parse pod annotation",
+            "unknown uuid:",
+            "smaller than requested allocation size",
+            "device found for annotated gpu",
+            "erase annotation failed",
+            "device from annotation failed",
+            "no pod has predicate time",
+            "not write timestamp, pod name",
+            "get valid pod",
         ),
         r"device number not matched|no binding pod found|empty id from pod annotation|[Nn]ode lock not set|"
         r"no pending pod found|device request not found|[Nn]ode mismatch for pod \S+ pick up|"
         r"[Nn]o assume timestamp for pod|unknown device id: no-gpu-has-|candidate pod not found for request|"
         r"invalid allocation reque?st: request GPU memory \d+ can't be satisfied|selected wrong pod\b|"
-        r"not get valid pod\b|desc = NoNPUAffinity",
+        r"\b(?:not|cannot) get valid pod\b|desc = NoNPUAffinity|parse pod annotation error|unknown uuid: ?(?:,|$)|"
+        r"annotated devices \d+ smaller than requested allocation size|"
+        r"no available slice device found for annotated GPU|Erase annotation failed|get device from annotation failed|"
+        r"no pod has predicate time|not write timestamp, pod Name",
+    ),
+    # The library that they put under a program, beside a driver or a C library that it was not built for.
+    Message(
+        "sharing.library_unfit",
+        "libvgpu.so",
+        r"symbol lookup error: \S*libvgpu\.so\S*: undefined symbol: (?P<symbol>\w+)(?:, version (?P<version>\w+))?",
+    ),
+    # The network plugin of a pod finds no device that the kubelet would have given.
+    Message(
+        "plugin.network_without_device",
+        ("failed to load netconf", "vf pci addr is required", "device id is required"),
+        r"SRIOV-CNI failed to load netconf: LoadConf\(\)(?:: (?P<why>[^\n]+))?|VF pci addr is required",
     ),
     # What they write down of their devices, for their scheduler.
     Message(

@@ -237,7 +237,10 @@ MESSAGES: tuple[Message, ...] = (
         r"plugin(?: is| was| pod)* re(?:start|deploy|install)ed)\b.{0,60}?"
         r"\b(?:resources?|devices?|GPUs?|capacity|allocatable|node)\b.{0,40}?"
         r"(?:(?:\bnot|n't|\bnever) (?:recover\w*|come back|return\w*|be(?:come)? (?:available|healthy))|"
-        r"\b(?:remain|stay|keep)\w*\b.{0,30}?\b(?:0|zero|unhealthy)\b|\bstill\b.{0,20}?\b(?:0|zero|unhealthy)\b)",
+        r"\b(?:remain|stay|keep)\w*\b.{0,30}?\b(?:0|zero|unhealthy)\b|\bstill\b.{0,20}?\b(?:0|zero|unhealthy)\b)|"
+        r"\b(?:after|since|once)\b.{0,24}?\b(?:re(?:start|deploy|install)\w*\b.{0,24}?\bplugin|"
+        r"plugin\b.{0,16}?\bre(?:start|deploy|install)\w*).{0,40}?\bcapacity\b\D{0,30}?[1-9]\d*\b.{0,24}?"
+        r"\ballocatable\b\D{0,30}?\b0\b",
     ),
     Message(
         "reported.runs_without_resource",

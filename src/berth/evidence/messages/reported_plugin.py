@@ -96,7 +96,9 @@ MESSAGES: tuple[Message, ...] = (
         rf"\b(?:clash\w*|conflict\w*)\b.{{0,40}}?{_PLUGIN}.{{0,40}}?\band\b.{{0,40}}?{_PLUGIN}|"
         rf"{_PLUGIN}.{{0,80}}?\b(?:and|beside|next to|plus|as well as|alongside)\b.{{0,60}}?{_PLUGIN}"
         r".{0,60}?\b(?:same node|both|at once|together|each other|conflict\w*|same resource|fight\w*|compet\w+|"
-        r"clash\w*|overwrit\w+)\b",
+        r"clash\w*|overwrit\w+)\b|"
+        # A unit of systemd that the node's image brings.
+        rf"{_PLUGIN}.{{0,120}}?\b(?:and|beside|next to|plus|as well as|alongside)\b.{{0,40}}?device-plugin\.service\b",
     ),
     # How it is configured.
     Message(

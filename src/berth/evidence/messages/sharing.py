@@ -5,7 +5,8 @@ from berth.evidence.message import Message
 MESSAGES: tuple[Message, ...] = (
     Message(
         "sharing.mps_daemon_absent",
-        ("mps daemon", "mps control daemon"),
+        ("mps daemon", "mps control daemon", "no devices are configured for mps"),
+        r"No devices are configured for MPS sharing|MPS daemon has not signalled readiness|MPS daemon is not healthy|"
         r"error waiting for MPS daemon|failed to send command to MPS daemon|error checking MPS daemon health|"
         r"MPS daemon is not (?:ready|running)|"
         r"\bMPS (?:control )?daemon(?:set| set)?s?\b.{0,160}?\b(?:(?:never|does not|doesn't|did not|not) "
@@ -21,9 +22,11 @@ MESSAGES: tuple[Message, ...] = (
             "mps clients",
             "invalid mps configuration",
             "maximum allowed replicas exceeded",
+            "error too many replicas",
+            "invalid mps replicas",
         ),
         r"using MPS requires (?P<needs>--\S+)|(?:sharing using )?MPS (?:sharing )?is not supported for (?P<what>.*)|"
-        r"maximum allowed replicas exceeded: (?P<most>.*)|"
+        r"maximum allowed replicas exceeded: (?P<most>.*)|error too many replicas \(\d+\)|invalid MPS replicas\b|"
         r"invalid MPS configuration(?:: ?(?P<why>.*))?|(?:maximum|number of) (?:number of )?MPS clients",
     ),
     Message(
@@ -44,13 +47,22 @@ MESSAGES: tuple[Message, ...] = (
             "error sending quit message",
             "failed to create .ready file",
             "as tmpfs",
+            "/mps/shm",
+            "directory /mps/",
         ),
         r"(?:MPS|Legacy) Server\b.*?(?:[Ff]ailed to start|exited with)|Server encountered a fatal exception|"
         r"[Ff]ailed to start MPS (?:control )?daemon|error starting MPS daemon|failed to create MPS \w+ ?\w*: |"
         r"(?:failed to set|error setting) SELinux context\b.*?permission denied|Server \d+ exited with status [1-9]|"
         r"error setting (?:compute mode|pinned memory limit|active thread percentage)\b|"
         r"error sending quit message: (?!.*executable file not found)|failed to create \.ready file|"
-        r"error mounting \S*mps\S* as tmpfs",
+        r"error mounting \S*mps\S* as tmpfs|mount: \S*/mps/shm: [^\n]+|error creating directory /mps/\S*: ",
+    ),
+    Message("sharing.mps_daemon_ready", "mps daemon is ready", r"MPS daemon is ready"),
+    # Labels of SELinux can be set only where its file system is in the container and may be written.
+    Message(
+        "sharing.mps_label_refused",
+        ("set selinux context", "setting selinux context", "lsetxattr /mps/"),
+        r"^(?!.*permission denied).*(?:(?:failed to set|error setting) SELinux context\b|lsetxattr /mps/\S*: \w+)",
     ),
     Message(
         "sharing.mps_program_missing",

@@ -147,8 +147,9 @@ def find(facts: Facts) -> Iterator[Answer]:
             yield REFUSED.finding(
                 f"{config.replicas} replicas by MPS; a server serves {MOST_CLIENTS} clients at most.", LIKELY, [config]
             )
+    came = any(facts.said("sharing.mps_daemon_ready"))  # who waited has gone on
     for node, said in by_node(facts.said("sharing.mps_daemon_absent", "reported.mps_daemon_missing")).items():
-        if node not in refused:
+        if node not in refused and not came:
             yield DAEMON_ABSENT.finding(
                 "The MPS control daemon of the plugin does not answer on the node.", LIKELY, said
             )
@@ -159,6 +160,14 @@ def find(facts: Facts) -> Iterator[Answer]:
     for said in by_node(unreached).values():
         yield CLIENT_UNREACHED.finding(
             "CUDA finds the shared device busy: it does not reach the MPS server.", POSSIBLE, [*said, *shared]
+        )
+    for said in by_node(facts.said("sharing.mps_label_refused")).values():
+        yield SERVER_FAILS.finding(
+            "The pipe's directory cannot be labelled: SELinux's file system is not in the daemon's container, or may "
+            "not be written there.",
+            LIKELY,
+            said,
+            cause_class="path-mount",
         )
     for said in by_node(facts.said("sharing.mps_server_fails", "reported.mps_daemon_fails")).values():
         is_denied = any("permission denied" in one.origin.text.lower() for one in said)

@@ -73,7 +73,9 @@ def find(facts: Facts) -> Iterator[Answer]:
             "The config manager may not signal the plugin."
             if is_denied
             else "The config manager cannot put the new configuration into the place of the old one."
-            if any(one.get("exists") for one in said)
+            if any(one.get("exists") or one.get("why2") or one.get("why3") for one in said)
+            else "The config manager refuses what it was given."
+            if any(one.get("why4") or one.get("why5") or one.get("why6") for one in said)
             else "The config manager finds no plugin to signal.",
             POSSIBLE,
             said,

@@ -60,12 +60,12 @@ SHARED_REQUEST = Code(
 
 _WHY = (
     "reason", "why", "why2", "why3", "why4", "why5", "why6", "option", "option2", "option3", "option4",
-    "option5", "option6",
+    "option5", "option6", "why7", "why8", "why9", "why10", "why11",
 )  # fmt: skip
 
 _REFUSED = (
     "plugin.config_refused", "sharing.replicas_refused", "reported.config_makes_it_crash", "reported.replicas_too_few",
-    "reported.config_key_unknown",
+    "reported.config_key_unknown", "plugin.vendor_config_refused",
 )  # fmt: skip
 
 FOR_TEGRA = Code(

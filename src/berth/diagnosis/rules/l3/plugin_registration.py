@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
@@ -236,6 +237,9 @@ def find(facts: Facts) -> Iterator[Answer]:
             )
 
 
+_DENIED = re.compile("permission denied|operation not permitted|read-only file system", re.IGNORECASE)
+
+
 def _is_late(text: str) -> bool:
     return any(words in text.lower() for words in ("deadline exceeded", "connection refused", "i/o timeout"))
 
@@ -244,6 +248,8 @@ def _class_of(said: list[Said], of_name: bool) -> CauseClass | None:
     # A plugin whose library takes the socket's path for a name to look up was built wrong: another image mends it.
     if any("produced zero addresses" in one.origin.text for one in said):
         return "plugin-config"
+    if any(_DENIED.search(one.origin.text) for one in said):
+        return "permission"
     if of_name or any("address already in use" in one.origin.text.lower() for one in said):
         return "plugin-config"
     return "version-mismatch" if _asks_for_gate(said) else None

@@ -11,6 +11,7 @@ from berth.diagnosis.words import LIKELY, POSSIBLE, WEAK, Effect, Layer, Severit
 from berth.evidence.fact import Said
 from berth.evidence.facts import Facts
 from berth.evidence.formats.cluster_facts import PodSeen
+from berth.evidence.formats.plugin_config import PluginConfig
 
 NO_DRIVER_IN_PLUGIN = Code(
     name="PluginSeesNoDriver",
@@ -205,6 +206,9 @@ _REASONS = (
     "plugin.config_refused", "plugin.memory_not_supported", "plugin.cannot_register", "sharing.mps_daemon_absent",
     "sharing.mps_refused", "plugin.mig_files_unseen", "plugin.mig_name_unknown",
 )  # fmt: skip
+_WHY = ("why", *(f"why{number}" for number in range(2, 11)))
+_OF_CDI = re.compile("creat(?:e|ing) cdi (?:spec|handler)", re.IGNORECASE)
+_OF_MIG = re.compile(r"MIG (?:profile|device map)|mig.?strategy|Instance ID|\bmig (?:dev|uuid)", re.IGNORECASE)
 _ENDS = ("CrashLoopBackOff", "Error", "RunContainerError", "OOMKilled")
 
 
@@ -262,7 +266,7 @@ def _of_plugins(facts: Facts) -> Iterator[Said]:
 def _by_device(facts: Facts, told: set[str]) -> Iterator[Answer]:
     reasons = by_node(facts.said(*_REASONS))
     failed = list(facts.said("plugin.device_map_fails"))
-    for_cdi = [one for one in failed if re.search("cdi (?:spec|handler)", one.origin.text, re.IGNORECASE)]
+    for_cdi = [one for one in failed if _OF_CDI.search(one.origin.text)]
     for said in by_node(for_cdi).values():
         is_denied = "permission denied" in said[-1].origin.text.lower()
         yield PLUGIN_CRASHES.finding(
@@ -275,13 +279,14 @@ def _by_device(facts: Facts, told: set[str]) -> Iterator[Answer]:
     for node, said in by_node(one for one in failed if one not in for_cdi).items():
         if node not in told and node not in reasons:
             told.add(node)
-            why = said[-1].get("why").rpartition(": ")[2]
-            of_mig = any(re.search("MIG (?:profile|device map)|mig.?strategy", one.origin.text, re.I) for one in said)
+            why = next((said[-1].get(name) for name in _WHY if said[-1].get(name)), "").rpartition(": ")[2]
+            config = [one for one in facts.of(PluginConfig) if one.mig_strategy == "single"]
+            single = [*config, *facts.said("plugin.told_single")]
             yield MAP_FAILS.finding(
                 f"A device does not answer the plugin{f': {why}' if why else ''}.",
                 POSSIBLE,
-                said,
-                cause_class="mig-state" if of_mig else None,
+                [*said, *single],
+                cause_class="mig-state" if single or any(_OF_MIG.search(one.origin.text) for one in said) else None,
             )
     for node, said in by_node(facts.said("plugin.no_devices")).items():
         later = any(_is_after(one, said) for one in facts.said("plugin.registered"))

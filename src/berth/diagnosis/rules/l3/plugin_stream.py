@@ -194,6 +194,15 @@ def _broken(facts: Facts) -> Iterator[Answer]:
         yield STREAM_BROKEN.finding(
             "The kubelet does not reach the plugin's socket any more: it was removed, or is not asked.", POSSIBLE, said
         )
+    for said in by_node(facts.said("kubelet.stream_plugin_error")).values():
+        why = said_of(one.get("why") for one in said)
+        yield STREAM_BROKEN.finding(
+            f"The plugin ended its own stream{f': {why[:160]}' if why else ''}.",
+            LIKELY,
+            said,
+            resource=said_of(one.get("resource") for one in said),
+            cause_class="plugin-health",
+        )
     for said in by_node(facts.said("kubelet.stream_broken", "reported.stream_dead")).values():
         yield STREAM_BROKEN.finding(
             "ListAndWatch of the device plugin broke off and was not set up anew; the kubelet works with its last "
