@@ -18,8 +18,10 @@ MESSAGES: tuple[Message, ...] = (
             "dcgm_fi_prof",
             "profiling module",
             "profile module",
+            "cannot be collected in a single pass",
         ),
-        r"Failed to load module 8|module of DCGM that is not currently loaded|Profiling is not supported|"
+        r"profiling metrics cannot be collected in a single pass|Failed to load module 8|"
+        r"module of DCGM that is not currently loaded|Profiling is not supported|"
         r"DCGM_PROFILING_SR_\w+ failed|Not collecting DCP metrics|[Pp]rofiling module (?:returned|failed)|"
         r"(?:fail\w* to|unable to|cannot|can't|could not) (?:load|get) (?:the )?(?:DCGM )?profil(?:ing|e) module\b|"
         r"\b[Pp]rofil(?:ing|e) module\b.{0,40}?(?:\bnot|n't|\bnever|\bfails? to|\bstopped|\bcannot) (?:be )?load\w*|"
@@ -59,8 +61,12 @@ MESSAGES: tuple[Message, ...] = (
             "symbol lookup error",
             "relocation error: ",
             "not found (required by ",
+            "host engine already running with pid",
+            "the nvvs binary was not found",
+            "failed to start the host engine",
         ),
-        r"libdcgm\.so[.\d]*(?::|.*?(?:cannot open|not [Ff]ound))|DCGM initialization error|"
+        r"Host engine already running with pid|The NVVS binary was not found in|Failed to start the host engine"
+        r"|libdcgm\.so[.\d]*(?::|.*?(?:cannot open|not [Ff]ound))|DCGM initialization error|"
         r"[Ee]rror starting nv-hostengine|CacheManager Init Failed|Failed to start host engine server"
         r"|Got error \d+ while waiting for SIGUSR1|Failed to start DCGM Server|"
         # What the loader says of DCGM's programs: a library that is missing, or of another release.
@@ -69,8 +75,15 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "dcgm.versions_differ",
-        ("version mismatch", "different version of dcgm", "api version", "requested function was not found"),
-        r"[Tt]he requested function was not found|(?:DCGM|dcgm|hostengine|host engine).*?[Vv]ersion mismatch|"
+        (
+            "version mismatch",
+            "different version of dcgm",
+            "api version",
+            "requested function was not found",
+            "driver version is insufficient for this api",
+        ),
+        r"[Ii]nstalled driver version is insufficient for this API|[Tt]he requested function was not found|"
+        r"(?:DCGM|dcgm|hostengine|host engine).*?[Vv]ersion mismatch|"
         r"API version.*?(?:dcgm|hostengine).*?mismatch|"
         r"(?:exporter|device information|DCGM|hostengine|collect metrics)\b.{0,120}?API version mismatch",
     ),
@@ -84,9 +97,16 @@ MESSAGES: tuple[Message, ...] = (
             "could not find dcgm field",
             "unknown field",
             "unknown dcgm field",
+            "failed to watch dcgm fields",
+            "field id is not supported by the api",
+            "find prometheus metric type",
+            "watches to dcgm",
         ),
-        r"(?:[Ee]rror watching fields|[Ff]ailed to watch (?:metrics|fields)|Error setting watches)"
-        r".*?(?P<why>Feature not supported|Bad parameter[\w ]*|not supported|unrecoverable error|.*)|"
+        r"Unknown field identifier|given field ID is not supported by the API|[Cc]ould not find Prometheus metric type"
+        r"|Unable to add field watches to DCGM|"
+        r"(?:[Ee]rror watching fields|[Ff]ailed to watch (?:metrics|fields|DCGM fields)|Error setting watches)"
+        r".*?(?P<why>Host engine is running as non-root|Feature not supported|Bad parameter[\w ]*|not supported|"
+        r"unrecoverable error|.*)|"
         r"[Cc]ould not find DCGM [Ff]ield|DCGM_FI_\w+\W.{0,20}?unknown field|unknown (?:DCGM )?field:? \S*DCGM_FI_",
     ),
     Message(
@@ -174,9 +194,23 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "dcgm.exporter_oom",
         ("dcgm-exporter", "nv-hostengin", "dcgm exporter"),
-        r"(?:Killed process \d+ \((?:dcgm-exporter|nv-hostengine?)\)|(?:dcgm-exporter|nv-hostengine)\S*.*?OOMKilled|"
+        r"(?:^[ \t]*(?:\S+[ \t]+)?\S*dcgm-exporter\S*[ \t]+\d/\d[^\n]*\n(?:[^\n]*\n){0,6}?[^\n]*OOMKilled|"
+        r"Killed process \d+ \((?:dcgm-exporter|nv-hostengine?)\)|(?:dcgm-exporter|nv-hostengine)\S*.*?OOMKilled|"
         r"OOMKilled.*?dcgm-exporter|dcgm-exporter\b.*?(?:memory leak|out of memory)|"
         r"(?:dcgm.exporter|nv-hostengine)\b.{0,20}?\b(?:memory|RSS)\b.{0,20}?\b(?:grow\w*|leak\w*|climbs|increas\w+))",
+        lines=8,
+    ),
+    # HAMi's figures of use by container: a library that asks the driver in a way that newer cards do not answer.
+    Message(
+        "hami.use_is_zero",
+        ("hami_container_core_util", "hami_container_device_utilization", "device_utilization_desc_of_container"),
+        r"(?:hami_container_(?:core_util|device_utilization)\w*|Device_utilization_desc_of_container)"
+        r"(?:\{[^}\n]*\})?\s+0(?:\.0+)?\s*$",
+    ),
+    Message(
+        "hami.host_busy",
+        ("hami_host_gpu_utilization", "hostcoreutilization"),
+        r"(?:hami_host_gpu_utilization\w*|HostCoreUtilization)(?:\{[^}\n]*\})?\s+(?!0(?:\.0+)?\s*$)\d[\d.]*\s*$",
     ),
     Message(
         "dcgm.exporter_hangs",

@@ -228,7 +228,10 @@ MESSAGES: tuple[Message, ...] = (
         "harmless.privileged_sees_all",
         ("privileged",),
         r"privileged\b.{0,80}\b(?:sees?|shows?|access\w*|visible|lists?)\b.{0,20}\ball\b.{0,20}\bGPUs?\b"
-        r"|\ball\b.{0,20}\bGPUs?\b.{0,60}\b(?:visible|seen|shown|accessible)\b.{0,60}\bprivileged",
+        r"|\ball\b.{0,20}\bGPUs?\b.{0,60}\b(?:visible|seen|shown|accessible)\b.{0,60}\bprivileged"
+        # A command that chooses devices and is privileged at once.
+        r"|(?:NV_GPU|NVIDIA_VISIBLE_DEVICES)=(?:\d|GPU-)[^\n]*--privileged"
+        r"|--privileged\b[^\n]*(?:NVIDIA_VISIBLE_DEVICES=(?:\d|GPU-)|--gpus \W*device=)",
     ),
     phrases(
         "harmless.container_forgotten",

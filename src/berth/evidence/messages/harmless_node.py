@@ -262,5 +262,10 @@ MESSAGES: tuple[Message, ...] = (
         "failed to read net iface attribute",
         "failed to read kconfig",
         "failed to detect kernel config",
+        "Not setting Pod Security Admission labels",
+        "skipping namespace monitoring verification",
+        "vgpu.config.state=pending",
+        "assuming config changed",
+        "driver is pre-installed on host",
     ),
 )

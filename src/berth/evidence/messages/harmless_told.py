@@ -197,7 +197,8 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "harmless.pids_of_host",
-        ("nvidia-smi", "nvml", "gpustat", "nvitop"),
+        ("nvidia-smi", "nvml", "gpustat", "nvitop", "process not showing", "processes not showing"),
+        r"\bGPU process(?:es)? not show(?:n|ing)\b[^\n]{0,20}\b(?:pod|container|docker)\b|"
         r"^(?=.*?(?:\b(?:pids?|process(?:es)?)\b[^\n]{0,60}\b(?:not|n't|no|never) (?:be )?(?:visible|shown?|listed"
         r"|displayed|see)\b[^\n]{0,80}\bnvidia-smi\b|\b(?:wrong|host(?:'s)?|real) pids?\b[^\n]{0,80}\b(?:container"
         r"|docker|pod|host)\b"
@@ -205,6 +206,20 @@ MESSAGES: tuple[Message, ...] = (
         r"|\bnvidia-smi\b[^\n]{0,40}\b(?:inside|in|within)\b[^\n]{0,30}\b(?:container|pod)\b[^\n]{0,30}\b"
         r"(?:cannot|can't|can not|do(?:es)? not|don't|doesn't) (?:see|show|list)\b[^\n]{0,40}\bprocess))"
         r".*?(?:nvidia-smi|nvml|gpustat|nvitop)",
+    ),
+    # A scheduler that books an amount of memory, and leaves it to the program to keep to it.
+    Message(
+        "harmless.memory_only_booked",
+        ("more gpu memory than", "gpu memory is not enforced", "memory isolation"),
+        r"\b(?:us(?:e[sd]?|ing)|exceed\w*)\b.{0,12}\bmore GPU memory than\b.{0,60}\bannotation",
+    ),
+    # Figures of a container are there once it has used its card.
+    Message(
+        "harmless.figure_not_yet",
+        ("device_utilization_desc_of_container", "device_memory_desc_of_container", "vgpu_device_memory_usage",
+         "hami_container_"),
+        r"(?:Device_(?:utilization|memory)_desc_of_container|vGPU_device_memory_usage\w*|hami_container_\w+)\b.{0,30}"
+        r"\b(?:does not exist|doesn't exist|not exist|is missing|is absent|not found)\b",
     ),
     # An image is built without a GPU and runs with one.
     Message(
@@ -220,7 +235,9 @@ MESSAGES: tuple[Message, ...] = (
             "at build time",
             "while building",
             "during the build",
+            "run nvidia-smi",
         ),
+        r"^\s*RUN nvidia-smi\b|"
         r"\b(?:docker build|build(?:ing)?|build time)\b[^\n]{0,200}\b(?:libcuda|CUDA\w*|GPU|driver|device)\b"
         r"[^\n]{0,200}\b(?:pass(?:es)?|works?|fine|correctly|ok)\b[^\n]{0,60}\b(?:run|running|start\w*|container)\b",
     ),

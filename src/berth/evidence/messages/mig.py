@@ -44,6 +44,8 @@ MESSAGES: tuple[Message, ...] = (
     Message("mig.applies", "applying the mig mode", r"Applying the MIG mode change"),
     Message("mig.mode_checked", "asserting mig mode", r"Asserting MIG mode: (?P<wanted>Enabled|Disabled)"),
     Message("mig.mode_now", "current mig mode", r"Current MIG mode: (?P<mode>Enabled|Disabled)"),
+    # The first row of a device in nvidia-smi's table: in MIG mode the column of ECC errors says On.
+    Message("mig.on_in_table", "on |", r"^\|\s+\d+\s+\S[^\n|]*\|[^\n|]*\|\s+On\s+\|\s*$"),
     Message("mig.applied", "mig configuration applied", r"MIG configuration applied successfully"),
     Message(
         "mig.applied_without_effect",
@@ -59,8 +61,11 @@ MESSAGES: tuple[Message, ...] = (
             "no mig instances",
             "mig devices not found",
             "apply succeeded",
+            "unable to get device name",
         ),
-        r"MIG configuration applied successfully[^\n]*\n(?:[^\n]*\n){0,3}?[^\n]*\bexport\b[^\n]*mig-devices: \{\}"
+        r"unable to get device name: \W{0,2}failed to find device with id[^\n]*\n(?:[^\n]*\n){0,3}?[^\n]*"
+        r"MIG configuration applied successfully"
+        r"|MIG configuration applied successfully[^\n]*\n(?:[^\n]*\n){0,3}?[^\n]*\bexport\b[^\n]*mig-devices: \{\}"
         r"|MIG (?:mode )?(?:is )?(?:still )?[Dd]isabled\b.{0,60}?\bsuccess|apply succeeded\W+mode unchanged|"
         r"MIG (?:mode|configuration) .*?unchanged|(?:success\w*|applied)\b.*?\bno MIG (?:devices|instances)|"
         r"MIG devices not found after",
@@ -127,16 +132,38 @@ MESSAGES: tuple[Message, ...] = (
             "unable to apply mig",
             "error checking mig capable",
             "unable to apply the mig",
+            "failed to persist config",
+            "failed to check if a mig mode",
+            "host gpu clients",
+            "failed to restart validator pod",
+            "failed to restart kubernetes gpu clients",
+            "host's gpu clients file",
+            "paths required for cdi",
+            "clear migconfig",
+            "exiting so as not to reboot multiple",
+            "-apply-config hook",
+            "-apply-mode hook",
+            "-apply-exit hook",
+            "error parsing hooks",
+            "value of 'nvidia.com/mig.config.state'",
         ),
-        r"[Ee]rror checking MIG capable|Unable to persist \S+ to \S*nvidia-mig-manager\.service\.d"
+        # The manager's steps, in their order: each of them sets the state to failed.
+        r"failed to persist config|failed to check if a MIG mode change is required"
+        r"|failed to (?:shutdown|restart) host GPU clients|failed to restart (?:validator pod|Kubernetes GPU clients)"
+        r"|error parsing host's GPU clients file|failed to get paths required for cdi"
+        r"|exceeded maximum attempts to clear MigConfig|Exiting so as not to reboot multiple times"
+        r"|[Ee]rror (?:running|executing) \S*-apply-(?:config|mode|exit) hooks?|[Ee]rror parsing hooks"
+        r"|[Uu]nable to set the value of 'nvidia\.com/mig\.config\.state'"
+        r"|[Ee]rror checking MIG capable|Unable to persist \S+ to \S*nvidia-mig-manager\.service\.d"
         r"|[Ee]rror applying MIG"
         r"|[Ee]rror setting M(?:ig|IG)(?:Config| [Mm]ode)|[Ff]ailed to apply MIG"
         r"|Unable to apply (?:the )?MIG (?:mode|config)",
     ),
     Message(
         "mig.clients_would_not_leave",
-        ("gpu client", "gpu clients", "unable to restart k8s clients"),
-        r"[Uu]nable to restart k8s clients|[Uu]nable to (?:shut ?down|tear down) (?:all |k8s )?GPU clients?|"
+        ("gpu client", "gpu clients", "unable to restart k8s clients", "pod did not shutdown"),
+        r"(?:device-plugin|gpu-feature-discovery|dcgm-exporter|dcgm) pod did not shutdown"
+        r"|[Uu]nable to restart k8s clients|[Uu]nable to (?:shut ?down|tear down) (?:all |k8s )?GPU clients?|"
         r"(?:timed out|timeout|failed).*?(?:shut(?:ting)? ?down).*?GPU clients?|"
         r"GPU client pods? .*?(?:timed out|still running)",
     ),

@@ -26,7 +26,7 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "operator.waits_for_mofed",
         "mofed",
-        r"waiting for (?:the )?(?:mofed|MOFED)\b|mofed driver (?:is )?not ready",
+        r"waiting for (?:the )?(?:mofed|MOFED)\b|mofed driver (?:is )?not ready|error validating MOFED driver",
     ),
     Message(
         "operator.waits_for_plugin",
@@ -51,8 +51,35 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "operator.driver_invalid",
-        ("error validating driver", "failed to validate the driver"),
-        r"error validating driver installation|failed to validate the driver(?:, retrying.*)?",
+        (
+            "error validating driver",
+            "failed to validate the driver",
+            "error validating nvidia-fs",
+            "error validating gdrcopy",
+            "error validating nvidia-peermem",
+            "waiting for driver pod to be ready",
+        ),
+        r"error validating (?:driver|nvidia-fs driver|gdrcopy driver|nvidia-peermem driver) installation"
+        r"|failed to validate the driver(?:, retrying.*)?|Waiting for driver pod to be ready",
+    ),
+    Message(
+        "operator.cuda_invalid",
+        ("error validating cuda workload", "pod nvidia-cuda-validator", "cuda validation pod"),
+        r"error validating cuda workload|gave up waiting for pod nvidia-cuda-validator\S*"
+        r"|failed to create cuda validation pod",
+    ),
+    Message(
+        "operator.plugin_invalid",
+        ("pod nvidia-device-plugin-validator", "plugin validation pod"),
+        r"gave up waiting for pod nvidia-device-plugin-validator\S*|failed to create plugin validation pod",
+    ),
+    # How the validator tells a check that it repeats until it passes: the command says what is waited for.
+    Message(
+        "operator.check_repeated",
+        "running command ",
+        r"running command (?:bash|sh|chroot|nvidia-smi) with args \[(?P<args>[^\n]*)\]\n"
+        r"(?:[^\n]*\n){0,3}?[^\n]*command failed, retrying",
+        lines=6,
     ),
     Message(
         "operator.not_ready",
@@ -140,6 +167,7 @@ MESSAGES: tuple[Message, ...] = (
             "did you run the node feature discovery",
             "could not find kernel full version",
             "no gpu node in the cluster",
+            "no gpu node can be found",
             "no gpu node can be monitored",
             "could not get any nodes to match",
             "nfd labels",
@@ -159,16 +187,18 @@ MESSAGES: tuple[Message, ...] = (
         r"required NFD Label missing: (?P<label>\S+?)[\"\s]|required NFD Label missing|No NFD label found|"
         r"No GPU node found, watching|Number of nodes with GPU label\W+\"?NodeCount\W+0\b|"
         r"did you run the node feature discovery|Could not find kernel full version|"
-        r"No GPU node (?:in the cluster|can be monitored)|Could not get any nodes to match|(?:no|missing) NFD labels|"
-        r"NFD labels (?:are )?missing|\"?HasNFDLabels\"?: ?false|failed to get cluster wide OS|"
+        r"No GPU node (?:in the cluster|can be (?:monitored|found))|Could not get any nodes to match|"
+        r"(?:no|missing) NFD labels|NFD labels (?:are )?missing|"
+        r"\"?HasNFDLabels\"?: ?false|failed to get cluster wide OS|"
         r"(?:system-os_release\.|kernel-version\.full)\S*\W{1,3}(?:label )?(?:is )?(?:missing|not found|not set|"
         r"absent)",
     ),
     # The operator takes the mark from a node that it held for one with GPUs.
     Message(
         "operator.sets_absent",
-        "setting node label",
-        r"Setting node label(?:\W+NodeName\W+[\w.-]+)?\W+Label\W+nvidia\.com/gpu\.present\W+Value\W+false",
+        ("setting node label", "node no longer has gpus"),
+        r"Node no longer has GPUs|Setting node label(?:\W+NodeName\W+[\w.-]+)?"
+        r"\W+Label\W+nvidia\.com/gpu\.present\W+Value\W+false",
     ),
     # A description of the plugin's DaemonSet; those of other components may well be wanted nowhere.
     Message(
@@ -224,14 +254,46 @@ MESSAGES: tuple[Message, ...] = (
             "node labels were removed",
             "feature labels got removed",
             "feature labels were removed",
+            "failed to advertise features",
+            "failed to list nodefeaturerule",
+            "failed to merge nodefeature",
+            "failed to get nodefeature resources",
+            "failed to discover features",
+            "failed to read pci devices",
+            "failed to detect pci devices",
+            "failed to update node",
+            "failed to process rule",
         ),
-        r"failed to advertise labels|failed to connect to \{nfd-master|lookup nfd-master[^\n]*no such host"
+        r"failed to advertise (?:labels|features)|failed to list NodeFeatureRule|failed to merge NodeFeature objects"
+        r"|failed to get NodeFeature resources|failed to (?:read|detect) PCI devices"
+        r"|failed to discover features\W+[^\n]*source=\W*pci"
+        r"|failed to process rule\W+[^\n]*\b(?:nvidia|gpu)|failed to update node\b[^\n]*(?:is invalid|must be no more)"
+        r"|failed to connect to \{nfd-master|lookup nfd-master[^\n]*no such host"
         r"|failed to (?:list|watch) \*v1alpha1\.NodeFeature\b"
         r"|\b(?:node|feature) labels (?:got|were) removed"
         # The worker's own log over gRPC, before 0.16; the address on a line of its own since the libraries of 2022.
         r"|(?:nfd|discovery)-master:\d+\W(?:[^\n]*\n){0,4}?[^\n]*(?:connection refused|no such host|i/o timeout"
         r"|context deadline exceeded|no route to host)",
         lines=5,
+    ),
+    # What discovery wrote of the system, and what the kubelet says of it.
+    Message(
+        "nfd.system_label",
+        ("ostree_version", "kernel-version.full"),
+        r"system-os_release\.OSTREE_VERSION\W{1,4}(?P<version>\d[\w.-]*)"
+        r"|kernel-version\.full\W{1,4}(?P<kernel>\d[\w.-]*)",
+    ),
+    Message(
+        "node.system",
+        ("osimage", "os image", "kernelversion", "kernel version"),
+        r"(?:osImage|OS Image)\W{1,6}[^\n]*?CoreOS\s+(?P<version>\d[\w.-]*)"
+        r"|(?:kernelVersion|Kernel Version)\W{1,6}(?P<kernel>\d[\w.-]*)",
+    ),
+    # A label's value is letters, digits, '-', '_' and '.': others are refused.
+    Message(
+        "gfd.value_invalid",
+        ("nvidia.com/gpu.product", "nvidia.com/gpu.machine", "nvidia.com/gpu.family"),
+        r"nvidia\.com/gpu\.(?:product|machine|family)['\"]?\s{0,2}[=:]\s{0,2}['\"]?(?P<value>[\w.-]*[()+@&][\w.()+@&-]*)",
     ),
     # Objects of nodes that were taken away: autoscalers leave many of them.
     Message(

@@ -151,8 +151,20 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "operator.workload_unknown",
-        ("gpu workload config",),
-        r"[Ii]nvalid GPU workload config:? \W*(?P<workload>[\w.-]+)|[Ii]nvalid GPU workload config\b",
+        ("gpu workload config", "is an invalid workload config"),
+        r"[Ii]nvalid GPU workload config:? \W*(?P<workload>[\w.-]+)|[Ii]nvalid GPU workload config\b"
+        r"|(?P<workload2>[\w.-]+) is an invalid workload config",
+    ),
+    # The operator's validator on nodes for virtual machines.
+    Message(
+        "vgpu.manager_not_ready",
+        ("vgpu manager installation", "vgpu manager is not ready"),
+        r"error validating vGPU Manager installation|vGPU Manager is not ready",
+    ),
+    Message(
+        "vgpu.functions_not_made",
+        ("not all vfs have been created", "no sr-iov capable gpus found", "found 0 mdev parent devices"),
+        r"not all VFs have been created\. \d+/\d+ enabled|no SR-IOV capable GPUs found|found 0 mdev parent devices",
     ),
     # What the operator says of the image that OpenShift ships for its kernel.
     Message(
@@ -166,7 +178,9 @@ MESSAGES: tuple[Message, ...] = (
             "the drivertoolkit is enabled",
         ),
         r"failed to get OpenShift DTK image|Driver ?Toolkit was requested but could not be enabled"
-        r"|GPUOperatorOpenshiftDriverToolkit\w+|The DriverToolkit is enabled[^\n]*(?:too old|missing|not found)"
+        r"|GPUOperatorOpenshiftDriverToolkit\w+"
+        r"|The DriverToolkit is enabled[^\n]*(?:\n[^\n]*)?(?:too old|missing|not found)"
         r"|RHCOS_IMAGE_MISSING\W+true",
+        lines=2,
     ),
 )

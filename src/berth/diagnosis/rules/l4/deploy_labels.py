@@ -130,7 +130,7 @@ def find(facts: Facts) -> Iterator[Answer]:
                 "The label says dra, the device plugin is wanted.", POSSIBLE, [node], node=node.name
             )
     for said in by_node(facts.said("operator.workload_unknown")).values():
-        told = next((one for each in said if (one := each.get("workload")) and one != "NodeName"), "")
+        told = next((one for each in said if (one := value(each, "workload")) and one != "NodeName"), "")
         yield WORKLOAD_UNKNOWN.finding(f"There is no workload {told or 'of that name'}.", LIKELY, said)
     if not any(node.labels for node in facts.of(NodeSeen)):
         yield from _mentioned(facts)

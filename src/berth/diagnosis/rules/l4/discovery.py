@@ -168,7 +168,20 @@ def find(facts: Facts) -> Iterator[Answer]:
             [*said, *nvml],
         )
     for said in by_node(facts.said("gfd.cannot_write")).values():
-        yield NOT_WRITTEN.finding("The labels cannot be handed to Node Feature Discovery.", LIKELY, said)
+        is_right = any("forbidden" in one.origin.text for one in said)
+        yield NOT_WRITTEN.finding(
+            "The account may not write the NodeFeature object."
+            if is_right
+            else "The labels cannot be handed to Node Feature Discovery.",
+            LIKELY,
+            said,
+            cause_class="permission" if is_right else None,
+        )
+    for said in by_node(facts.said("gfd.value_invalid")).values():
+        yield NOT_WRITTEN.finding(
+            f"{said_of(one.get('value') for one in said)} holds signs that a label's value may not have.", LIKELY, said
+        )
+    yield from _of_another_system(facts)
     for said in by_node(facts.said("gfd.models_differ")).values():
         models = said_of(one.get("models") for one in said)
         yield MODELS_DIFFER.finding(f"Several models on one node: {models}.", LIKELY, said)
@@ -233,6 +246,21 @@ def find(facts: Facts) -> Iterator[Answer]:
             yield NFD_MISSING.finding(
                 "nvidia.com/gpu.present=false contradicts the PCI label.", POSSIBLE, [node], node=node.name
             )
+
+
+def _of_another_system(facts: Facts) -> Iterator[Answer]:
+    """Labels of the system or kernel that the node ran before: images are chosen by them."""
+    for node, labels in by_node(facts.said("nfd.system_label")).items():
+        systems = [one for one in facts.said("node.system") if one.node == node]
+        for name in ("version", "kernel"):
+            written = {one.get(name).rstrip(".") for one in labels if one.get(name)}
+            runs = {one.get(name).rstrip(".") for one in systems if one.get(name)}
+            if len(written) == len(runs) == 1 and written != runs:
+                yield STALE.finding(
+                    f"The label says {written.pop()}, the node runs {runs.pop()}: discovery did not look since.",
+                    LIKELY,
+                    [*labels, *systems],
+                )
 
 
 def _configured(facts: Facts) -> Iterator[Answer]:

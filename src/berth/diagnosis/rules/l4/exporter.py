@@ -164,7 +164,12 @@ _UNFETCHED = (
 def find(facts: Facts) -> Iterator[Answer]:
     for said in by_node(facts.said("dcgm.fields_refused", "dcgm.counters_unreadable")).values():
         why = said_of(one.get("why") for one in said)
-        yield FIELDS_REFUSED.finding(f"The fields are refused{f': {why}' if why else ''}.", LIKELY, said)
+        yield FIELDS_REFUSED.finding(
+            f"The fields are refused{f': {why}' if why else ''}.",
+            LIKELY,
+            said,
+            cause_class="permission" if "non-root" in why else None,
+        )
     for said in by_node(facts.said("dcgm.pods_unmapped")).values():
         yield PODS_UNMAPPED.finding("The exporter cannot ask the kubelet who holds which device.", LIKELY, said)
     yield from _nobodys(facts)
@@ -173,7 +178,14 @@ def find(facts: Facts) -> Iterator[Answer]:
     unseen = (one for one in facts.said("dcgm.mig_unseen") if one.origin not in by_design)
     for said in by_node(unseen).values():
         yield MIG_UNSEEN.finding("The exporter has no figures of partitions.", LIKELY, said)
-    yield from _partitions(facts)
+    zero = list(facts.said("hami.use_is_zero"))
+    if zero:
+        busy = list(facts.said("hami.host_busy"))
+        yield PROFILING_STUCK.finding(
+            "The figure of the container is 0" + (", and the card is busy." if busy else "."),
+            LIKELY if busy else WEAK,
+            [*zero, *busy],
+        )
     for said in by_node(facts.said(*_UNFETCHED)).values():
         if next(facts.said("dcgm.hostengine_gone"), None) is None:
             yield SCRAPE_FAILS.finding("Figures do not come, or not in time.", POSSIBLE, said)
@@ -214,16 +226,6 @@ def _nobodys(facts: Facts) -> Iterator[Answer]:
         ]
     for samples in by_node(nobodys).values():
         yield PODS_UNMAPPED.finding(f"{len(samples)} series of busy GPUs name no pod.", POSSIBLE, samples)
-
-
-def _partitions(facts: Facts) -> Iterator[Answer]:
-    """GPU_UTIL of a partition says nothing, and no figure beside it does."""
-    series = [sample for sample in facts.of(Sample) if sample.labels.get("GPU_I_ID")]
-    if any("_PROF_" in sample.field for sample in series):
-        return
-    idle = [sample for sample in series if sample.field == "DCGM_FI_DEV_GPU_UTIL" and sample.value == 0]
-    for samples in by_node(idle).values():
-        yield MIG_UNSEEN.finding("GPU_UTIL of a partition is always 0; no profiling field is there.", WEAK, samples)
 
 
 def _stuck(facts: Facts) -> Iterator[Answer]:

@@ -147,6 +147,45 @@ UNNAMED = trap(
     counter_check="the next lines of its log: it goes on",
     sources=("go-nvlib, pkg/nvpci",),
 )
+NOT_YET = trap(
+    "ContainerFigureNotYet",
+    Layer.L4,
+    Effect.BlindMonitoring,
+    "a container's figures are not there before it has used its GPU",
+    meaning="The library in the container writes what the monitor reads, and begins with the first call of CUDA. Until "
+    "then there is no series for the container.",
+    known_by="Only the figures of a container are missing, those of the host are there.",
+    disproved_by="The container has computed on its GPU for minutes, and there is no series.",
+    counter_check="nvidia-smi on NODE while a program of the container runs: shows it; then the series is there",
+    sources=("HAMi issue 1794",),
+    instead_of=("PluginTroubleTold",),
+)
+BOOKED = trap(
+    "SharedMemoryOnlyBooked",
+    Layer.L5,
+    Effect.MemoryShort,
+    "a pod uses more GPU memory than it was booked with: the scheduler does not enforce it",
+    meaning="KAI and other schedulers that share cards by memory count what pods ask for; nothing in the container "
+    "holds it to that. Only MPS limits, MIG or an intercepting library do.",
+    known_by="A pod with the annotation gpu-memory or gpu-fraction that uses more.",
+    disproved_by="HAMi's library or MPS limits are in the container: they enforce.",
+    counter_check="nvidia-smi on NODE: the process's memory; no CUDA_DEVICE_MEMORY_LIMIT in its environment",
+    sources=("KAI Scheduler issue 262, documentation: GPU sharing",),
+    steps=("nothing to mend; where it has to be enforced: MIG, MPS limits, or a scheduler that does",),
+)
+UNNEEDED = trap(
+    "DriverToolkitUnneeded",
+    Layer.L4,
+    Effect.OperandsHeldBack,
+    "an alert about the driver toolkit on a cluster without GPU nodes",
+    meaning="The operator judges Node Feature Discovery by labels of GPU nodes. Where there is none it finds none, and "
+    "calls the discovery too old; no driver is wanted anywhere.",
+    known_by="The alert, and no GPU node in the cluster.",
+    disproved_by="A node has feature.node.kubernetes.io/pci-10de.present=true.",
+    counter_check="oc get node -l feature.node.kubernetes.io/pci-10de.present=true: none",
+    sources=("gpu-operator issue 324",),
+    instead_of=("DriverToolkitUnusable", "NfdLabelsMissing"),
+)
 OPERATOR_NOTES = trap(
     "OperatorNotes",
     Layer.L4,
@@ -159,6 +198,7 @@ OPERATOR_NOTES = trap(
     counter_check="kubectl get clusterpolicy: ready",
     sources=("gpu-operator, controllers; node-feature-discovery, source/network and source/kernel",),
 )
+_NO_GPU = re.compile(r"no gpu nodes?\b", re.IGNORECASE)
 _SCHEDULERS = re.compile(r"kueue|volcano|scheduler|jobset|podgroup|queue", re.IGNORECASE)
 
 
@@ -186,9 +226,14 @@ def find(facts: Facts) -> Iterator[Answer]:
         (UNNAMED, ("harmless.device_name_unknown",), "Only the name is missing."),
         (ALERT, ("harmless.alert_told",), "The alert looks at one figure only."),
         (OPERATOR_NOTES, ("harmless.operator_notes",), "This cluster does not use it."),
+        (NOT_YET, ("harmless.figure_not_yet",), "The container has not used its GPU yet."),
+        (BOOKED, ("harmless.memory_only_booked",), "The amount is booked and not enforced."),
         (DISCOVERY, ("harmless.discovery_waits",), "It waits for its next look."),
     ):
         yield from noted(facts, code, messages, cause)
+    toolkit = [one for one in facts.said("openshift.toolkit_missing") if "too old" in one.origin.text]
+    if toolkit and (none := [one for one in facts.said("operator.nfd_absent") if _NO_GPU.search(one.origin.text)]):
+        yield UNNEEDED.finding("No node has a GPU.", LIKELY, [*toolkit, *none])
     for said in list(facts.said("harmless.conflict_retried"))[:1]:
         queued = _SCHEDULERS.search(said.origin.text)
         yield CONFLICT.finding(
@@ -217,6 +262,9 @@ RULE = Rule(
         UNNAMED,
         ALERT,
         OPERATOR_NOTES,
+        NOT_YET,
+        BOOKED,
+        UNNEEDED,
     ),
     find,
 )

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
 from berth.diagnosis.words import LIKELY, WEAK, Effect, Layer, Severity
+from berth.evidence.fact import Fact
 from berth.evidence.facts import Facts
 from berth.evidence.formats.dcgm_metrics import Sample
 from berth.evidence.formats.smi_facts import DeviceSeen
@@ -113,12 +114,15 @@ def find(facts: Facts) -> Iterator[Answer]:
         yield XID_LATCHED.finding("The metric's level is read as if it were a fault of now.", LIKELY, [one])
     for one in facts.said("dcgm.wrong_values"):
         yield SENTINEL.finding("A figure at the end of its range is no value.", LIKELY, [one])
-    without = list(facts.said("dcgm.mig_no_utilisation"))
+    without: list[Fact] = list(facts.said("dcgm.mig_no_utilisation"))
     rows = [
         device.quote("gpu_percent", "mig_mode")
         for device in facts.of(DeviceSeen)
         if device.form == "table" and device.mig_mode == "Enabled" and device.gpu_percent is None
     ]
+    series = [sample for sample in facts.of(Sample) if sample.labels.get("GPU_I_ID")]
+    if not any("_PROF_" in sample.field for sample in series):
+        without += [one for one in series if one.field == "DCGM_FI_DEV_GPU_UTIL" and one.value == 0]
     if without or rows:
         yield NO_UTILISATION.finding(
             "Utilisation is not given for a GPU in MIG mode.", LIKELY if without else WEAK, [*without, *rows]

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
+from berth.diagnosis.rules.l3.mig_strategy import EMPTY
 from berth.diagnosis.rules.l3.places import by_node, said_of
 from berth.diagnosis.words import ESTABLISHED, LIKELY, POSSIBLE, WEAK, Effect, Layer, Severity
 from berth.evidence.fact import Said
@@ -183,6 +184,7 @@ def find(facts: Facts) -> Iterator[Answer]:
     yield from _pending_modes(facts, {*in_use, *pending})
     yield from _without_effect(facts, {*in_use, *pending})
     yield from _without_partitions(facts)
+    yield from _on_and_empty(facts)
     unknown = by_node(facts.said("mig.config_unknown"))
     for said in unknown.values():
         name = said_of(one.get("name") or one.get("wanted") for one in said)
@@ -229,6 +231,18 @@ def _without_partitions(facts: Facts) -> Iterator[Answer]:
                 [node],
                 node=node.name,
             )
+
+
+def _on_and_empty(facts: Facts) -> Iterator[Answer]:
+    """CUDA takes no device in MIG mode without a partition: it calls all of them busy or unavailable."""
+    rows, busy = list(facts.said("mig.on_in_table")), list(facts.said("cuda.busy"))
+    if rows and busy and not any(device.mig for device in facts.of(DeviceSeen)):
+        yield EMPTY.finding(
+            "MIG is on, no partition is listed, and CUDA calls all devices busy or unavailable.",
+            LIKELY,
+            [*rows, *busy],
+            layer=Layer.L4,
+        )
 
 
 def _is_of_mig(said: Said, facts: Facts) -> bool:

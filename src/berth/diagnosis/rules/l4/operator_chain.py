@@ -144,7 +144,11 @@ _CHAIN = (
 )
 _WAITS = {"operator.waits_for_toolkit": AT_TOOLKIT, "operator.toolkit_invalid": AT_TOOLKIT,
           "operator.waits_for_driver": AT_DRIVER, "operator.driver_invalid": AT_DRIVER,
-          "operator.waits_for_plugin": AT_PLUGIN, "driver.pod_fails": AT_DRIVER}  # fmt: skip
+          "operator.cuda_invalid": AT_CUDA, "operator.waits_for_plugin": AT_PLUGIN,
+          "operator.plugin_invalid": AT_PLUGIN, "driver.pod_fails": AT_DRIVER}  # fmt: skip
+# What the command of a check that is repeated asks for. The toolkit's is nvidia-smi alone.
+_CHECKS = {"/run/nvidia/driver": AT_DRIVER, ".driver-ctr-ready": AT_DRIVER, "nvidia_fs": AT_DRIVER,
+           "gdrdrv": AT_DRIVER, "nvidia_peermem": AT_DRIVER, "nvidia-smi with args []": AT_TOOLKIT}  # fmt: skip
 _PARTS = {"driver": AT_DRIVER, "toolkit": AT_TOOLKIT, "cuda": AT_CUDA, "plugin": AT_PLUGIN}
 _RUNTIMES_OWN = ("OCI runtime create failed", "failed to create containerd task", "nvidia-container-cli")
 _ILL = ("CrashLoopBackOff", "Error", "Init:CrashLoopBackOff", "Init:Error", "RunContainerError", "CreateContainerError")
@@ -177,7 +181,12 @@ def find(facts: Facts) -> Iterator[Answer]:
                 layer=Layer.L1 if of_fabric else None,
                 cause_class="fabric" if of_fabric else "plugin-config" if is_off else None,
             )
-    for said in by_node(facts.said("operator.waits_for_mofed")).values():
+    mofed = [
+        one
+        for one in facts.said("operator.check_repeated")
+        if "mlx5_core" in one.origin.text or "/run/mellanox/drivers" in one.origin.text
+    ]
+    for said in by_node([*facts.said("operator.waits_for_mofed"), *mofed]).values():
         yield AT_MOFED.finding("The GPU driver waits for the network driver.", POSSIBLE, said)
     yield from _policy(facts, bool(stops))
 
@@ -274,6 +283,11 @@ def _by_words(facts: Facts) -> Iterator[_Stop]:
         )
         for node, said in by_node(told).items():
             yield code, why, list(said), node
+    for one in facts.said("operator.check_repeated"):
+        for words, code in _CHECKS.items():
+            if words in one.origin.text:
+                yield code, "The validator repeats its check, which fails.", [one], one.node
+                break
     for one in facts.said("operator.validation_restarts"):
         if not any(words in one.origin.text for words in _RUNTIMES_OWN):
             part = value(one, "part")

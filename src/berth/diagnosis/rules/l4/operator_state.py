@@ -132,7 +132,7 @@ def find(facts: Facts) -> Iterator[Answer]:
         yield SELECTORS.finding(why, LIKELY, said, node=on)
     for said in by_node(facts.said("operator.settings_refused")).values():
         why = next((one.strip(" .") for each in said if (one := value(each, "why"))), "")
-        no_api = any(one.get("api") for one in said)
+        no_api = any(one.get("api") for one in said) or "Dynamic Resource Allocation is not enabled" in why
         why = why or ("The cluster does not serve resource claims" if no_api else "Two settings exclude each other")
         yield SETTINGS.finding(f"{why[:200]}.", LIKELY, said, cause_class="version-mismatch" if no_api else None)
     for said in by_node(facts.said("openshift.toolkit_missing")).values():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
@@ -116,6 +117,14 @@ PARTITION = Code(
 )
 
 
+# The operator's device manager says so, which cuts virtual GPUs as the node's label asks for.
+_OF_MANAGER = re.compile(
+    r"for GPU at index|on GPU \(index=|vGPU devices? on (?:the GPU|parent device)|vgpu config|GPU operands|VGPUConfig"
+    r"|all (?:parent|vGPU) devices|vgpu\.config\.state",
+    re.IGNORECASE,
+)
+
+
 def find(facts: Facts) -> Iterator[Answer]:
     for node, pod, found in by_place(facts.said("kata.no_port")):
         cause = "Kata has no port into which it can plug the device."
@@ -123,7 +132,10 @@ def find(facts: Facts) -> Iterator[Answer]:
     for node, pod, found in by_place(facts.said("vgpu.not_made")):
         why = next((one for said in found if (one := value(said, "why"))), "")
         cause = f"The vGPU manager of the host cannot make the virtual GPU{': ' + why[:120] if why else ''}."
-        yield NO_VGPU.finding(cause, LIKELY, found, node=node, pod=pod)
+        is_operand = any(_OF_MANAGER.search(said.origin.text) for said in found)
+        yield NO_VGPU.finding(
+            cause, LIKELY, found, node=node, pod=pod, layer=Layer.L4 if is_operand else None
+        )
     for node, pod, found in by_place(facts.said("fabric.partition_fails")):
         what, why = value(found[0], "what", "Fabric Manager"), value(found[0], "why")
         yield PARTITION.finding(f"{what}: {why.strip(' :') or 'an error'}.", LIKELY, found, node=node, pod=pod)
