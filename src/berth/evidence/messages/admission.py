@@ -29,9 +29,12 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "admission.limit_range",
-        (" usage per container is ", " usage per pod is ", "usage per persistentvolumeclaim is"),
+        (" usage per container is ", " usage per pod is ", "usage per persistentvolumeclaim is",
+         "max limit to request ratio per "),
         rf"(?P<bound>maximum|minimum) (?P<resource>{_DEVICE}|cpu|memory) usage per (?P<per>Container|Pod) is "
-        r"(?P<allowed>[\w.]+?), but (?:limit|request) is (?P<asked>[\w.]+)",
+        r"(?P<allowed>[\w.]+?)(?:, but (?:limit|request) is (?P<asked>[\w.]+)|\.\s+No (?:limit|request) is specified)"
+        rf"|(?P<resource2>{_DEVICE}|cpu|memory) max limit to request (?P<bound2>ratio) per (?P<per2>Container|Pod) is "
+        r"(?P<allowed2>[\w.]+?), but (?:provided ratio is (?P<asked2>[\d.]+)|no request)",
     ),
     Message(
         "admission.device_amount",
@@ -42,9 +45,28 @@ MESSAGES: tuple[Message, ...] = (
             "must be an integer",
             " limit of ",
             "invalid resource quantity",
+            "unsupported value: ",
+            "must be a standard resource",
+            "gpu fraction request",
+            "gpu-fraction annotation value",
+            "gpu-memory annotation value",
+            "cannot request both gpu",
+            "fraction count annotation value",
+            "cannot request multiple fractional devices",
+            "gpu sharing request, while gpu sharing is disabled",
         ),
         rf"Limit must be set for non overcommitable resources|(?P<resource>{_DEVICE})[\]\"':\s]+.*must be an integer"
-        rf"|Invalid value: .*must be (?:equal|less than or equal) to (?P<resource2>{_DEVICE}) limit",
+        rf"|Invalid value: .*must be (?:equal|less than or equal) to (?P<resource2>{_DEVICE}) limit"
+        r"|Invalid value: \W{0,3}(?P<resource4>(?![\w.-]*(?:nvidia|amd)\.com/)[\w./-]*(?:gpu|nvidia|mig)[\w./-]*)"
+        r"\W{1,5}must be a standard resource (?:type or fully qualified|for containers|for quota)"
+        # KAI's shares are asked for by annotations, and not beside whole GPUs.
+        r"|MPS is only supported with GPU fraction request|cannot have both GPU fraction request and whole GPU"
+        r"|gpu-(?:fraction|memory) annotation value must be|fraction count annotation value must be"
+        r"|cannot request both GPU and GPU|cannot request multiple fractional devices"
+        r"|gpu sharing request, while GPU sharing is disabled"
+        # At the level of the pod there are CPU, memory and huge pages only.
+        rf"|Unsupported value: \W{{0,3}}(?P<resource3>{_DEVICE})\W{{1,5}}supported values: [^\n]*"
+        r"(?:cpu|memory|hugepages)",
     ),
     Message(
         "admission.privileged",
@@ -64,6 +86,11 @@ MESSAGES: tuple[Message, ...] = (
             "privileged mode is disallowed",
             "hostpath volumes are forbidden",
             "hostpath volumes are not allowed",
+            "capability may not be added",
+            "must be in the ranges: [",
+            "securitycontext.hostnetwork",
+            "validatingadmissionpolicy",
+            "usable by user or serviceaccount",
         ),
         r"(?:privileged|hostPath|hostNetwork|hostPID)\S*:? Forbidden: disallowed by cluster policy"
         r"|disallowed by cluster policy"
@@ -75,7 +102,9 @@ MESSAGES: tuple[Message, ...] = (
         r"|(?P<selects>autogke-(?:gpu-limitation|node-affinity-selector-limitation)|[Mm]ust specify a GPU type)"
         r"|GKE Warden(?:.{0,400}?(?P<selects2>autogke-(?:gpu-limitation|node-affinity-selector)))?"
         r"|autogke-(?:disallow|no)[\w-]+"
-        r"|hostPath volumes are (?:forbidden|not allowed)",
+        r"|hostPath volumes are (?:forbidden|not allowed)|capability may not be added"
+        r"|runAsUser: Invalid value: \d+: must be in the ranges: \[|[Nn]ot usable by user or serviceaccount"
+        r"|ValidatingAdmissionPolicy \S+ with binding \S+ denied request",
     ),
     Message(
         "admission.policy_denied",
@@ -107,10 +136,13 @@ MESSAGES: tuple[Message, ...] = (
         "admission.quota_idle_key",
         (
             "limits.nvidia.com/",
+            "requests.nvidia.com/gpu",
             "limits.amd.com/",
             "limits.gpu.intel.com/",
         ),
-        r"\blimits\.(?:nvidia|amd|gpu\.intel)\.com/[\w.-]+",
+        # HAMi counts limits of what it shares, under these names only.
+        r"\blimits\.(?:nvidia|amd|gpu\.intel)\.com/(?!gpumem\b|gpucores\b|gpu-?mem\S*-?percentage)[\w.-]+"
+        r"|\brequests\.nvidia\.com/(?:gpu-?cores?|gpu-?mem(?:ory)?)\b",
     ),
     Message(
         "admission.default_device",

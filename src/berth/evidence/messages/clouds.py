@@ -5,9 +5,11 @@ from berth.evidence.message import Message
 MESSAGES: tuple[Message, ...] = (
     Message(
         "clouds.resource_not_registered",
-        ("requested but not registered", "resourcenotregistered", "not registered", "register on the node"),
+        ("requested but not registered", "resourcenotregistered", "not registered", "register on the node",
+         " of resource "),
         r"[Rr]esource \\?\"(?P<resource>[\w./-]+)\\?\" was requested but not registered|ResourceNotRegistered|"
         r"[Rr]esource (?P<other>(?:[\w-]+\.)+\w+/[\w.-]+) (?:was )?(?:requested but )?(?:is )?not registered|"
+        r"expected \d+ of resource (?P<expected2>[\w./-]+), but found 0\b|"
         r"[Ee]xpected resource \\?\"(?P<expected>[\w./-]+)\\?\" (?:did not|didn't) register on the node",
     ),
     # Karpenter takes a node for initialised once it is Ready, without startup taints, and offers what was asked for.
@@ -19,9 +21,12 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "autoscaler.not_joined",
-        ("karpenter.sh/unregistered", "node not registered with cluster", "unregistered nodes present"),
+        ("karpenter.sh/unregistered", "node not registered with cluster", "unregistered nodes present",
+         "registration ttl", "registration timeout", "scale-up timed out for node group",
+         "waiting.for.instances.timeout", "removing unregistered node"),
         r"missing (?:required )?(?:startup )?taint,? \W*karpenter\.sh/unregistered|[Nn]ode not registered with cluster"
-        r"|[1-9]\d* unregistered nodes present",
+        r"|[1-9]\d* unregistered nodes present|terminating due to registration ttl|registration timeout exceeded"
+        r"|Scale-up timed out for node group|waiting\.for\.instances\.timeout|Removing unregistered node \S+",
     ),
     Message(
         "clouds.startup_taint_stays",

@@ -13,6 +13,7 @@ MESSAGES: tuple[Message, ...] = (
         "dra.not_allocatable",
         (
             "cannot allocate all claims",
+            "cannot allocate all dra claims",
             "resourceclaim in use",
             "resourceclaim not available on the node",
             "cannot schedule extended resource claim",
@@ -21,9 +22,17 @@ MESSAGES: tuple[Message, ...] = (
             "shared by multiple pods",
             "is in the process of being allocated",
             "waiting for resource driver to",
+            "exceeds the claim limit of",
+            "requested device ",
+            "according to checkpoint",
+            "could not find any resource",
+            "to allocate all claims",
         ),
-        r"cannot allocate all claims|resourceclaim in use|resourceclaim not available on the node"
+        r"cannot allocate all (?:DRA )?claims|resourceclaim in use|resourceclaim not available on the node"
         r"|cannot schedule extended resource claim"
+        r"|number of requested devices \d+ exceeds the claim limit of \d+"
+        r"|requested device (?:is not allocatable: \S+|\S+ is already allocated to different claim)"
+        r"|channel \d+ already allocated by claim \S+ \(according to checkpoint"
         r"|skipping allocation for unsuitable selected node|timed out trying to allocate devices"
         r"|shared by multiple pods"
         r"|resource ?claim \S+ is in the process of being allocated|waiting for resource driver to (?:allocate"
@@ -56,8 +65,9 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "dra.claim_missing",
-        ("resourceclaim", "resource claim"),
+        ("resourceclaim", "resource claim", ".resources.claims[", "claim for extended resource"),
         r"resource ?claim(?:template)?s?(?:\.resource\.k8s\.io)? \W*(?P<name>[\w.-]+)\W* not found"
+        r"|\.resources\.claims\[\d+\]\S*: Not found: |create (?:special )?(?:resource )?claim for extended resource"
         r"|waiting for (?:dynamic )?resource ?claim"
         r"|waiting for (?:dynamic )?resource controller to create the resource ?claim"
         r"|resourceclaim (?:has not been|not) created yet|pod has ResourceClaims that have not been created",
@@ -125,8 +135,11 @@ MESSAGES: tuple[Message, ...] = (
             "imex daemon",
             "nvidia-imex",
             "attempting connection for target node",
+            "query status returned error code",
         ),
-        r"current node not ready in ComputeDomain|numNodes: (?P<wanted>\d+), nodes seen: (?P<seen>\d+)"
+        # What the probes of the daemon's pod run.
+        r"Query Status returned error code: \d+|current node not ready in ComputeDomain"
+        r"|numNodes: (?P<wanted>\d+), nodes seen: (?P<seen>\d+)"
         r"|ComputeDomain \S*\s*(?:is )?(?:not ready|not found|NotReady)"
         r"|(?:IMEX daemon|nvidia-imex)\S*.*(?:not ready|failed to start|exited|crash|timed out|is already running)"
         r"|compute-domain-daemon\S*\s+0/\d+"
@@ -140,6 +153,7 @@ MESSAGES: tuple[Message, ...] = (
             "exists for a different computedomain",
             "different than the computedomain",
             "imex channel",
+            "compute domain not found: ",
             " channels but ",
             " channels, but ",
         ),
@@ -199,10 +213,44 @@ MESSAGES: tuple[Message, ...] = (
             "create gpu instance",
             "create compute instance",
             "prepared to any claim",
+            "compute instance profile info",
+            "gpu instance profile info",
         ),
-        r"MIG devices found that aren't prepared to any claim|error creating (?:MIG device|GPU instance"
+        r"error (?:getting|creating) (?:MIG device|(?:GPU|Compute) instance)[^\n]{0,40}: [^\n]{0,60}"
+        r"(?:Compute|GPU) instance profile info for"
+        r"|MIG devices found that aren't prepared to any claim|error creating (?:MIG device|GPU instance"
         r"|compute instance).*(?:Insufficient Resources|In use)"
         r"|(?:unable|failed) to create (?:MIG device|GPU instance|compute instance).*(?:Insufficient Resources|In use)",
+    ),
+    # Parameters of a claim or class that the driver, or its webhook, does not take.
+    Message(
+        "dra.config_invalid",
+        (
+            "configresultsmap",
+            "opaque device configs",
+            "configs failed to validate",
+            "error decoding config parameters",
+            "error decoding object at spec",
+            "error normalizing config",
+            "error validating config",
+            "is not a recognized configuration",
+            "recognized configuration type",
+            "unknown time-slice interval",
+            "invalid domainid",
+            "opaque.parameters is invalid",
+            "cannot apply gpuconfig",
+            "cannot apply migdeviceconfig",
+            "cannot apply computedomain",
+            "cannot apply vfiodevice",
+            "opaque parameters are supported by this driver",
+        ),
+        r"(?:error generating configResultsMap|error getting opaque device configs|error decoding config parameters"
+        r"|error decoding object at spec\S*|error (?:normalizing|validating) config(?: at \S+)?): (?P<why>[^\n]+)"
+        r"|\d+ configs failed to validate: (?P<why2>[^\n]+)|runtime object is not a recognized configuration"
+        r"|expected a recognized configuration type|unknown time-slice interval: \S+|invalid domainID: [^\n]+"
+        r"|object at \S*opaque\.parameters is invalid: (?P<why3>[^\n]+)"
+        r"|cannot apply (?:Gpu|MigDevice|ComputeDomain\w*|VfioDevice)Config to request"
+        r"|only opaque parameters are supported by this driver",
     ),
     # Sharing that a claim's configuration asks for.
     Message(
@@ -234,9 +282,16 @@ MESSAGES: tuple[Message, ...] = (
             "failed to prepare dynamic resources",
             "nodeprepareresources failed",
             "noderesources failed",
+            "prepare devices failed: ",
+            "unable to prepare claim",
+            "stale prepare for claim",
+            "cdi spec file for claim",
+            "error preparing devices for claim",
         ),
         r"FailedPrepareDynamicResources(?::\s*(?P<why>.+))?|failed to prepare dynamic resources(?::\s*(?P<why2>.+))?"
-        r"|NodePrepareResources failed",
+        r"|NodePrepareResources failed|prepare devices failed: (?P<why3>[^\n]+)"
+        r"|unable to prepare claim \S+: (?P<why4>[^\n]+)"
+        r"|stale prepare for claim|unable to create CDI spec file for claim|error preparing devices for claim",
     ),
     Message(
         "dra.no_slices",

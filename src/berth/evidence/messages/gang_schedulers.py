@@ -1,4 +1,4 @@
-"""Schedulers for groups and queues, and of shares: Volcano, KAI, coscheduling, YuniKorn, Kueue, HAMi.
+"""Schedulers for groups and queues, and of shares: Volcano, KAI, coscheduling, YuniKorn, HAMi.
 
 In a quoted text of YAML an apostrophe stands twice.
 """
@@ -31,13 +31,28 @@ MESSAGES: tuple[Message, ...] = (
             "queue quota insufficient",
             "insufficient resource in queue",
             "capacity plugin",
+            "queue quota has been exceed",
+            "available user quota",
+            "is rejected in prefilter because",
+            "exceeded its capability",
+            "exceed its capability",
+            "exceeds its capability",
+            "max running applications",
+            "exceeding resource quota",
+            "is not fit, ",
+            "quota exceeded",
+            "allocated gpu quota",
             "proportion plugin",
         ),
         r"\b(?:capacity|proportion) plugin\b[^\n]{0,40}?\b(?:prevents?|rejects?|refuses?|blocks?|denies|does not let"
         r"|doesn't let)\b[^\n]{0,24}?\b(?:jobs?|pods?|podgroups?)\b[^\n]{0,30}?\b(?:schedul\w+|enqueu\w+|start\w*|run"
         r"|admitted|although|even (?:if|though)|that (?:would )?fits?)\b"
         r"|queue (?:resource )?(?:quota|capacity) insufficient|insufficient (?:resource|quota) in queue"
-        r"|insufficient <[^>]*> quota in queue",
+        r"|insufficient <[^>]*> quota in queue|skipped from scheduling because the queue quota has been exceed"
+        r"|exceeds the available user quota|is rejected in PreFilter because ?(?:total )?(?:ElasticQuota|quota|queue)\b"
+        r"|[Qq]ueue \S+ (?:has |would )?exceed(?:ed|s)? its capability|exceeds? max running applications"
+        r"|denied the request: exceeding resource quota"
+        r"|\b(?:[Pp]roject|[Dd]epartment)(?: \S+)? (?:GPU )?quota exceeded|exceeded its allocated GPU quota",
     ),
     Message(
         "gang.queue_unusable",
@@ -80,6 +95,13 @@ MESSAGES: tuple[Message, ...] = (
             "at plugin coscheduling",
             "optimistic rejection in postfilter",
             "rejection in unreserve",
+            " tree to meet quorum",
+            "mincount (",
+            "couldn't be satisfied for job",
+            "requested topology ",
+            "resourcereservationtimeout",
+            "hypernode",
+            "'minavailable' ",
             "should not be greater than total replicas",
         ),
         r"waiting for minCount pods from a gang|waiting for pods.s pod group \W*(?P<group>[\w./-]+)\W* to appear"
@@ -90,7 +112,13 @@ MESSAGES: tuple[Message, ...] = (
         r"|minResources cannot be satisfied|minMember.*(?:not|cannot be) (?:met|satisfied|reached)"
         r"|gang.*placeholders? (?:time[d-]* ?out|cannot)|placeholder.*(?:timed out|timeout)"
         r"|\d+/\d+ placements are available|rejected due to timeout after waiting [^\n]{0,20} at plugin Coscheduling"
-        r"|optimistic rejection in PostFilter|rejection in Unreserve",
+        r"|optimistic rejection in PostFilter|rejection in Unreserve"
+        r"|waiting for composite pod group \S+ tree to meet quorum"
+        r"|minCount \((?P<minimum2>\d+)\) (?:cannot be|is not yet) satisfied: (?P<found2>\d+) scheduled"
+        r"|[Rr]equested topology \S+ does not exist|ResourceReservationTimeout"
+        r"|requirement \S+ couldn't be satisfied for job"
+        r"|'minAvailable' (?:is greater than|must be <=) 'replicas'"
+        r"|\bhyper[Nn]odes?\b[^\n]{0,60}\b(?:cannot (?:fit|satisfy|hold|be allocated)|not enough)\b",
     ),
     # Queues take back what they lent, or what a higher priority wants.
     Message(
@@ -115,10 +143,15 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "kai.no_room",
-        ("have enough resource", "no nodes with enough resources were found", "have enough of mig profile"),
+        ("have enough resource", "no nodes with enough resources were found", "have enough of mig profile",
+         "node-pool is topped at", "node-pool doesn't have", "for the requested resources become available",
+         "cluster resource not enough", "resource fit failed"),
         r"(?:[Nn]ode(?:-group)?\(s\)|\S+) didn.t have enough (?:resources?|of mig profile):\s*"
         r"(?P<what>GPUs?(?: memory)?|CPU cores|memory|nvidia\.com/[\w.-]+)\b(?!, requested: \d+, used)"
-        r"|no nodes with enough resources were found",
+        r"|no nodes with enough resources were found"
+        r"|Max (?P<what2>\S+) resources available in a single node in the \S+ node-pool is topped at"
+        r"|[Nn]ode-pool doesn't have (?P<what3>\S+) resources|is pending for the requested resources become available"
+        r"|cluster resource not enough|node\(s\) resource fit failed",
     ),
     Message(
         "kai.over_quota",
@@ -153,89 +186,6 @@ MESSAGES: tuple[Message, ...] = (
         r"|Request \S+ does not fit in queue \W*(?P<queue>[\w.-]+)"
         r"|\S+ does not fit into queue \W*(?P<queue2>[\w.-]+)",
     ),
-    # Kueue
-    Message(
-        "kueue.quota_short",
-        (
-            "nomatchingflavor",
-            "waitingforquota",
-            "waitingforpreemptedworkloads",
-            "pending the preemption of",
-            "max quota",
-            "max capacity",
-            "maximum quota",
-            "maximum capacity",
-            "t assign flavors to pod set",
-            "couldn't assign flavors",
-            "could not assign flavors",
-            "insufficient unused quota",
-            "insufficient quota for",
-            "exceedsmaxquota",
-        ),
-        r"couldn.{1,2}t assign flavors to pod set (?P<set>[\w-]+)(?::\s*(?P<why>.+))?|could not assign flavors"
-        r"|insufficient (?:unused )?quota for (?P<resource>[\w./-]+)(?: in flavor (?P<flavor>[\w.-]+))?|ExceedsMaxQuota"
-        r"|request > maximum capacity|exceeds? (?:the )?maximum capacity"
-        r"|WaitingForPreemptedWorkloads|Pending the preemption of|exceed(?:s|ed)? (?:the )?max(?:imum)? (?:quota"
-        r"|capacity)"
-        r"|\bNoMatchingFlavor\b|\bWaitingForQuota\b",
-    ),
-    Message(
-        "kueue.queue_inactive",
-        (
-            "is inactive",
-            "was inactive",
-            "is inadmissible because",
-            "t admit new workloads",
-            "flavornotfound",
-            "admissioncheck",
-            "references missing",
-            "clusterqueue",
-            "topologynotfound",
-            "stopped",
-            "missing clusters: [",
-            "inactive clusters: [",
-            "multikueue cluster ",
-            "multikueuecluster ",
-        ),
-        r"(?P<what2>(?:Missing|Inactive) clusters: \[[\w ,.-]+|MultiKueue ?cluster \S+\s+Active[ =]False)"
-        r"|FlavorNotFound|can.{1,2}t admit new workloads(?::?\s*(?P<why>.+))?|ClusterQueueIsInactive|(?:Cluster"
-        r"|Local)Queue \S+ is (?:inactive|stopped)"
-        r"|AdmissionCheck(?:NotFound|Inactive)|references missing (?P<what>\w+)|ClusterQueue\S*\s+Active=False"
-        r"|TopologyNotFound"
-        r"|(?:Local|Cluster) ?Queue \W*[\w./-]+\W* (?:is|was) (?:inactive|stopped)"
-        r"|workload is inadmissible because.*inactive",
-    ),
-    Message(
-        "kueue.queue_missing",
-        ("localqueue", "clusterqueue", "local queue", "cluster queue"),
-        r"(?P<kind>(?:Local|Cluster) ?Queue) \W*(?P<queue>[\w.-]*)\W*(?:does\S*(?: not)? exist|not found|is missing)"
-        r"|ClusterQueueDoesNotExist|LocalQueueDoesNotExist",
-    ),
-    Message(
-        "kueue.topology",
-        (
-            "secondpassfailed",
-            "t allow to fit",
-            "topologyplacementfailed",
-            "allows to fit only",
-            "topologyawarescheduling",
-            "no topology domains at level",
-            'topology "',
-        ),
-        r"TopologyPlacementFailed|topology \W*(?P<topology>[\w.-]+)\W* (?:doesn.{1,2}t allow to fit|allows to fit only)"
-        r"|SecondPassFailed|no topology domains at level"
-        r"|does not support TopologyAwareScheduling",
-    ),
-    Message(
-        "kueue.namespace",
-        ("match clusterqueue selector", "workload namespace doesn't match", "namespaceselector"),
-        r"workload namespace doesn.t match ClusterQueue selector",
-    ),
-    Message(
-        "kueue.pods_not_ready",
-        ("exceeded the podsready timeout", "podsreadytimeout"),
-        r"exceeded the PodsReady timeout|PodsReadyTimeout",
-    ),
     # HAMi and its kin
     Message(
         "hami.no_card",
@@ -253,6 +203,7 @@ MESSAGES: tuple[Message, ...] = (
             "nodeunfitpod",
             "exclusivedeviceallocateconflict",
             "resourcequotanotfit",
+            "cardnothealth",
             "filteringfailed",
             "vgpudevicesharing error",
             "insufficient gpu devices",
@@ -265,7 +216,7 @@ MESSAGES: tuple[Message, ...] = (
         r"|calcScore:node not fit pod|FilteringFailed"
         r"|(?P<why>CardInsufficientMemory|CardInsufficientCore|CardTimeSlicingExhausted|CardComputeUnitsExhausted"
         r"|NodeInsufficientDevice|AllocatedCardsInsufficientRequest|ExclusiveDeviceAllocateConflict"
-        r"|ResourceQuotaNotFit|NodeUnfitPod)"
+        r"|ResourceQuotaNotFit|NodeUnfitPod|CardNotHealth)"
         r"|card insufficient remaining (?:memory|core)|no enough (?:gpu|resource|vgpu)",
     ),
     Message(

@@ -43,6 +43,20 @@ MESSAGES: tuple[Message, ...] = (
             "vfio: failed",
             "failed to get region",
             "pci device is in use",
+            "used in multiple address spaces",
+            "device initialization failed: vfio",
+            "vfio_bar_restore: reset recovery",
+            "module vfio-pci not found",
+            "allow_unsafe_interrupts",
+            "vendor has changed on the system",
+            "sriov_numvfs",
+            "unbindlock for",
+            "not bound to vfio",
+            "to vfio-pci",
+            "driver_override",
+            "load module \"vfio",
+            "load module \\\"vfio",
+            "loading vfio_pci module",
         ),
         r"VFIO_(?:DMA_MAP|MAP_DMA)\S*.*(?:failed|Cannot allocate|Operation not permitted|= -\d+)|(?:could not|cannot"
         r"|failed to) open \W*/dev/vfio/(?P<group>\w+)"
@@ -52,6 +66,14 @@ MESSAGES: tuple[Message, ...] = (
         r"|PCI device \S+ is in use by driver (?P<driver>\w+)"
         r"|/sys/bus/pci/devices/\S+.*(?:Permission denied|Read-only file system)|unable to (?:open"
         r"|write) .*/sys/bus/pci/"
+        r"|group \S+ used in multiple address spaces|Device initialization failed: vfio"
+        r"|vfio_bar_restore: reset recovery|Module vfio-pci not found in directory"
+        r"|No interrupt remapping support\W.{0,60}allow_unsafe_interrupts|Vendor has changed on the system"
+        r"|/sriov_numvfs\b.{0,40}(?:busy|denied|Read-only|Invalid argument)"
+        r"|Cannot obtain unbindLock for"
+        r"|(?:unable|failed) to (?:un)?bind (?:device|GPU)s?\b.{0,40}\bto vfio-pci|unable to bind to vfio-pci"
+        r"|driver_override\b.{0,60}(?:denied|Read-only|busy|No such device)"
+        r"|failed to load module \\?\"vfio\w*|error loading vfio_pci module"
         r"|/sys/bus/mdev\S*.{0,40}no such file|error getting device from group|(?:mdev"
         r"|mediated device)\w*\W.{0,60}(?:not found|failed to create|no such)",
     ),
@@ -72,8 +94,10 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "vfio.not_permitted",
-        ("not permitted in ", "feature gate is not enabled in kubevirt", "do not match the number of devices"),
-        r"(?:(?:Host ?Device|GPU)s?\W+(?P<resource>[\w.-]+/[\w.-]+)\W+)?(?:is )?not permitted in "
+        ("not permitted in ", "in permittedhostdevices", "feature gate is not enabled in kubevirt",
+         "do not match the number of devices"),
+        r"DeviceName \S+ (?:not found|is missing) in permittedHostDevices"
+        r"|(?:(?:Host ?Device|GPU)s?\W+(?P<resource>[\w.-]+/[\w.-]+)\W+)?(?:is )?not permitted in "
         r"(?:permittedHostDevices|kubevirt-[\w-]*config)"
         r"|(?:GPU|Host ?Devices?) feature gate is not enabled in kubevirt"
         r"|number of (?:GPU/?s|host-?devices?/?s?)\b.{0,40}\bdo not match the number of devices",
@@ -83,6 +107,15 @@ MESSAGES: tuple[Message, ...] = (
         "vfio.asked_as_resource",
         "limits:",
         r"limits:\s*\n\s*[\"']?(?P<resource>nvidia\.com/[A-Z]{2}\d{2,3}[A-Z]*_\w+)[\"']?: *[\"']?\d",
+        lines=2,
+    ),
+    # A guest's memory is pinned whole: the limit of QEMU's process has to be above it.
+    Message(
+        "vfio.memory_not_locked",
+        ("rlimit_memlock (", "limit locked memory", "locked memory limit"),
+        r"vfio_\w+: RLIMIT_MEMLOCK \((?P<limit>\d+)\) exceeded"
+        r"|(?P<refused>cannot limit locked memory\s+of process \d+ to \d+:? ?(?:Operation not permitted)?)"
+        r"|cannot (?:get|set) locked memory limit",
         lines=2,
     ),
     Message(
@@ -118,24 +151,32 @@ MESSAGES: tuple[Message, ...] = (
             "driver directory for vfio module",
             "binding gpu ",
             "driver, expected ",
+            "changing driver for gpu",
+            "disabling persistence mode for gpu",
+            "verifying disabled vfs",
         ),
         r"(?P<busy>timed out waiting for gpu to be free|has open fds by process(?:\(es\)|es)?"
         r"|existing driver switch for "
         r"GPU \S+ is in ?flight)|gpu has (?P<functions>\d+) VFs, cannot unbind"
         r"|(?P<module>failed to find driver directory for vfio module)|error (?:un)?binding GPU \S+ (?:to"
         r"|from) \S+ driver"
+        r"|error (?:changing driver|disabling persistence mode) for GPU \S+|error verifying disabled VFs"
         r"|GPU \S+ is bound to \W?(?P<driver>\w[\w-]*)\W? driver, expected ",
     ),
     Message(
         "kata.no_port",
-        ("failed to hotplug vfio device", "port is not set for device", "qmp command failed"),
+        ("failed to hotplug vfio device", "port is not set for device", "qmp command failed", "cold_plug_vfio",
+         "hot_plug_vfio"),
         r"failed to hotplug VFIO device|_plug_vfio\S* (?:or \S+ )?port is not set for device"
+        r"|(?:hot|cold)_plug_vfio\b.{0,60}\b(?:cannot|not supported|invalid|fail\w*)"
+        r"|(?:cannot|invalid|not supported|bad)\b.{0,40}\b(?:hot|cold)_plug_vfio"
         r"|QMP command failed: (?:Bus 'rp\d+'|Device 'vfio-\w+') not found",
     ),
     Message(
         "vgpu.not_made",
         (
             "vmiop_log",
+            "vmiop_env_log",
             "no parent devices found for gpu",
             "unable to read mdev devices directory",
             "nvidia-vgpu-vfio] ",
@@ -164,8 +205,9 @@ MESSAGES: tuple[Message, ...] = (
         r"|unable to create \S+ vGPU device on parent device[^\n]*|[Uu]nable to validate the selected vGPU config\w*"
         r"|[Uu]nable to (?:shutdown|restore) GPU operands[^\n]*|error clearing VGPUConfig[^\n]*"
         r"|Retryable vGPU configuration error[^\n]*|error getting all (?:parent devices|vGPU devices)[^\n]*)"
-        r"|vmiop_log: (?:\(0x\w+\): )?"
-        r"(?P<why>[^\n]*(?:fail\w*|not supported|supported only|unsupported|invalid|mismatch)[^\n]*)"
+        r"|vmiop_(?:env_)?log: (?:\(0x\w+\): )?"
+        r"(?P<why>[^\n]*(?:fail\w*|not supported|supported only|unsupported|invalid|mismatch|NVOS status 0x(?!0\b))"
+        r"[^\n]*)"
         r"|(?P<why2>no parent devices found for GPU at index[^\n\"]*)|unable to read MDEV devices directory"
         r"|nvidia-vgpu-vfio\] [0-9a-f-]{36}: start failed|(?:error creating|failed to create) vGPU devices?\b"
         r"|No vGPU devices found|waiting for vGPU (?:devices|manager)|[Ff]ailed to apply vGPU config"
@@ -174,10 +216,11 @@ MESSAGES: tuple[Message, ...] = (
     # Partitions of the NVLink fabric, one a virtual machine: nv_fm_types.h.
     Message(
         "fabric.partition_fails",
-        ("fabricpartition", "fabric: fm", "fabric partition"),
+        ("fabricpartition", "fabric: fm", "fabric partition", "fm_st_", "activate partition"),
         r"fabric: (?P<what>fm\w+): (?P<why>[^\n(]+?) \(code (?P<code>-\d+)\)"
         r"|(?P<what2>fm(?:Activate|Deactivate)FabricPartition\w*)\b[^\n]{0,60}?(?P<why2>FM_ST_\w+|fail\w*[^\n]*)"
-        r"|failed to (?:de)?activate fabric partition(?P<why3>[^\n]*)",
+        r"|failed to (?:de)?activate (?:fabric )?partition(?P<why3>[^\n]*)"
+        r"|[Ff]abric partition (?:de)?activation failed: ?(?P<why4>[^\n]*)",
     ),
     Message(
         "kubevirt.no_address",

@@ -66,11 +66,12 @@ MESSAGES: tuple[Message, ...] = (
             "t match scheduler-enforced",
             "node affinity",
             "match the requested node name",
+            "node label selector conflicts",
         ),
         r"did\S* (?:not )?match (?:pod.s )?(?:node affinity(?:/selector)?|scheduler-enforced node affinity"
         r"|node\s?selector)"
         r"|did\S* (?:not )?match the requested node name"
-        r"|Predicate NodeAffinity failed",
+        r"|Predicate NodeAffinity failed|pod node label selector conflicts with its namespace",
     ),
     Message(
         "scheduler.gates",
@@ -99,8 +100,12 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "scheduler.bind_failed",
-        ("failedbinding", "binding rejected", "failed to bind pod", "running bind plugin", "running prebind plugin"),
-        r"binding rejected|failed to bind pod|running (?:Pre)?Bind plugin \S+ *: (?P<why>.+)",
+        ("failedbinding", "binding rejected", "failed to bind pod", "running bind plugin", "running prebind plugin",
+         "gpu reservation pod", "create reservation pod", "annotation on reservation pod"),
+        r"failed waiting for GPU reservation pod|timeout while waiting for GPU reservation pod"
+        r"|could not create reservation pod|[Ff]ailed to create GPU reservation pod"
+        r"|failed to find annotation on reservation pod|binding rejected|failed to bind pod"
+        r"|running (?:Pre)?Bind plugin \S+ *: (?P<why>.+)",
     ),
     # Topology manager of the kubelet: the scheduler knows nothing of it.
     Message(
@@ -113,13 +118,18 @@ MESSAGES: tuple[Message, ...] = (
             "failed to get the default numa affinity",
             "to extend the current topology hint",
             "hint violates numa",
+            "[memorymanager] ",
             "smt alignment",
             "smtalignment",
+            "cannot align container",
+            "cannot align pod",
+            "invalid node topology data",
         ),
         r"TopologyAffinityError|Topology Affinity Error|cannot be allocated with Topology locality|"
         r"not enough cpus available to satisfy request|failed to get the default NUMA affinity|"
-        r"failed to find NUMA nodes to extend the current topology hint|preferred hint violates NUMA|"
-        r"SMT ?Alignment ?Error",
+        r"(?:failed|unable) to find NUMA nodes to extend the current topology hint|preferred hint violates NUMA|"
+        r"\[memorymanager\] (?:[Ff]ailed to (?:get|find|calculate|extend|set)|unable to)|"
+        r"SMT ?Alignment ?Error|cannot align (?:container|pod)\b|invalid node topology data",
     ),
     Message(
         "kubelet.out_of",
@@ -153,11 +163,34 @@ MESSAGES: tuple[Message, ...] = (
             "no resource satisfying",
             "does not contain any instances satisfying",
             "capacity on the cluster. ",
+            "filtered out all",
+            "requirement is not met",
+            "min requirement not met",
+            "incompatible requirements, key",
+            "topology constraint",
+            "no nodepool",
+            "nodepools found",
+            "not supported by karpenter",
+            "not yet supported by karpenter",
+            "nodeclassnotready",
+            "exist given constraints",
+            "no.scale.up.",
+            "no expansion options",
+            "build proper template node",
+            "no node info for",
+            "checking host port usage",
         ),
-        r"no instance type (?:satisfied|met|has enough|which had enough)|incompatible with (?:nodepool|provisioner)"
+        r"filtered out all (?:available|compatible)[\w ]* instance types|(?:minValues requirement is|min requirement) not met for"
+        r"|incompatible requirements, key (?P<key>[\w./-]+)|unsatisfiable topology constraint"
+        r"|no nodepools? (?:found|matched)|Dynamic Resource Allocation requirements\b.{0,40}\bnot (?:yet )?supported "
+        r"by Karpenter|NodeClassNotReady|no (?:amis|subnets|security groups) exist given constraints"
+        r"|no\.scale\.up\.(?:mig\.failing\.predicate|nap\.pod\.(?:gpu|tpu)\.[\w.]+|nap\.disabled)"
+        r"|[Nn]o expansion options|Unable to build proper template node|[Nn]o node info for:?"
+        r"|checking host port usage, "
+        r"|no instance type (?:satisfied|met|has enough|which had enough)|incompatible with (?:nodepool|provisioner)"
         r"|predicate checking error: Insufficient [\w.-]+/[\w.-]+"
         r"|cannot put \S+ on template-node-for-\S+ reason: (?P<why2>[^\n]+)"
-        r"|No available node types can fulfill resource requests? \{[^}\n]*GPU"
+        r"|No available node types can fulfill resource requests? [^\n]{0,60}\bGPU"
         # Ray, which scales its own workers
         r"|could not find a node type to satisfy the request[^\n]*GPU|infeasible resource requests?\b[^\n]*GPU"
         r"|resource request cannot be scheduled right now:? [^\n]*GPU"
@@ -177,8 +210,11 @@ MESSAGES: tuple[Message, ...] = (
     # Logged at every look for each node that somebody uses: alone a hint.
     Message(
         "autoscaler.node_stays",
-        ("not suitable for removal", "cannot be removed: ", "is not unneeded"),
-        r"\bnot suitable for removal\b|\b[Nn]ode \S+ cannot be removed: (?P<why>[^\n]+)",
+        ("not suitable for removal", "cannot be removed: ", "is not unneeded", "disruptionblocked",
+         "cannot disrupt node", "no.scale.down."),
+        r"DisruptionBlocked\W+(?P<why3>[^\n]+)|Cannot disrupt Node: (?P<why2>[^\n]+)"
+        r"|no\.scale\.down\.node\.(?P<why4>[\w.]+)"
+        r"|\bnot suitable for removal\b|\b[Nn]ode \S+ cannot be removed: (?P<why>[^\n]+)",
     ),
     Message(
         "autoscaler.label_unknown",
@@ -187,9 +223,12 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "autoscaler.at_limit",
-        ("exceed limit", "exceeds limit", "max node group size reached", "max cluster", "exceeded limits"),
+        ("exceed limit", "exceeds limit", "max node group size reached", "max cluster", "exceeded limits",
+         "zonal.resources.exceeded", "max size reached", "maximal limit exceeded"),
         r"(?:would exceed|exceeds) limits?\b.*(?:provisioner|nodepool|nvidia|cpu|resource)"
         r"|all available instance types exceed limits?"
+        r"|no\.scale\.up\.nap\.pod\.zonal\.resources\.exceeded"
+        r"|Skipping node group \S+ ?[-;] ?(?:max size reached|maximal limit exceeded)"
         r"|max node group size reached|max cluster (?:cpu|memory|nvidia\S*|size) limit reached",
     ),
     Message(
@@ -224,6 +263,10 @@ MESSAGES: tuple[Message, ...] = (
             "no valid host was found",
             "reservationcapacityexceeded",
             "resource_availability",
+            "scale.up.error.out.of.resources",
+            "zonal.resource.pool.exhausted",
+            "provisioningrequest",
+            "provisioning request",
         ),
         r"Insufficient(?:Instance)?Capacity|ZONE_RESOURCE_POOL_EXHAUSTED|GCE_?STOCKOUT|\bstockout\b"
         r"|insufficient capacity|in backoff after failed scale-up|capacity is not found, CA will try"
@@ -236,7 +279,9 @@ MESSAGES: tuple[Message, ...] = (
         r"|\b(?:size|SKU)\b.{0,80}\b(?:not available in (?:location|the current region)|NotAvailableForSubscription)"
         r"|\bcurrently unavailable in the \S+\s+zone|not supported in your requested Availability Zone"
         r"|No valid host was found|ReservationCapacityExceeded|reason: resource_availability"
-        r"|capacity could not be fulfilled",
+        r"|capacity could not be fulfilled|scale\.up\.error\.out\.of\.resources|zonal\.resource\.pool\.exhausted"
+        r"|[Pp]rovisioning ?[Rr]equest\b.{0,60}\b(?:Failed|was not accepted|wasn't accepted|CapacityRevoked"
+        r"|BookingExpired|CapacityIsNotFound)",
     ),
     Message(
         "autoscaler.cloud_quota",
@@ -262,8 +307,10 @@ MESSAGES: tuple[Message, ...] = (
             "service limits were exceeded",
             "not enough quota",
             "errcode_insufficient",
+            "scale.up.error.quota.exceeded",
         ),
-        r"Insufficient (?:regional |project )?quota to satisfy|exceeding (?:approved .{0,40}\b[Qq]uota|quota limits)"
+        r"scale\.up\.error\.quota\.exceeded|Insufficient (?:regional |project )?quota to satisfy"
+        r"|exceeding (?:approved .{0,40}\b[Qq]uota|quota limits)"
         r"|service limits were exceeded|ErrCode_Insufficient\w*Quota|not enough (?:\w+ )?quota"
         r"|than your current vCPU limit of \d+|Insufficient(?:VCPU)?Quota"
         r"|(?:[Ii]nsufficient )(?:regional )?vcpu quota|GCE quota exceeded"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
@@ -137,6 +138,12 @@ ACCOUNT = Code(
 
 
 _OF_OPERATOR = ("gpu-operator", "nvidia", "dcgm", "device-plugin")
+_OF_QUEUES = re.compile(
+    r"\.volcano\.sh$|\.hami\.io$|\.kb\.io$|kai|run\.ai|kueue|yunikorn|\.kubeflow\.org$|resource-claim"
+)
+# What the reason behind the webhook's name says to another rule.
+_KNOWN_BETTER = ("gang.queue_short", "gang.queue_unusable", "gang.waits_for_members", "admission.device_amount",
+                 "dra.config_invalid", "vfio.not_permitted", "group.not_made")  # fmt: skip
 
 
 def find(facts: Facts) -> Iterator[Answer]:
@@ -176,11 +183,13 @@ def find(facts: Facts) -> Iterator[Answer]:
             pod=pod,
             effect=Effect.OperandsHeldBack if is_operators else None,
         )
+    better = {said.origin.text for said in facts.said(*_KNOWN_BETTER)}
     for node, pod, found in by_place(facts.said("admission.policy_denied")):
-        if alone := [said for said in found if said.origin.text not in refused]:
+        if alone := [said for said in found if said.origin.text not in refused and said.origin.text not in better]:
             name, why = value(alone[0], "webhook", "a webhook"), value(alone[0], "why")
+            # What the webhook of a scheduler or of a job's controller refuses is written wrongly: no right is missing.
             # The scheduler that shares GPUs cannot place what names its node already.
-            is_placed = "node assigned" in why
+            is_placed = "node assigned" in why or (_OF_QUEUES.search(name) and "rivileged" not in why)
             yield DENIED.finding(
                 f"{name} denied it. {why[:160]}".rstrip(),
                 POSSIBLE,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
 from berth.diagnosis.heard import by_place, heard, value
-from berth.diagnosis.words import LIKELY, POSSIBLE, WEAK, Effect, Layer, Severity
+from berth.diagnosis.words import LIKELY, POSSIBLE, WEAK, CauseClass, Effect, Layer, Severity
 from berth.evidence.facts import Facts
 from berth.evidence.formats.cluster_facts import ObjectSeen
 from berth.evidence.formats.failed_scheduling import unplaced
@@ -160,7 +160,10 @@ def find(facts: Facts) -> Iterator[Answer]:
         held = limited or any(facts.said("autoscaler.cloud_empty"))  # a group that fits may not grow now
         if not held or short:
             # Where every group is kept out by the pod's own selector or tolerations, these stand first.
-            yield NO_TYPE.finding(cause, POSSIBLE if held or is_pods else LIKELY, found, node=node, pod=pod)
+            yield NO_TYPE.finding(
+                cause, POSSIBLE if held or is_pods else LIKELY, found, node=node, pod=pod,
+                cause_class=_class_of(" ".join(said.origin.text for said in found)),
+            )  # fmt: skip
     for node, pod, found in by_place(facts.said("autoscaler.group_unhealthy")):
         yield NO_TYPE.finding(
             "Nodes of the group do not become ready, so the autoscaler leaves it alone.",
@@ -197,6 +200,13 @@ def find(facts: Facts) -> Iterator[Answer]:
         "The provider refused to start the machine.",
         LIKELY,
     )
+
+
+def _class_of(text: str) -> CauseClass | None:
+    """Where a new node would not help either."""
+    if "topology constraint" in text or "host port usage" in text:
+        return "scheduling-policy"
+    return "dra" if "Dynamic Resource Allocation requirements" in text else None
 
 
 # Set by feature discovery on a node that runs; a pool cannot promise them.

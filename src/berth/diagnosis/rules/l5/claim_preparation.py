@@ -132,6 +132,33 @@ CHECKPOINT = Code(
     verify=_PREPARED,
     sources=("dra-driver-nvidia-gpu, cmd/gpu-kubelet-plugin/checkpoint.go",),
 )
+CONFIG = Code(
+    name="ClaimConfigInvalid",
+    layer=Layer.L5,
+    cause_class="dra",
+    severity=Severity.Error,
+    effect=Effect.ClaimsUnprepared,
+    title="the driver does not take the configuration that a claim or its class carries",
+    meaning="Opaque parameters are read by the driver alone: another apiVersion or kind, an unknown field, a feature "
+    "that is off, or a configuration for another kind of device. The webhook refuses it at once; without the webhook "
+    "the claim is allocated and never prepared.",
+    known_by="configs failed to validate, or error decoding, normalizing or validating the configuration.",
+    disproved_by="The same claim without its config is prepared, and the error stays.",
+    counter_check="kubectl get resourceclaim,deviceclass -A -o yaml | grep -A12 'opaque:': kind and fields of the "
+    "driver's release",
+    fix=Fix(
+        steps=(
+            "write the configuration for the driver that runs: resource.nvidia.com/v1beta1, GpuConfig for GPUs, "
+            "MigDeviceConfig for MIG devices, sharing only with its feature gate on",
+            "claims of a ComputeDomain: take the template that the domain made, unchanged",
+            "install the chart's webhook, so that a wrong one is refused where it is written",
+        ),
+        risk="none: the pod does not run yet",
+        rollback="the former claim",
+    ),
+    verify=_PREPARED,
+    sources=("dra-driver-nvidia-gpu, cmd/webhook and device_state.go: GetOpaqueDeviceConfigs",),
+)
 PREPARE = Code(
     name="ClaimPreparationFails",
     layer=Layer.L5,
@@ -164,6 +191,9 @@ _SHARP = (
     "dra.claim_missing",
     "dra.domain_mixed",
     "dra.sharing_fails",
+    "dra.config_invalid",
+    "dra.settings_refused",
+    "dra.not_allocatable",
     "dra.checkpoint",
     "vfio.not_switched",
 )
@@ -187,7 +217,8 @@ def find(facts: Facts) -> Iterator[Answer]:
         facts,
         MIG,
         ("dra.mig_refused",),
-        "The slices for the profile are held by instances that the driver does not own.",
+        "The slices for the profile are held by instances that the driver does not own, or the GPU has no such "
+        "profile.",
         LIKELY,
     )
     yield from heard(
@@ -196,6 +227,12 @@ def find(facts: Facts) -> Iterator[Answer]:
     for node, pod, found in by_place(facts.said("dra.sharing_fails")):
         what = value(found[0], "what") or ("multi-user MPS" if value(found[0], "users") else "MPS")
         yield SHARING.finding(f"The driver cannot set up {what}.", LIKELY, found, node=node, pod=pod)
+    settings = {said.origin.text for said in facts.said("dra.settings_refused", "dra.not_allocatable")}
+    invalid = [said for said in facts.said("dra.config_invalid") if said.origin.text not in settings]
+    for node, pod, found in by_place(invalid):
+        why = value(found[0], "why")
+        cause = f"The driver does not take the configuration of the claim{': ' + why[:160] if why else ''}."
+        yield CONFIG.finding(cause, LIKELY, found, node=node, pod=pod)
     if not any(True for _ in facts.said(*_SHARP)):
         for node, pod, found in by_place(facts.said("dra.prepare_failed")):
             text = " ".join(said.origin.text for said in found).lower()
@@ -216,4 +253,4 @@ def _is_with_vfio(facts: Facts) -> bool:
     return any(one.driver.startswith("vfio") for one in facts.of(PciSeen)) or any(facts.said("vfio."))
 
 
-RULE = Rule((UNREGISTERED, MIG, DENIED, SHARING, CHECKPOINT, PREPARE), find)
+RULE = Rule((UNREGISTERED, MIG, DENIED, SHARING, CHECKPOINT, CONFIG, PREPARE), find)

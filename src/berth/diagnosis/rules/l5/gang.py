@@ -183,9 +183,11 @@ def _gated(facts: Facts) -> Iterator[Answer]:
                 cause_class=None if own else "scheduling-policy",
             )
     if not any(pod.gates for pod in facts.of(PodSeen)):
+        admitted = any(facts.said("harmless.admitted")) and not any(facts.said("kueue.quota_short"))
         for said in facts.said("scheduler.gates"):
             gates = said.get("gates")
-            own = not gates or any(gate in gates for gate in _QUEUE_GATES)
+            # Kueue takes away the gate that it set, and no other.
+            own = any(gate in gates for gate in _QUEUE_GATES) if gates else not admitted
             yield GATED.finding(
                 f"The pod waits for {gates or 'a gate'}.",
                 POSSIBLE,

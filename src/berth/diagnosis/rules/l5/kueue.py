@@ -145,6 +145,30 @@ NOT_READY = Code(
     verify=_VERIFY,
     sources=("Kueue documentation: all-or-nothing with ready pods",),
 )
+CHECK = Code(
+    name="KueueCheckRefuses",
+    layer=Layer.L5,
+    cause_class="quota-gang",
+    severity=Severity.Error,
+    effect=Effect.HeldByPolicy,
+    title="an admission check of the ClusterQueue refuses the workload",
+    meaning="Quota is reserved, and then each check of the queue must say yes: a provisioning request of the "
+    "autoscaler, another cluster, a controller of one's own. One that says no gives the quota back.",
+    known_by="The workload is evicted or deactivated because of its admission checks.",
+    disproved_by="All checks in the Workload's status are Ready.",
+    counter_check="kubectl get workload -n NAMESPACE -o yaml: status.admissionChecks, state and message of each",
+    fix=Fix(
+        steps=(
+            "read the message of the check that is Rejected or Retry",
+            "provisioning: kubectl get provisioningrequests: machines that the cloud does not have",
+            "a check that this workload does not need: admissionChecksStrategy by flavour",
+        ),
+        risk="without the check nodes may be missing after admission",
+        rollback="the former ClusterQueue",
+    ),
+    verify=_VERIFY,
+    sources=("Kueue documentation: AdmissionCheck", *_SOURCES),
+)
 
 
 def find(facts: Facts) -> Iterator[Answer]:
@@ -161,7 +185,8 @@ def find(facts: Facts) -> Iterator[Answer]:
         )
     for node, pod, found in by_place(facts.said("kueue.queue_inactive")):
         missing = value(found[0], "what")
-        if "clusters" in missing.lower() or "cluster " in missing.lower():
+        is_remote = any(word in missing.lower() for word in ("cluster", "client", "remote"))
+        if is_remote and not missing.startswith("ClusterQueue"):
             yield INACTIVE.finding(f"A cluster behind it is not reached: {missing}.", LIKELY, found, node=node, pod=pod)
             continue
         yield INACTIVE.finding(
@@ -171,6 +196,9 @@ def find(facts: Facts) -> Iterator[Answer]:
             node=node,
             pod=pod,
         )
+    yield from heard(
+        facts, CHECK, ("kueue.check_refuses",), "An admission check of the queue says no.", LIKELY
+    )  # fmt: skip
     yield from heard(facts, MISSING, ("kueue.queue_missing",), "The queue that the job names is not there.", LIKELY)
     yield from heard(
         facts, NO_PLACE, ("kueue.topology",), "No domain of the required topology level holds the workload.", LIKELY
@@ -183,4 +211,4 @@ def find(facts: Facts) -> Iterator[Answer]:
     )
 
 
-RULE = Rule((NO_QUOTA, INACTIVE, MISSING, NO_PLACE, NAMESPACE, NOT_READY), find)
+RULE = Rule((NO_QUOTA, INACTIVE, CHECK, MISSING, NO_PLACE, NAMESPACE, NOT_READY), find)

@@ -212,11 +212,16 @@ def find(facts: Facts) -> Iterator[Answer]:
         ESTABLISHED,
     )
     for said in facts.said("admission.limit_range"):
+        resource, asked = value(said, "resource"), value(said, "asked", "nothing")
         yield LIMIT_REFUSES.finding(
-            f"{said.get('resource')}: {said.get('bound')} per {said.get('per')} is {said.get('allowed')}, asked for "
-            f"is {said.get('asked')}.",
-            ESTABLISHED, [said], resource=said.get("resource"),
+            f"{resource}: {value(said, 'bound')} per {value(said, 'per')} is {value(said, 'allowed')}, asked for is "
+            f"{asked}.",
+            ESTABLISHED, [said], resource=resource,
         )  # fmt: skip
+    yield from heard(
+        facts, LIMIT_REFUSES, ("kueue.resources_refused",),
+        "Kueue checks the namespace's bounds before it admits: what is asked for is outside them.", LIKELY,
+    )  # fmt: skip
     for said in facts.said("admission.device_amount"):
         resource = value(said, "resource", "the resource")
         yield AMOUNT.finding(

@@ -168,9 +168,18 @@ def find(facts: Facts) -> Iterator[Answer]:
     if not excluded and not above and not unregistered:
         found_none = list(facts.said("hami.no_card"))
         for node, pod, found in by_place(found_none):
-            reasons = listed(values(found, "why"))
+            whys = values(found, "why")
+            is_sick = bool(whys) and all(why.lower() == "cardnothealth" for why in whys)
             yield NO_CARD.finding(
-                f"No card takes the share{': ' + reasons if reasons else ''}.", LIKELY, found, node=node, pod=pod
+                "The plugin calls every card of the node unhealthy."
+                if is_sick
+                else f"No card takes the share{': ' + listed(whys) if whys else ''}.",
+                LIKELY,
+                found,
+                node=node,
+                pod=pod,
+                layer=Layer.L3 if is_sick else None,
+                cause_class="plugin-health" if is_sick else None,
             )
         if not found_none:
             yield from heard(

@@ -261,7 +261,8 @@ def _of_other_schedulers(facts: Facts) -> Iterator[Answer]:
     """KAI and Volcano say it in words of their own; where they speak of a group, the rule of groups answers."""
     if any(facts.said("gang.not_ready", "gang.waits_for_members", "kai.over_quota", "gang.queue_short")):
         return
-    refused = {said.origin for said in facts.said("kubelet.out_of")}  # the kubelet's words, not a scheduler's
+    # The kubelet's words, and claims, which have a rule of their own.
+    refused = {said.origin for said in facts.said("kubelet.out_of", "dra.not_allocatable")}
     for node, pod, found in by_place(
         said for said in facts.said("kai.no_room", "scheduler.all_unfit") if said.origin not in refused
     ):
