@@ -137,7 +137,7 @@ MESSAGES: tuple[Message, ...] = (
             "cudaerrornotpermitted",
         ),
         r"CUDA_ERROR_NOT_PERMITTED|cudaErrorNotPermitted|Cuda failure 800"
-        r"|CUDA error:? (?:800|operation not permitted(?! when))"
+        r"|CUDA error:? (?:800|operation not permitted(?! when| on an event))"
         r"|Cuda failure (?:800 )?'operation not permitted'"
         # Who calls the driver by itself prints the name of the call and the driver's words.
         r"|\bcuMem(?:Create|ExportToShareableHandle|ImportFromShareableHandle|RetainAllocationHandle)\b[^\n]{0,80}"
@@ -335,7 +335,7 @@ MESSAGES: tuple[Message, ...] = (
         ),
         r"(?P<what>unhandled system error|ncclSystemError|NCCL_ERROR_SYSTEM_ERROR|unhandled cuda error"
         r"|ncclUnhandledCudaError|NCCL_ERROR_UNHANDLED_CUDA_ERROR|ncclInternalError|NCCL_ERROR_INTERNAL_ERROR"
-        r"|ncclInvalidUsage|NCCL error\W.{0,12}invalid usage)",
+        r"|ncclInvalidUsage|NCCL error\b.{0,140}?invalid usage)",
     ),
     Message(
         "nccl.uneven_nics",

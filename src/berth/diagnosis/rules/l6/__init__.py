@@ -24,6 +24,7 @@ from berth.diagnosis.rules.l6 import (
     share_library,
     system_not_ready,
     told,
+    transport_errors,
     without_reason,
 )
 
@@ -46,6 +47,7 @@ RULES: tuple[Rule, ...] = (
     launch.RULE,
     told.RULE,
     without_reason.RULE,
+    transport_errors.RULE,
     nccl_versions.RULE,
     harmless.RULE,
     figures_differ.RULE,

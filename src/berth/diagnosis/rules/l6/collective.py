@@ -200,13 +200,17 @@ CRASH = Code(
 )
 
 # What a library says that is older than its caller: ENOPROTOOPT, ENOSYS, and a version that it does not have.
-UNKNOWN_CALL = re.compile(r"Protocol not available|Function not implemented|RC: -(?:92|38)\b|version", re.IGNORECASE)
+UNKNOWN_CALL = re.compile(
+    r"Protocol not available|Function not implemented|RC: -(?:92|38)\b|version|resolve CUDA function"
+    r"|Could(?:n't| not) (?:set|get) FI_OPT_|FI_OPT_\w+ (?:is true|not declared)",
+    re.IGNORECASE,
+)
 SYMPTOM = 0.5  # whatever else was found stands before it
 
 
 def find(facts: Facts) -> Iterator[Answer]:
     missed = list(facts.said("dist.desync"))
-    for node, pod, found in by_place(facts.said("dist.watchdog")):
+    for node, pod, found in by_place(facts.said("dist.watchdog", "dist.wait_in_vain")):
         if missed:
             late = listed(f"rank {said.get('rank')} (collective {said.get('missed')})" for said in missed)
             cause = f"Did not arrive: {late}. Look at that process: its stack, its data, its node."
@@ -286,6 +290,10 @@ def _versions(facts: Facts) -> Iterator[Answer]:
             node=node,
             pod=pod,
         )
+    unread = "What a rank sent at the start is not an address to this one, as from another version of NCCL."
+    yield from heard(facts, VERSIONS, ("nccl.address_unread",), unread, POSSIBLE)
+    built = "The NCCL that is loaded is not the one that the program was built with."
+    yield from heard(facts, VERSIONS, ("nccl.other_build",), built, LIKELY)
     told = list(facts.said("nccl.version_mismatch"))
     if told:
         versions = (

@@ -188,6 +188,7 @@ MPI = Code(
     verify=("mpirun hostname prints every worker",),
     sources=("mpi-operator: launcherCreationPolicy", "Open MPI: launching"),
 )
+_APART = ("nccl.unreachable", "dist.rendezvous", "nccl.bootstrap_mismatch", "mpi.unreachable", "dist.store_lost")
 _OFF = {"NCCL_IB_DISABLE": "1", "NCCL_P2P_DISABLE": "1", "NCCL_NET_GDR_LEVEL": "LOC"}
 
 
@@ -198,7 +199,7 @@ def find(facts: Facts) -> Iterator[Answer]:
         if any(said.get("family") for said in found):
             cause = "The container has no interface of the address family that is asked for: no IPv4 or IPv6 address."
         yield NO_INTERFACE.finding(cause, LIKELY, found, node=node, pod=pod)
-    apart = list(facts.said("nccl.unreachable", "dist.rendezvous", "nccl.bootstrap_mismatch", "mpi.unreachable"))
+    apart = list(facts.said(*_APART))
     if all("NCCL INFO" in said.origin.text and "retrying" in said.origin.text for said in apart):
         began = {said.origin.source for said in facts.said("nccl.begun")}
         apart = [said for said in apart if said.origin.source not in began]  # it waited for a peer that came
@@ -229,6 +230,11 @@ def find(facts: Facts) -> Iterator[Answer]:
             pod=pod,
             cause_class="network" if host else None,  # a name or a port, and not what the program asks for
         )
+    if not any(facts.said("mpi.launcher")):
+        unreached = "The launcher cannot log in to a worker: it does not answer, or has no program to do so."
+        yield from heard(facts, MPI, ("mpi.no_way",), unreached, LIKELY, cause_class="network")
+    refused = "A key or a directory that ssh uses has another owner or mode than ssh takes."
+    yield from heard(facts, MPI, ("mpi.refused",), refused, LIKELY, cause_class="permission")
     yield from _networks(facts)
     yield from _settings(facts)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule, Unconfirmed
 from berth.diagnosis.heard import by_place, listed, values
-from berth.diagnosis.words import LIKELY, POSSIBLE, Effect, Layer, Severity
+from berth.diagnosis.words import LIKELY, POSSIBLE, WEAK, Effect, Layer, Severity
 from berth.evidence.facts import Facts
 
 KERNEL = Code(
@@ -108,6 +108,9 @@ UNKNOWN = Code(
     sources=("CUDA runtime API: cudaErrorUnknown (999), cudaErrorOperatingSystem (304)",),
 )
 
+# A code that nothing else speaks of is one more call that was refused.
+_SAY_MORE = ("cuda.", "nccl.", "image.", "app.", "mps.", "driver.", "nvml.", "harmless.", "vgpu.", "dist.", "hami.")
+_SAY_LESS = ("app.ended", "app.server_ended")
 GUESS = 0.5  # what else was said stands before it
 
 
@@ -136,10 +139,18 @@ def find(facts: Facts) -> Iterator[Answer]:
                 Layer.L0,
                 node,
             )
+    if segments := list(facts.said("context.expandable_segments")):
+        for node, pod, found in by_place(facts.said("code.handle_refused")):
+            cause = "Memory of expandable segments has no handle that another process could open."
+            yield KERNEL.finding(cause, LIKELY, [*found, *segments[:1]], node=node, pod=pod)
     if not any(facts.said("cuda.kernel_fault", "nccl.mnnvl", "nccl.nvls_bind", "cuda.ecc")):
         for node, pod, found in by_place(facts.said("cuda.call_refused")):
             cause = f"CUDA refuses what the program asks for: {listed(values(found, 'what'))}."
             yield KERNEL.finding(cause, GUESS, found, node=node, pod=pod)
+    if not any(said.message not in _SAY_LESS for said in facts.said(*_SAY_MORE)):
+        for node, pod, found in by_place(facts.said("code.cuda_other")):
+            cause = f"CUDA answers a call of the program with an error: {listed(values(found, 'what'))}."
+            yield KERNEL.finding(cause, WEAK + 0.05, found, node=node, pod=pod)
     for node, pod, found in by_place(
         # Of shareable memory it says that the container lacks a right (without_reason.py).
         said

@@ -88,7 +88,7 @@ CHANNEL = Code(
 
 
 def find(facts: Facts) -> Iterator[Answer]:
-    for node, pod, found in by_place(facts.said("nccl.nvls_bind")):
+    for node, pod, found in by_place(facts.said("nccl.nvls_bind", "nccl.multicast_refused")):
         yield NVLS.finding(
             "A multicast group over NVLink cannot be made: the switch fabric is not ready.",
             LIKELY,

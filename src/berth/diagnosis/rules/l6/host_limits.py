@@ -140,7 +140,10 @@ def find(facts: Facts) -> Iterator[Answer]:
         cause = "The disk has room: what is full is /dev/shm, where workers hand over their data."
         yield SHM.finding(cause, POSSIBLE, [*full, *room])
     for node, place, found in by_place(
-        facts.said("nccl.shm_small", "app.shm_small", "app.shm_full", "app.bus_signal", "app.shm_size_default")
+        facts.said(
+            "nccl.shm_small", "app.shm_small", "app.shm_full", "app.bus_signal", "app.shm_size_default",
+            "app.shm_short_for_program",
+        )
     ):
         strong = [said for said in found if said.message != "app.shm_size_default"]
         if not strong or denied:

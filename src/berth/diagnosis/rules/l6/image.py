@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
 from berth.diagnosis.heard import by_place, heard, listed, value, values
+from berth.diagnosis.rules.l1 import version_skew
 from berth.diagnosis.words import ESTABLISHED, LIKELY, POSSIBLE, Effect, Layer, Severity
 from berth.evidence.fact import Said
 from berth.evidence.facts import Facts
@@ -204,6 +205,11 @@ def find(facts: Facts) -> Iterator[Answer]:
             node=node,
             pod=pod,
         )
+    yield from _other_driver(facts)
+    refused_by = "A library of the image, or its code, is for other cards."
+    yield from heard(facts, NO_KERNEL, ("image.arch_refused_by_library",), refused_by, LIKELY)
+    needs_newer = "The library needs a newer driver than the node has."
+    yield from heard(facts, TOO_OLD, ("cuda.driver_too_old_for_call",), needs_newer, LIKELY)
     older = "The image is older than the card."
     if not any(facts.said("cuda.no_kernel_image")):
         yield from heard(facts, NO_KERNEL, ("image.card_newer",), older, POSSIBLE)
@@ -221,6 +227,7 @@ def find(facts: Facts) -> Iterator[Answer]:
             "image.verbs_missing",
             "image.library_not_opened",
             "image.built_for_other",
+            "image.part_missing",
         )
     ):
         yield LIBRARY.finding(_library(found), LIKELY, found, node=node, pod=pod)
@@ -234,6 +241,21 @@ def find(facts: Facts) -> Iterator[Answer]:
         yield ARCHITECTURE.finding(
             "The image has nothing for the processor of the node.", ESTABLISHED, found, node=node, pod=pod
         )
+
+
+def _other_driver(facts: Facts) -> Iterator[Answer]:
+    """Libraries of a driver in the image, by their version: the runtime mounts those of the node's driver only."""
+    for node, pod, found in by_place(facts.said("driver.dso_differs")):
+        if value(found[0], "kernel") != value(found[0], "library"):
+            kernel, library = value(found[0], "kernel"), value(found[0], "library")
+            cause = f"The module is of {kernel}, the library of {library}: a new driver without a restart, or an image "
+            yield version_skew.SKEW.finding(f"{cause}that brings its own.", LIKELY, found, node=node, pod=pod)
+    driver = {said.get("version") for said in facts.said("context.driver_version")}
+    others = [said for said in facts.said("image.driver_library") if driver and said.get("version") not in driver]
+    if others and not any(facts.said("nvml.version_mismatch", "driver.api_mismatch")):
+        versions = listed(values(others, "version"))
+        cause = f"A library of driver {versions} is there, and the driver is {listed(sorted(driver))}."
+        yield FORWARD.finding(cause, POSSIBLE, others)
 
 
 def _library(found: list[Said]) -> str:

@@ -55,6 +55,26 @@ LAUNCH = Code(
     verify=("every process prints another rank",),
     sources=("PyTorch, torch/distributed/rendezvous.py",),
 )
+VARIABLES = Code(
+    name="ServiceVariableTaken",
+    layer=Layer.L6,
+    cause_class="app",
+    severity=Severity.Error,
+    effect=Effect.ProgramFails,
+    title="a variable of a Kubernetes service is taken for a setting of the program",
+    meaning="The kubelet gives each pod NAME_PORT=tcp://… for every service of its namespace. A service that is called "
+    "like the program (vllm) thereby sets the program's own variable to something that is no number.",
+    known_by="The program says that its port appears to be a URI.",
+    disproved_by="The pod has no such variable: env | grep _PORT=tcp.",
+    counter_check="kubectl get svc -n NAMESPACE: none is called like the program; env | grep _PORT= in the pod",
+    fix=Fix(
+        steps=("enableServiceLinks: false in the pod's spec, or another name for the service",),
+        risk="what reads those variables has to use DNS names",
+        rollback="enableServiceLinks: true",
+    ),
+    verify=("env | grep _PORT=tcp in the pod: nothing", "the program starts"),
+    sources=("Kubernetes documentation: accessing a service, environment variables", "vLLM, envs.py"),
+)
 CAPABILITY = Code(
     name="DriverCapabilityUnasked",
     layer=Layer.L6,
@@ -84,7 +104,11 @@ CAPABILITY = Code(
 
 def find(facts: Facts) -> Iterator[Answer]:
     yield from heard(
-        facts, TOPOLOGY, ("nccl.topology_file",), "A topology or graph file does not fit this machine.", LIKELY
+        facts,
+        TOPOLOGY,
+        ("nccl.topology_file", "nccl.hint_topology"),
+        "A topology or graph file does not fit this machine.",
+        LIKELY,
     )
     if not any(facts.said("nccl.topology_file")):
         yield from heard(
@@ -102,13 +126,15 @@ def find(facts: Facts) -> Iterator[Answer]:
         facts, CAPABILITY, ("image.video_refused",), "Encoding or decoding is refused: its library is not there.",
         POSSIBLE,
     )  # fmt: skip
-    for node, pod, found in by_place(facts.said("runtime.graphics_missing")):
+    for node, pod, found in by_place(facts.said("runtime.graphics_missing", "image.graphics_unasked")):
         cause = "What graphics needs of the driver is not in the container."
         yield CAPABILITY.finding(cause, POSSIBLE, found, node=node, pod=pod)
+    taken = "A service's variable has the name of the program's own."
+    yield from heard(facts, VARIABLES, ("app.port_is_uri",), taken, ESTABLISHED)
     for node, pod, found in by_place(facts.said("dist.launch_incomplete")):
         names = listed(values(found, "name"))
         cause = f"{names} is not set: no launcher started the program."
         yield LAUNCH.finding(cause, ESTABLISHED, found, node=node, pod=pod)
 
 
-RULE = Rule((TOPOLOGY, LAUNCH, CAPABILITY), find)
+RULE = Rule((TOPOLOGY, LAUNCH, CAPABILITY, VARIABLES), find)

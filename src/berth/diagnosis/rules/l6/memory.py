@@ -150,7 +150,7 @@ def find(facts: Facts) -> Iterator[Answer]:
         for node, pod, found in by_place(
             # Multicast memory of the switches has its own account.
             said
-            for said in facts.said("cuda.out_of_memory")
+            for said in facts.said("cuda.out_of_memory", "app.memory_short_told_by_server")
             if not any(word in said.origin.text.lower() for word in ("multicast", "nvlink sharp"))
         ):
             sure = POSSIBLE if all(_MAY_BE_MEMORY.search(said.origin.text) for said in found) else LIKELY

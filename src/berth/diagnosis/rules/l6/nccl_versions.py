@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
+from berth.diagnosis.heard import heard
 from berth.diagnosis.versions import collectives
 from berth.diagnosis.versions.number import is_below
 from berth.diagnosis.versions.seen import origins, seen
@@ -39,6 +40,8 @@ TOO_OLD = Code(
 
 
 def find(facts: Facts) -> Iterator[Answer]:
+    first = "It was built with NCCL 1, which knows neither today's drivers nor more than one machine."
+    yield from heard(facts, TOO_OLD, ("nccl.first_release",), first, POSSIBLE)
     told = set[tuple[str, str]]()
     for nccl in facts.of(NcclVersion):
         node = nccl.node or nccl.host

@@ -251,8 +251,33 @@ HIDDEN = Code(
     verify=("the program lists the GPU",),
     sources=("CUDA C++ programming guide: CUDA_VISIBLE_DEVICES",),
 )
+DENIED = Code(
+    name="DriverFilesDenied",
+    layer=Layer.L6,
+    cause_class="permission",
+    severity=Severity.Error,
+    effect=Effect.ProgramFails,
+    title="the program's user may not read /proc/driver/nvidia",
+    meaning="Some programs count GPUs by that directory in place of NVML. On a hardened machine, or where the module "
+    "was loaded with its own rights for device files, only root reads it; CUDA itself does not need it.",
+    known_by="Permission denied at a path below /proc/driver/nvidia.",
+    disproved_by="The same user lists the directory in the container.",
+    counter_check="id; ls -ld /proc/driver/nvidia /proc/driver/nvidia/gpus in the container: r and x for the user",
+    fix=Fix(
+        steps=(
+            "a release of the program that asks NVML; for Ray: num_gpus given at the start of the node",
+            "or the user in the group that may read, or the directory's mode as the driver makes it (0555)",
+        ),
+        risk="none",
+        rollback="take the user out of the group",
+    ),
+    verify=("ls /proc/driver/nvidia/gpus as the program's user: one entry a GPU",),
+    sources=("Ray, ray/_private/accelerators/nvidia_gpu.py", "NVIDIA driver README: /proc interface"),
+)
 
-_NONE = ("cuda.no_device", "cuda.tool_missing", "app.first_gpu_refused")
+_NONE = (
+    "cuda.no_device", "cuda.none_for_framework", "app.device_unassigned", "cuda.tool_missing", "app.first_gpu_refused",
+)  # fmt: skip
 # What says better why there is none.
 _KNOWN_BETTER = ("image.cpu_build_named", "ray.asked_for_none")
 
@@ -314,11 +339,16 @@ def _plain(facts: Facts) -> Iterator[Answer]:
             POSSIBLE,
         ),
         (BUSY, "cuda.busy", "Another process holds the device exclusively, or it waits for a reset.", POSSIBLE),
+        (BUSY, "cuda.in_use_exclusively", "Another thread or process holds the device exclusively.", LIKELY),
         (PARALLEL, "app.parallel_size", "The program wants more devices than its container has.", LIKELY),
+        (PARALLEL, "app.too_few_devices", "The program wants more devices than its container has.", LIKELY),
         (CAPABILITY, "app.capability_too_low", "The device's generation is below what the program needs.", LIKELY),
+        (CAPABILITY, "app.needs_newer_card", "The device's generation is below what the program needs.", LIKELY),
     ):
         for node, pod, found in by_place(facts.said(message)):
             yield code.finding(cause, sure, found, node=node, pod=pod)
+    closed = "A directory of the driver that the program reads is closed to its user."
+    yield from heard(facts, DENIED, ("app.driver_files_denied",), closed, LIKELY)
     yield from heard(
         facts, CPU_BUILD, ("image.cpu_build_named",), "The framework in the image was installed without CUDA.", LIKELY
     )
@@ -332,4 +362,6 @@ def _plain(facts: Facts) -> Iterator[Answer]:
             )
 
 
-RULE = Rule((NOT_GIVEN, NOT_ASKED, STUB, CPU_BUILD, VISIBLE, BUSY, ORDINAL, PARALLEL, CAPABILITY, TASK, HIDDEN), find)
+RULE = Rule(
+    (NOT_GIVEN, NOT_ASKED, STUB, CPU_BUILD, VISIBLE, BUSY, ORDINAL, PARALLEL, CAPABILITY, TASK, HIDDEN, DENIED), find
+)

@@ -119,7 +119,7 @@ _OTHER_REASONS = (
 
 
 def find(facts: Facts) -> Iterator[Answer]:
-    for node, pod, found in by_place(facts.said("nccl.peer_access")):
+    for node, pod, found in by_place(facts.said("nccl.peer_access", "nccl.peer_refused", "host.plx_acs_on")):
         # ACS alone is how virtual machines want it; with a collective or a failing access it is the reason.
         only_setting = all("ACSCtl" in said.origin.text for said in found)
         seen = facts.looked_at("nccl-log", "app-log", "nccl-tests")

@@ -210,6 +210,10 @@ def find(facts: Facts) -> Iterator[Answer]:
         yield FLUSH.finding(
             f"Only flushed work was seen.{_who(flushed)} The first error is elsewhere.", POSSIBLE, flushed
         )
+    hinted = "NCCL takes it for a time-out on the way, or for rails that are not connected."
+    if not retried:
+        yield from heard(facts, RETRIED, ("nccl.hint_retries",), hinted, LIKELY)
+    yield from heard(facts, GID, ("nccl.hint_gid",), "NCCL takes it for a wrong or changed GID.", LIKELY)
     yield from _ports(facts)
     for node, pod, found in by_place(facts.said("nccl.modify_qp")):
         yield GID.finding(

@@ -139,6 +139,8 @@ _CLASSES: tuple[tuple[str, CauseClass, str], ...] = (
     ("internal", "network", "An internal check failed; mostly ranks do not reach each other."),
 )
 
+_ENDED = ("app.ended", "app.server_ended")
+
 
 def find(facts: Facts) -> Iterator[Answer]:
     for said in facts.said("nccl.works_without"):
@@ -164,8 +166,8 @@ def find(facts: Facts) -> Iterator[Answer]:
             node=node,
             pod=pod,
         )
-    if not any(said.message != "app.ended" for said in facts.said("nccl.", "cuda.", "app.", "image.", "dist.", "mpi.")):
-        for node, pod, found in by_place(facts.said("app.ended")):
+    if not any(said.message not in _ENDED for said in facts.said("nccl.", "cuda.", "app.", "image.", "dist.", "mpi.")):
+        for node, pod, found in by_place(facts.said("app.ended", "app.server_ended")):
             yield CRASHED.finding("The program ended by itself.", GUESS, found, node=node, pod=pod)
     if not any(facts.said("nccl.segfault")):
         for node, pod, found in by_place(facts.said("app.segfault")):

@@ -1,0 +1,104 @@
+"""What frameworks and their extensions miss in the image, or find built for something else."""
+
+from berth.evidence.message import Message
+
+MESSAGES: tuple[Message, ...] = (
+    Message(
+        "image.part_missing",
+        (
+            "have nccl built in",
+            "no backend type associated with device type cuda",
+            "not found in the system path",
+            "cannot find ptxas",
+            "`ptxas` failed with error code",
+            "invoke ptxas --version",
+            "find libdevice directory",
+            "libdevice not found at",
+            "bin/nvcc'",
+            "could not find nvcc",
+            "cuda_home does not exist",
+            "find cuda toolkit",
+            "cuda is not found.",
+            "find the bitsandbytes cuda binary",
+            "failed to open libnvrtc",
+            "multiple cupy packages are installed",
+            "_opnamespace",
+            "libbitsandbytes",
+            "failed to load nccl library",
+            "libcudart is not loaded",
+            "symlink of libcuda.so",
+            "does not match the version torch was compiled with",
+            "ninja is required to load",
+            "library not found. nccl",
+            "nccl library not found",
+            "shared_object_",
+            "sharedobject",
+            "shared object initialization failed",
+            "shared object symbol not found",
+            "is required for nccl symmetric memory",
+            "install cuda-python",
+            "nvidia-cutlass",
+            "failed to load libibverbs",
+            "failed to load libmlx5",
+            "is only supported on cuda 1",
+            "multiple libnvrtc",
+            "no module named 'flash_attn_2_cuda",
+            "no module named 'flash_attn_3",
+            "triton only support cuda",
+            "curand_status_version_mismatch",
+            "sublibrary_loading_failed",
+            "unable to locate cutlass",
+            "create cudnn handle",
+        ),
+        r"Distributed package doesn't have NCCL built in|No backend type associated with device type cuda"
+        r"|lib(?:cublas|cudnn|cudart|nvrtc|nccl)\S* not found in the system path|Cannot find ptxas"
+        r"|`ptxas` failed with error code|Couldn't invoke ptxas --version|Can't find libdevice directory"
+        r"|libdevice not found at|No such file or directory: '?\S*bin/nvcc'|Could not find nvcc\b"
+        r"|CUDA_HOME does not exist|Cannot find CUDA toolkit|RuntimeError: CUDA is not found\."
+        r"|Could not find the bitsandbytes CUDA binary|failed to open (?P<library>libnvrtc[\w.-]*)"
+        r"|multiple CuPy packages are installed"
+        r"|'_OpNamespace' '\w+' object has no attribute|(?P<library2>libbitsandbytes_\w+\.so): undefined symbol"
+        r"|Failed to load NCCL library from|libcudart is not loaded in the current process"
+        r"|Please create a symlink of libcuda\.so|does not match the version torch was compiled with"
+        r"|Ninja is required to load C\+\+ extensions|NCCL library not found"
+        r"|NCCL version \S+ or higher is required for NCCL symmetric memory|Please install cuda-python"
+        r"|Unable to locate CUTLASS|Failed to load (?P<library3>libibverbs|libmlx5)\b"
+        r"|is only supported on CUDA 1\d\.\d and above|No module named '(?P<library4>flash_attn_(?:2_cuda|3\w*))"
+        r"|SHARED_OBJECT_(?:SYMBOL_NOT_FOUND|INIT_FAILED)|cudaErrorSharedObject(?:SymbolNotFound|InitFailed)"
+        r"|shared object (?:initialization failed|symbol not found)|CURAND_STATUS_VERSION_MISMATCH"
+        r"|SUBLIBRARY_LOADING_FAILED"
+        r"|Could not create cudnn handle: CUDNN_STATUS_(?:INTERNAL_ERROR|NOT_INITIALIZED)",
+    ),
+    Message(
+        "image.arch_refused_by_library",
+        (
+            "cusolver_status_arch_mismatch",
+            "cusparse_status_arch_mismatch",
+            "curand_status_arch_mismatch",
+            "supported_arch_mismatch",
+            "cuda_error_invalid_image",
+            "cuda_error_invalid_source",
+            "cudaerrorinvaliddevicefunction",
+            "cudaerrorinvalidkernelimage",
+            "cudaerrorinvalidsource",
+            "ptx jit compilation was disabled",
+            "jitcompilationdisabled",
+            "jit_compilation_disabled",
+        ),
+        r"CU(?:SOLVER|SPARSE|RAND)_STATUS_ARCH_MISMATCH|CUDNN_STATUS_NOT_SUPPORTED_ARCH_MISMATCH"
+        r"|CUDA_ERROR_INVALID_(?:IMAGE|SOURCE)|cudaErrorInvalid(?:DeviceFunction|KernelImage|Source)\b"
+        r"|PTX JIT compilation was disabled|JitCompilationDisabled|JIT_COMPILATION_DISABLED",
+    ),
+    Message(
+        "cuda.driver_too_old_for_call",
+        (
+            "supported_incompatible_cuda_driver",
+            "cuda driver version is insufficient\n",
+            "driver/device not compatible",
+            "unsupporteddevsidesync",
+            "unsupported_devside_sync",
+            "unsupported call to cudadevicesynchronize",
+        ),
+        r"CUDNN_STATUS_NOT_SUPPORTED_INCOMPATIBLE_CUDA_DRIVER|driver/device not compatible",
+    ),
+)

@@ -1,0 +1,301 @@
+"""Frameworks and servers: what PyTorch, TensorFlow, JAX, TensorRT, vLLM, SGLang and their extensions print when they do
+not begin or cannot go on. What CUDA itself answers is in cuda.py."""
+
+from berth.evidence.message import Message, phrases
+
+MESSAGES: tuple[Message, ...] = (
+    # Ranks
+    Message(
+        "dist.store_lost",
+        (
+            "error connecting to ",
+            "runtimeerror: socket timeout",
+            "gloo::enforcenotmet",
+            "gloo::ioexception",
+            "deepspeed launcher",
+            "runtimeerror: connection reset by peer",
+            "runtimeerror: broken pipe",
+            "failed to connect to ray cluster",
+            "could not find any running ray instance",
+            "failed to bind to",
+            "failed to listen on",
+            "could not read 'session_name' from gcs",
+            "did gcs start successfully",
+            "failed to get the system config from raylet",
+            "unable to connect to gcs",
+            "failed to connect to socket",
+            "failed to register worker",
+            "got an error while connecting to the coordination",
+            "engine_info_bootstrap_port",
+            "failed to connect to bootstrap server",
+        ),
+        r"\[\d+\]: Error connecting to \S|RuntimeError: (?:Socket Timeout|Connection reset by peer|Broken pipe)\b"
+        r"|gloo::(?:EnforceNotMet|IoException)|Failed to connect to Ray cluster"
+        r"|Could not find any running Ray instance"
+        r"|server socket has failed to (?:bind to|listen on)\b|Did GCS start successfully"
+        r"|Failed to get the system config from raylet|Unable to connect to GCS"
+        r"|Failed to connect to socket at address:?\S*raylet|Failed to register worker to Raylet"
+        r"|engine_info_bootstrap_port \d+ is already in use|Failed to connect to bootstrap server",
+    ),
+    Message(
+        "dist.wait_in_vain",
+        (
+            "nccl operations have failed or timed out",
+            "successfully reached monitoredbarrier",
+            "detected timeout during barrier",
+            "detected by watchdog at work",
+            "due to a collective timeout from",
+            "to avoid data inconsistency, we are taking the entire process down",
+            "failed to recover from collective",
+            "scheduler watchdog timeout",
+            "watchdog timeout (self.watchdog_last_forward_ct",
+            "rank-0 is stuck",
+        ),
+        r"Some NCCL operations have failed or timed out|successfully reached monitoredBarrier, but received errors"
+        r"|Detected timeout during barrier|detected by watchdog at work: \d+|due to a collective timeout from"
+        r"|To avoid data inconsistency, we are taking the entire process down|(?:scheduler )?watchdog timeout "
+        r"\(self\.watchdog_last_forward_ct",
+    ),
+    # Keys and accounts between launcher and workers
+    Message(
+        "mpi.refused",
+        (
+            "unable to load host key",
+            "no hostkeys available",
+            "' are too open",
+            "host key verification failed",
+            "permission denied (publickey",
+            "bad owner or permissions on",
+            "cannot open: permission denied",
+            "authentication refused: bad ownership",
+            "user root from",
+            "privilege separation user sshd does not exist",
+            "missing privilege separation directory",
+        ),
+        r"Unable to load host key \"?\S+: bad permissions|sshd: no hostkeys available|"
+        r"Permissions 0\d{3} for '\S+' are too open|Host key verification failed|Permission denied \(publickey"
+        r"|Bad owner or permissions on \S*\.?ssh|^\S+: Cannot open: Permission denied"
+        r"|Authentication refused: bad ownership or modes|Privilege separation user sshd does not exist"
+        r"|Missing privilege separation directory",
+    ),
+    Message(
+        "mpi.no_way",
+        ("ssh exited with exit code 255", "orte was unable to reliably start", "launcher 'pdsh' not installed"),
+        r"\bpdsh@\S+: \S+: ssh exited with exit code 255|ORTE was unable to reliably start one or more daemons"
+        r"|launcher 'pdsh' not installed",
+    ),
+    # Too few or the wrong devices
+    Message(
+        "app.too_few_devices",
+        (
+            "torch.cuda.device_count() is ",
+            "invalid number of gpus: ",
+            "no slot '",
+            "gpu resources available",
+            "mpisize == tp * pp",
+            "ngpus > number of gpus",
+            "local rank >= number of gpus",
+            "gpus requested but only",
+            "you requested gpu: [",
+            "gpus available on the machine",
+            "world size must be equal to",
+            "is larger than the number of available gpus",
+            "must be called with a dist",
+            "not enough devices",
+            "world_size (",
+        ),
+        r"deserialize object on CUDA device \d+ but torch\.cuda\.device_count\(\) is \d+"
+        r"|Invalid number of GPUs: \d+ requested but only \d+|No slot '\d+' specified on host"
+        r"|Unable to proceed, no GPU resources available|Assertion failed: mpiSize == tp \* pp"
+        r"|You requested gpu: \[[\d, ]*\]\s+But your machine only has"
+        r"|world_size \(\d+\) is not (?:divisible by|equal to) ",
+    ),
+    Message(
+        "app.device_unassigned",
+        ("cannot assign a device for operation", "could not satisfy explicit device specification"),
+        r"(?:Cannot assign a device for operation|Could not satisfy explicit device specification)\b[^\n]{0,240}GPU"
+        r"[^\n]{0,120}devices(?: are|:) \[(?![^\n]*GPU)",
+    ),
+    Message(
+        "app.needs_newer_card",
+        (
+            "expected is_sm",
+            "requires gpu compute capability",
+            "requires a blackwell",
+            "requires a hopper",
+            "requires sm90",
+            "requires sm100",
+            "requires sm120",
+            "requires sm80",
+            "cuda capability is ",
+            "minimum required cuda capability",
+            "requires an nvidia gpu with sm",
+            "is not supported on gpu with compute capability",
+            "compute capability >= ",
+            "not supported on this gpu architecture",
+            "fp8 is only supported",
+            "device does not support multicasting",
+        ),
+        r"Expected is_sm\d+\b[^\n]{0,60}to be true, but got false|requires GPU compute capability (?:>= )?\d"
+        r"|requires a (?:Blackwell|Hopper)\b|requires SM(?:80|90|100|120)\w*\b"
+        r"|The minimum required Cuda capability is \d|requires an NVIDIA GPU with SM"
+        r"|is not supported on GPU with compute capability|requires CUDA compute capability >= \d"
+        r"|Compute capability >= \d[\d.]* (?:is )?(?:required|needed)|not supported on this GPU architecture"
+        r"|fp8 is only supported (?:on|for)|Device does not support multicasting",
+    ),
+    # Memory
+    Message(
+        "app.memory_short_told_by_server",
+        (
+            "memory capacity is unbalanced",
+            "error in memory profiling",
+            "initial free memory",
+            "dst tensor is not initialized",
+            "blas gemm launch failed",
+            "blas xgemm launch failed",
+            "blas sgemm launch failed",
+            "error code 2: outofmemory",
+            "no free gpu memory",
+            "status: out of memory",
+            "error 2: out of memory",
+            "create cublas handle",
+            "leave no gpu memory for the kv cache",
+            "cumemcreate failed: out of memory",
+            "cumemcreate",
+            "openencodesessionex failed: out of memory",
+            "runs out of memory. please set a smaller",
+            "curand_status_allocation_failed",
+            "cusolver_status_alloc_failed",
+            "cusparse_status_alloc_failed",
+            "cudnn_status_alloc_failed",
+            "cufft_alloc_failed",
+            "device_allocation_failed",
+            "virtual address space (vsz)",
+            "cusparse_status_insufficient_resources",
+            "failed to cuda malloc",
+            "failed to cuda calloc",
+            "gpuassert: out of memory",
+        ),
+        r"memory capacity is unbalanced\. Some GPUs may be occupied|Error in memory profiling\. Initial free memory"
+        r"|Dst tensor is not initialized|Blas (?:x|S)?GEMM launch failed|Error Code 2: OutOfMemory"
+        r"|no free GPU memory|cuda\w*\(\) failed\. Status: out of memory|Error 2: out of memory"
+        r"|failed to create cublas handle: (?:cublas error|CUBLAS_STATUS_NOT_INITIALIZED)"
+        r"|leave no GPU memory for the KV cache|cuMemCreate\S* failed\W+out of memory"
+        r"|OpenEncodeSessionEx failed: out of memory|runs out of memory\. Please set a smaller"
+        r"|CURAND_STATUS_ALLOCATION_FAILED|CU(?:SOLVER|SPARSE|DNN)_STATUS_ALLOC_FAILED|CUFFT_ALLOC_FAILED|DEVICE_ALLOCATION_FAILED"
+        r"|CUSPARSE_STATUS_INSUFFICIENT_RESOURCES|Failed to CUDA (?:malloc|calloc(?: async)?) \d+ bytes"
+        r"|GPUassert: out of memory",
+    ),
+    # TensorFlow and XLA read the kernel module's version and that of the library in the container.
+    Message(
+        "driver.dso_differs",
+        "does not match dso version",
+        r"kernel version (?P<kernel>\d[\d.]+\d) does not match DSO version (?P<library>\d[\d.]+\d)",
+    ),
+    # No device
+    Message(
+        "cuda.none_for_framework",
+        (
+            "no supported devices found for platform cuda",
+            "cuda initialization failure with error: 35",
+            "cuda initialization failure with error: 100",
+            "cuda initialization failure with error: 3",
+            "no clients are alive!",
+            "couldn't init cuda",
+            "libcuda.so cannot found",
+            "failed to load cuda driver!",
+            "failed to open libcuda",
+            "nvml shared library not found",
+            "no visible gpu devices",
+            "no available gpu was found",
+            "only supported with gpus, no gpus found",
+            "no available accelerator",
+            "get_device_capability() is none",
+            "cuda is not available on this",
+            "no accelerator (cuda",
+            "platform 'cuda' is not available",
+            "cuda unavailable, invalid device",
+            "couldn't find a cuda device",
+            "cudaerrornodriver",
+            "no driver installed",
+        ),
+        r"no supported devices found for platform CUDA|CUDA initialization failure with error: (?:35|100)\b"
+        r"|No clients are alive!|Couldn't init CUDA\b|libcuda\.so cannot found(?!.{0,20}Possible files)"
+        r"|Failed to load CUDA driver!|Failed to open libcuda\b"
+        r"|NVML Shared Library Not Found|No visible GPU devices"
+        r"|only supported with GPUs, no GPUs found|No available GPU was found|CUDA unavailable, invalid device",
+    ),
+    # A directory that Ray reads instead of asking NVML.
+    Message(
+        "app.driver_files_denied",
+        "/proc/driver/nvidia",
+        r"Permission ?(?:Error|denied)\b[^\n]{0,60}/proc/driver/nvidia|/proc/driver/nvidia\S*\W{1,3}Permission denied",
+    ),
+    Message(
+        "app.shm_short_for_program",
+        (
+            "increase /dev/shm",
+            "instead of /dev/shm because",
+            "please check shared memory limits by",
+            "insufficient space in /dev/shm",
+        ),
+        r"Insufficient space in /dev/shm|object store is using \S+ instead of /dev/shm because"
+        r"|please check shared memory limits by 'ipcs -l'",
+    ),
+    # Kubernetes gives each service variables of its own name.
+    phrases("app.port_is_uri", "appears to be a URI. This may be caused by a Kubernetes service discovery issue"),
+    phrases(
+        "app.server_ended",
+        "Engine process failed to start",
+        "Engine loop is not running. Inspect the stacktrace",
+        "EngineDeadError",
+        "EngineCore encountered an issue",
+        "scheduler is dead. Please check if there are relevant logs",
+        "ProcessExitedException",
+        "ProcessRaisedException",
+        "Pin memory thread exited unexpectedly",
+        "Executor worker encountered an error",
+        "failed to load all models",
+        "WorkerProc initialization failed due to an exception in a background process",
+        "The actor died unexpectedly before finishing this task",
+        "Some processes that the driver launched have died",
+        "is killed by signal: Killed",
+        "The actor is dead because its worker process has died",
+        "Error executing method 'determine_num_available_blocks'",
+        "Executor failed",
+        "Worker process died",
+        "died unexpectedly, shutting down executor",
+        "died with <Signals.SIG",
+        "Error in load module",
+    ),
+    phrases("context.expandable_segments", "expandable_segments:True"),
+    # Peers
+    Message(
+        "nccl.peer_refused",
+        (
+            "failed to peer with device",
+            "peer query failed between dev",
+            " is not accessible",
+            "peer-to-peer access capability are required",
+            "cudaipcgetmemhandle failed",
+            "cudaipcopenmemhandle failed",
+            "cuipcopenmemhandle",
+            "gpu-to-gpu peer accesses passed verification",
+            "cudaerrorpeeraccessnotenabled",
+            "peer_access_not_enabled",
+            "peer access has not been enabled",
+        ),
+        r"failed to peer with device \d|peer query failed between dev|Peer GPU \d+ is not accessible"
+        r"|Two or more GPUs with Peer-to-Peer access capability are required"
+        r"|cudaIpc(?:Get|Open)MemHandle failed|cuIpcOpenMemHandle\w*\(?\S* failed"
+        r"|p2p: only \d+/\d+ GPU-to-GPU peer accesses passed verification"
+        r"|cudaErrorPeerAccessNotEnabled|CUDA_ERROR_PEER_ACCESS_NOT_ENABLED",
+    ),
+    Message(
+        "nccl.multicast_refused",
+        ("needs multicast memory", "multicast mapping is unavailable", "requires nvlink multicast", "nvls multicast",
+         "cumulticastcreate"),
+        r"needs multicast memory|NVLink multicast mapping is unavailable|requires NVLink multicast"
+        r"|NVLS Multicast bind\b[^\n]{0,80}failed|\bin expression cuMulticastCreate",
+    ),
+)
