@@ -268,3 +268,30 @@ _CLI = "stderr: Auto-detected mode as 'legacy' nvidia-container-cli: "
 )  # fmt: skip
 def test_of_words_that_several_layers_know_the_cause_is_here(text: str, code: str) -> None:
     assert [one.code for one in of(("", text)).findings][:1] == [code]
+
+
+@pytest.mark.parametrize(
+    ("layer", "cause_class", "text"),
+    [
+        ("L2", "version-mismatch", "/usr/bin/nvidia-container-cli: symbol lookup error: undefined symbol: nvc_imex"),
+        ("L2", "runtime-install", "nvidia-container-cli: error while loading shared libraries: libelf.so.1"),
+        ("L2", "version-mismatch", "Error: stat nvidia.com/gpu=all: no such file or directory"),
+        ("L2", "version-mismatch", "nvidia-container-cli: detection error: nvml error: function not found"),
+        ("L2", "hw-fault", "nvidia-container-cli: detection error: nvml error: unknown error"),
+        ("L2", "version-mismatch", "Error: unable to load config: unsupported config version: 3"),
+        ("L2", "runtime-config", "Error: unable to load config: (3, 1): unexpected token"),
+        ("L2", "cdi", "nvidia-cdi-hook create-symlinks failed: signal: illegal instruction (core dumped)"),
+        ("L2", "permission", "unable to signal init: permission denied"),
+        ("L2", "cdi", "failed to check if link exists: unexpected link target"),
+        ("L2", "image", "nvidia-container-cli: mount error: file creation failed: /x/libcuda.so.1: file exists"),
+        ("L2", "path-mount", "/driver-root (/ on host): nvidia-smi: '/bin/nvidia-smi', libnvidia-ml.so.1: not found"),
+        ("L1", "driver-build", "nvidia-container-cli: detection error: cuda error: no cuda-capable device is detected"),
+    ],
+)
+def test_what_has_to_be_mended(layer: str, cause_class: str, text: str) -> None:
+    top = of_text(text).findings[0]
+    assert (top.layer.name, top.cause_class) == (layer, cause_class)
+
+
+def test_who_asks_for_tools_alone_may_want_no_more() -> None:
+    assert codes(of_text("NVIDIA_DRIVER_CAPABILITIES=utility")) == set()

@@ -85,9 +85,15 @@ MESSAGES: tuple[Message, ...] = (
             "unsupported cdi",
             "invalid cdi device",
             "failed to validate cdi",
+            "unmarshal cdi spec",
+            "invalid spec, ",
+            " in spec",
+            "host type mismatch",
         ),
         r"^(?!.*empty (?:device |container )?edits)(?:.*?(?:invalid CDI (?:Spec|version|device)"
-        r"|failed to (?:load|parse|read|validate) CDI spec|spec version must be at least v?(?P<version>[\d.]+)"
+        r"|failed to (?:load|parse|read|validate|unmarshal) CDI spec(?:ification)?"
+        r"|invalid spec, (?:no devices|multiple device)|invalid vendor/class \S+ in Spec"
+        r"|CDI device \([^)\n]{1,120}\), host type mismatch|spec version must be at least v?(?P<version>[\d.]+)"
         r"|unsupported CDI (?:spec )?version)(?:[:\s]+(?P<why>[^\n]{0,200}))?)",
     ),
     Message(
@@ -101,11 +107,33 @@ MESSAGES: tuple[Message, ...] = (
             "edits common for entities",
             "discoverer for",
             "nvidia-cdi-refresh",
+            "cdi spec for",
+            "cdi library",
+            "device spec generators",
+            "container edits for",
+            "cdi specification",
+            "failed to get device nodes",
+            "transform driver root in cdi",
+            "transform cdi spec",
+            "required cdi spec version",
+            "drm devices for",
+            "cap device path",
+            "driver store paths found",
+            "spec dir",
+            "spec file",
         ),
         r"(?:failed to generate|error generating|unable to generate"
         r"|could not generate) CDI spec\w*(?:[^:\n]*: (?P<why>[^\n]{0,240}))?"
         r"|failed to create device CDI specs(?:: (?P<why2>[^\n]{0,240}))?|CDI spec generation failed"
-        r"|failed to create (?:edits common for entities|discoverer for (?:common|driver) \w+): (?P<why3>[^\n]{0,240})"
+        r"|(?<!level=warning msg=\")failed to (?:create|construct) (?:edits common for entities"
+        r"|discoverer for (?!CSV|graphics mounts)[\w ]{2,30}"
+        r"|CDI library(?: for [\w ]{2,30})?|device spec generators|container edits for [\w ]{2,30}"
+        r"): (?P<why3>[^\n]{0,240})"
+        r"|failed to (?:gene?reate|generate|save) CDI spec for management containers(?:: (?P<why4>[^\n]{0,240}))?"
+        r"|failed to transform (?:driver root in )?CDI spec\w*(?:: (?P<why5>[^\n]{0,160}))?"
+        r"|failed to get minimum required CDI spec version|failed to determine DRM devices for"
+        r"|failed to get [CG]I cap device path|no driver store paths found"
+        r"|failed to (?:create|write) Spec (?:dir|file): (?P<why6>[^\n]{0,160})"
         r"|nvidia-cdi-refresh\.(?:service|path): (?:Failed with result|Main process exited|Start request repeated"
         r"|Control process exited)|failed[^\n]{0,80}nvidia-cdi-refresh\.(?:service|path)"
         r"|nvidia-cdi-refresh\.(?:service|path)\b[^\n]{0,60}\bfailed\b"
@@ -192,10 +220,15 @@ MESSAGES: tuple[Message, ...] = (
             "invalid device name ",
             "parse container annotations: ",
             "parse cdi annotations: ",
+            "unqualified device ",
+            "cdi annotation failed",
+            "inject devices, nil oci spec",
         ),
         r"requesting (?P<why2>a CDI device with vendor \S+ is not supported[^\n]{0,80})"
         r"|failed to parse (?:container|CDI) annotations: (?P<why3>[^\n]{3,200})"
         r"|(?P<why4>invalid device name \S+ in annotation[^\n]{0,80})"
+        r"|(?P<why5>unqualified device \S+ missing (?:vendor|class|device name))"
+        r"|CDI annotation failed: (?P<why6>[^\n]{3,160})|(?P<why7>can't inject devices, nil OCI Spec)"
         r"|(?:CDI device injection failed|setting (?:up )?CDI devices"
         r"|failed to inject (?:CDI )?devices): (?P<why>[^\n]{3,240})",
     ),

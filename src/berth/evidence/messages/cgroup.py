@@ -19,11 +19,22 @@ MESSAGES: tuple[Message, ...] = (
     # The program of cgroup v2 that lets devices through, when libnvidia-container extends it.
     Message(
         "cgroup.filter_rejected",
-        ("last insn is not an exit", "load program:", "device filter", "bpf_prog", "cgroup_device programs"),
+        (
+            "last insn is not an exit",
+            "load program:",
+            "device filter",
+            "bpf_prog",
+            "cgroup_device programs",
+            "crun: bpf ",
+            "crun: ebpf not supported",
+            "ebpf program",
+        ),
         r"load program: (?P<why>[^\n]{0,160})|last insn is not an exit or jmp"
         r"|bpf_prog_query\(BPF_CGROUP_DEVICE\) failed(?:: (?P<why2>[\w ]+))?"
         r"|unable to (?:generate new|attach new|find any existing|detach) device filters?"
-        r"|failed to call BPF_PROG_(?:ATTACH|DETACH)|could not get complete list of CGROUP_DEVICE programs",
+        r"|failed to call BPF_PROG_(?:ATTACH|DETACH)|could not get complete list of CGROUP_DEVICE programs"
+        r"|crun: (?:bpf (?:create|query|attach|pin)\b[^\n]{0,120}|eBPF not supported)"
+        r"|cannot (?:open existing|detach) eBPF program",
     ),
     # Its counterpart of cgroup v1, and hosts where the other version is in use.
     Message(
@@ -37,9 +48,13 @@ MESSAGES: tuple[Message, ...] = (
             "cgroup mountpoint",
             "failed to get device cgroup",
             "no cgroup filesystem mounted",
+            "devices.deny",
+            "failed to write ",
         ),
         r"write error: \S*devices\.allow(?:: (?P<why>[\w ]+))?|cgroup subsystem devices not found"
-        r"|open failed: /sys/fs/cgroup/devices\S*|write \S*devices\.allow: (?P<why2>[\w ]+)"
+        r"|open failed: /sys/fs/cgroup/devices\S*|write \S*devices\.(?:allow|deny): (?P<why2>[\w ]+)"
+        r"|failed to write \W{1,3}[abc] [\d*]+:[\d*]+ [rwm]{1,3}\W|write to \W?/\S*/devices\.(?:allow|deny)\W"
+        r"|\bopen /\S*/devices\.(?:allow|deny): (?P<why3>[\w ]+)"
         r"|failed to get (?:the )?devices cgroup|failed to get device cgroup"
         r"|no cgroup filesystem mounted for the devices"
         r"|mountpoint for (?:cgroup|devices) not found|cgroup mountpoint does not exist",
@@ -60,9 +75,21 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "cgroup.not_applied",
-        ("unable to apply cgroup configuration", "unable to start unit"),
+        (
+            "unable to apply cgroup configuration",
+            "unable to start unit",
+            "setting cgroup config for procho",
+            "cgroup controller ",
+            "sd-bus call: ",
+            "cgroup is not empty",
+            "sys/fs/cgroup/cgroup.controllers",
+        ),
         r"unable to (?:apply cgroup configuration"
-        r"|start unit \W*(?P<unit>[\w.:@-]+))(?:[^\n]*: (?P<why>[^\n:]{3,120}))?",
+        r"|start unit \W*(?P<unit>[\w.:@-]+))(?:[^\n]*: (?P<why>[^\n:]{3,120}))?"
+        r"|error setting cgroup config for procHooks process: (?P<why2>[^\n]{3,160})"
+        r"|(?P<why3>the requested cgroup controller \W?\w+\W? is not available)"
+        r"|(?P<why4>controller \W?\w+\W? is not available under /sys/fs/cgroup/cgroup\.controllers)"
+        r"|crun: (?P<why5>sd-bus call: [^\n]{3,120})|(?P<why6>container's cgroup is not empty)",
     ),
     # Somebody saw pods of the NVIDIA runtime end by themselves.
     Message(
@@ -79,9 +106,11 @@ MESSAGES: tuple[Message, ...] = (
     # What a program sees of it: the file is there, and may not be opened by anybody.
     Message(
         "cgroup.open_refused",
-        "/dev/nvidia",
-        r"/dev/nvidia[\w-]*\W{1,2}, ?O_[A-Z|_]+[^\n]{0,20}= -1 EPERM|/dev/nvidia(?:ctl|\d+"
-        r"|-uvm)\W{1,3}Operation not permitted",
+        ("/dev/nvidia", "open /dev/pt"),
+        # Making a device file is another matter (runtime.cli_denied). Terminals are refused with the rest.
+        r"/dev/nvidia[\w-]*\W{1,2}, ?O_[A-Z|_]+[^\n]{0,20}= -1 EPERM"
+        r"|(?<!mknod )(?<!mknod `)/dev/nvidia(?:ctl|\d+|-uvm)\W{1,3}Operation not permitted"
+        r"|open /dev/(?:pts/\d+|ptmx): operation not permitted",
     ),
     Message(
         "cgroup.rules_dropped",

@@ -139,7 +139,8 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "runtime.store_full",
         "no space left on device",
-        r"(?:pull(?:ing)? image|extract(?:ing)? layer|unpack\w*|snapshot\w*|register layer|write|copy\w*"
+        r"nvidia-container-cli(?:\.real)?: mount error: file creation failed: [^\n]{0,200}no space left on device"
+        r"|(?:pull(?:ing)? image|extract(?:ing)? layer|unpack\w*|snapshot\w*|register layer|write|copy\w*"
         r"|mkdir)\b[^\n]{0,300}"
         r"(?:/var/lib/(?:containerd|docker|containers|rancher)|/snapshots?/|/overlay2?/|io\.containerd\.)[^\n]{0,200}"
         r"no space left on device",
@@ -199,7 +200,8 @@ MESSAGES: tuple[Message, ...] = (
         "runtime.program_not_in_image",
         ("executable file ", "enroot-switchroot: failed to execute"),
         r"^(?!.*skip plugin)(?:.*?"  # one of containerd's own, which it looks for when it starts
-        r"exec:? \W{0,6}(?P<program>(?!\S*nvidia)[\w./-][^\"\n\\]{0,80}?)\W{1,6}executable file not found in \$PATH"
+        r"exec:? \W{0,6}(?!(?:runc|crun|conmon|pinns|containerd-shim\S*?)\W)(?P<program>(?!\S*nvidia)"
+        r"[\w./-][^\"\n\\]{0,80}?)\W{1,6}executable file not found in \$PATH"
         r"|.*?executable file \W(?P<program2>(?!\S*nvidia)[\w./-]+)\W not found in \$PATH"
         r"|.*?enroot-switchroot: failed to execute: (?P<program3>\S+): No such file)",
     ),

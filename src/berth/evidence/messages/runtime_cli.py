@@ -60,8 +60,9 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "runtime.cli_root",
-        "change root failed",
-        r"initialization error: change root failed(?:: (?P<why>[\w ]+))?",
+        ("change root failed", "failed to change root directory"),
+        r"initialization error: change root failed(?:: (?P<why>[\w ]+))?"
+        r"|nvc\.c:\d+\] failed to change root directory: (?P<why2>[\w ]+)",
     ),
     Message(
         "runtime.cli_nvml",
@@ -108,6 +109,14 @@ MESSAGES: tuple[Message, ...] = (
             "nvidia-persistenced/socket",
             "could not start /",
             "failed to start the child",
+            "unable to signal init",
+            "mknod ",
+            "error creating device nodes",
+            "create user namespace",
+            "rootless container",
+            "no subuid ranges found",
+            "no subgid ranges found",
+            "additional groups in a rootless",
         ),
         # Its user cannot become who it wants to be: user namespaces of another range, rootless, a security module.
         r"(?P<what5>(?:privilege|capability) change failed): (?:operation not permitted|permission denied"
@@ -130,6 +139,13 @@ MESSAGES: tuple[Message, ...] = (
         r"|could not start /\S*?(?P<what18>ldconfig\S*?: [^\n]{3,80}?): (?:operation not permitted|permission denied)"
         r"|(?P<what19>failed to start the child: fork/exec /proc/self/exe): (?:operation not permitted"
         r"|permission denied)"
+        r"|(?P<what20>unable to signal init): (?:permission denied|operation not permitted)"
+        r"|mknod (?P<what21>\W?/dev/\S+?)\W{1,3}operation not permitted"
+        r"|error creating device nodes: mount (?P<what22>/dev/\S+?):?(?: to rootfs\S*)?: (?:operation not permitted"
+        r"|permission denied)"
+        r"|(?P<what23>failed to create user namespace): [^\n]{0,60}(?:disabled|not permitted|denied|no space left)"
+        r"|(?P<what24>rootless containers? requires? (?:user namespaces|at least one [UG]ID mapping))"
+        r"|(?P<what25>no sub[ug]id ranges found)|(?P<what26>cannot set any additional groups in a rootless container)"
         rf"|{_CLI} (?:detection|initialization|mount|container|ldcache|permission) error: "
         r"(?![^\n]*(?:cgroup|bpf|devices\.allow))(?P<what>[^\n\\]*?): (?:permission denied|operation not permitted)"
         r"|error opening (?:debug )?log file[^\n]{0,20}(?P<what2>/\S*nvidia-container\S*?):? [^\n]*"
@@ -146,25 +162,38 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "runtime.cli_ldcache",
-        ("ldcache error", "error updating ldcache", "error creating soname symlinks"),
+        ("ldcache error", "error updating ldcache", "error creating soname symlinks", "could not start /"),
         r"(?:ldcache error|Error (?:updating ldcache|creating soname symlinks)): "
-        r"(?!error running pivot_root)(?P<why>[^\n\\]{0,160})",
+        r"(?!error running pivot_root)(?P<why>[^\n\\]{0,160})"
+        r"|could not start /\S*?ldconfig\S*?: (?!process execution failed: exec format)(?P<why2>[^\n\\]{3,120})",
     ),
     Message(
         "runtime.cli_device",
         ("device error:", "unknown device"),
-        rf"{_CLI} device error: (?:(?:false|true), )?(?P<device>[^\s:]+):? (?:unknown|invalid) device",
+        rf"{_CLI} device error: (?:(?:false|true), )?(?P<device>[^\s:]+(?::\d+)?):? (?:unknown|invalid) device"
+        rf"|{_CLI} device error: unknown device id: (?P<device2>(?!no-gpu-has)[^\s,]+)",
     ),
     Message(
         "runtime.cli_exists",
         ("file creation failed", "unexpected link target"),
-        r"file creation failed: (?P<path>\S+?): file exists|unexpected link target: (?P<path2>[\w./+-]+)",
+        r"file creation failed: (?P<path>\S+?): file exists"
+        r"|(?P<link>unexpected link target)(?:: (?P<path2>[\w./+-]+))?",
     ),
     # The place in the container is taken or cannot be written: a volume lies over it, or the image is odd there.
     Message(
         "runtime.cli_target_blocked",
-        ("file creation failed", "mount error: ", "mkdirat ", "create mountpoint", ": openat2"),
+        (
+            "file creation failed",
+            "mount error: ",
+            "mkdirat ",
+            "create mountpoint",
+            ": openat2",
+            "because it is inside /proc",
+            "fulfil mount request: open ",
+        ),
         r"mkdirat (?P<path4>\S*nvidia\S*?): (?P<why4>read-only file system|not a directory|permission denied)"
+        r"|(?P<path5>/proc/driver/nvidia[^\s\"\\]*)\W{1,3} cannot be mounted (?P<why5>because it is inside /proc)"
+        r"|failed to fulfil mount request: open (?P<path6>/\S*nvidia\S*?): (?P<why6>no such device or address)"
         r"|error mounting \W*(?P<path2>/[^\s\"'\\]*(?:nvidia|libcuda)[^\s\"'\\]*)[^\n]*create mountpoint[^\n]*: "
         r"(?P<why2>no such device or address|read-only file system|not a directory|is a directory|input/output error)"
         r"|creating \W?(?P<path3>/[^\s\"'`\\]*(?:nvidia"
@@ -186,6 +215,7 @@ MESSAGES: tuple[Message, ...] = (
             "statfs ",
             "lstat ",
             "mount /dev/nvidia",
+            "mount `/dev/nvidia",
         ),
         rf"{_CLI} mount error: (?:stat failed|mount operation failed|open failed|path error|failed to mount"
         rf"|file creation failed): (?!/sys/fs/cgroup|{_NAME}: )(?P<path>/\S+?): (?:no such file or directory"
@@ -194,6 +224,8 @@ MESSAGES: tuple[Message, ...] = (
         r"|device information while adding (?:custom )?device \W*(?P<path4>/dev/nvidia(?!-uvm)[\w/-]*)\W+no such file"
         r"|(?:statfs|lstat) \W?(?P<path5>/dev/nvidia(?!-uvm)[\w/-]*)\W{1,3}no such file"
         r"|mount (?P<path6>/dev/nvidia[\w/-]*)(?:->|=>| to )\S+ error: no such file"
+        rf"|{_CLI} mount error: invalid device node: (?P<path7>/\S+)"
+        r"|mount `(?P<path8>/dev/nvidia[\w/-]*)` to \S+ No such (?:device|file)"
         r"|error creating device nodes: mount (?P<path3>/dev/nvidia[\w-]*)[^\n]*no such file",
     ),
     # A word of the GPU's name is taken for a path: the library is older than what it reads.

@@ -17,6 +17,7 @@ MESSAGES: tuple[Message, ...] = (
             "default oci runtime",
             "requested oci runtime",
             "requested docker runtime",
+            "default runtime nvidia",
         ),
         r"no runtime for \W*(?P<handler>[\w.-]+)\W* is configured"
         r"|(?:failed|unable) to find runtime handler \W*(?P<handler2>[\w.-]+)"
@@ -26,7 +27,8 @@ MESSAGES: tuple[Message, ...] = (
         r"|invalid runtime name:? \W*(?P<handler6>[\w.-]+)"
         r"|(?:default|requested) OCI runtime \W*(?P<handler7>nvidia[\w.-]*)\W* (?:is )?not (?:found|available)"
         r"|requested docker runtime\s+\W{0,3}(?P<handler8>[\w.-]+)\W{0,3} was not found"
-        r"|requires runtime handler \W*(?P<handler9>[\w.-]+)\W*, but [\w-]+ does not have it",
+        r"|requires runtime handler \W*(?P<handler9>[\w.-]+)\W*, but [\w-]+ does not have it"
+        r"|default runtime (?P<handler10>nvidia[\w.-]*) was not found",  # K3s, which looks for them itself
         lines=2,
     ),
     # Docker's own configuration names the NVIDIA runtime: a Docker that does not know it has not read it.
@@ -38,7 +40,7 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "runtime.class_missing",
         "runtimeclass",
-        r"RuntimeClass(?:es\.node\.k8s\.io)? \W*(?P<name>[\w.-]+)\W* not found",
+        r"RuntimeClass(?:es)?(?:\.node\.k8s\.io)? \W*(?P<name>[\w.-]+)\W* not found",
     ),
     Message("runtime.type_missing", "runtime.name must be set", r"Runtime\.Name must be set"),
     Message(
@@ -51,13 +53,14 @@ MESSAGES: tuple[Message, ...] = (
             "invalid disabled plugin uri",
             "higher than root config version",
             "load required plugin ",
+            "invalid plugin key uri",
         ),
         r"containerd: toml: (?P<why3>[^\n]{3,160})"
         r"|failed to (?:load|unmarshal) TOML(?: from (?P<path>[^\s:]+))?(?:: (?P<why>[^\n]{0,160}))?"
         r"|expected containerd config version equal to or less than \W*(?P<most>\d)\W*, got \W*(?P<version>\d)"
         r"|drop-in config (?:\S+ )?version (?P<drop>\d+) (?:is )?higher than root config version (?P<root>\d+)"
         r"|load required plugin (?P<why2>io\.containerd\.[^\n]{0,160})"
-        r"|invalid disabled plugin URI",
+        r"|invalid disabled plugin URI|invalid plugin key URI",
     ),
     Message(
         "runtime.key_ignored",
@@ -82,7 +85,8 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "runtime.shim_missing",
         "containerd-shim-",
-        r"runtime \W*(?P<type>io\.containerd\.[\w.-]+)\W* binary not installed[^\n]{0,20}containerd-shim-[\w-]+",
+        r"exec: \W{0,3}(?P<type2>containerd-shim-[\w-]+)\W{1,6}executable file not found"
+        r"|runtime \W*(?P<type>io\.containerd\.[\w.-]+)\W* binary not installed[^\n]{0,20}containerd-shim-[\w-]+",
     ),
     # A sign of a distribution that brings its own containerd, with its own configuration.
     Message(

@@ -65,8 +65,10 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "runtime.no_device_driver",
-        "could not select device driver",
-        r"could not select device driver(?: (?:\W*?(?P<driver>\w*)\W* )?with capabilities|\W*$)",
+        ("could not select device driver", "gpu vendor from cdi", "known gpu vendor found", "amd cdi spec not found"),
+        r"could not select device driver(?: (?:\W*?(?P<driver>\w*)\W* )?with capabilities|\W*$)"
+        # Docker 29 asks the specifications first.
+        r"|failed to discover GPU vendor from CDI|no known GPU vendor found|AMD CDI spec not found",
     ),
     Message(
         "runtime.toolkit_there",
@@ -83,8 +85,15 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "runtime.low_level_missing",
-        ("no runtime binary found", "low-level runtime", "error constructing runtime", "error locating runtime"),
-        r"no runtime binary found from candidate list|error (?:constructing|locating) (?:low-level )?runtime",
+        (
+            "no runtime binary found",
+            "low-level runtime",
+            "error constructing runtime",
+            "error locating runtime",
+            "executable file not found in $path",
+        ),
+        r"no runtime binary found from candidate list|error (?:constructing|locating) (?:low-level )?runtime"
+        r"|exec:? \W{0,6}(?:runc|crun)\W{1,6}executable file not found in \$PATH",
     ),
     # It does not know the version of what an engine or a specification asks it for.
     Message(
@@ -99,15 +108,17 @@ MESSAGES: tuple[Message, ...] = (
         "runtime.ldcache_unusable",
         ("ldcache", "ld cache", "error: init ", "ldconfig -p", "ld.so.cache", "sandboxutils"),
         r"error loading ldcache|(?:failed|unable) to (?:open|load|create|read) (?:the )?ld ?cache"
-        r"|open \S{0,80}/ld\.so\.cache: no such file|ERROR: init \d+ result=11\b"
+        r"|open(?: failed:)? \S{0,80}/ld\.so\.cache: no such file|ERROR: init \d+ result=11\b"
+        r"|(?:invalid|unsupported file format:?) (?:\S{0,40}/)?ld\.so\.cache"
         r"|sandboxutils\S*[^\n]{0,80}(?:segfault|SIGSEGV|crash\w*|exit(?: code)? 139)"
         r"|ldconfig -p[^\n]{0,80}nvidia\S*\W+(?:empty|nothing|no output)",
     ),
     # The loader's cache names files of a driver that is gone.
     Message(
         "runtime.ldcache_stale",
-        "error: open failed: ",
-        r"(?:detection|initialization) error: open failed: \W*(?P<path>/[^\s:]*/lib(?:nvidia|cuda|vdpau|GL|EGL)[^\s:]*"
+        ("error: open failed: ", "error: path error: ", "error: stat failed: "),
+        r"(?:detection|initialization) error: (?:open failed|path error|stat failed): "
+        r"\W*(?P<path>/[^\s:]*/lib(?:nvidia|cuda|vdpau|GL|EGL)[^\s:]*"
         r"\.so\.\d{3}\.[\d.]+): no such file",
     ),
     # A program that is there and whose loader is not: one for glibc in an image with another C library.

@@ -7,9 +7,18 @@ _INSTALLER = r"error running (?:nvidia-toolkit|nvidia-ctk-installer|toolkit):? "
 MESSAGES: tuple[Message, ...] = (
     Message(
         "toolkit.cannot_dial",
-        ("unable to dial", "unable to restart ", "error signaling"),
+        (
+            "unable to dial",
+            "unable to restart ",
+            "error signaling",
+            "unable to signal ",
+            "unable to send sighup",
+            "using systemd",
+        ),
         r"unable to dial: (?:dial unix \W*(?P<socket>/[^\s:]+)(?:: connect)?: )?(?P<why>[^\n\"]*)"
-        r"|unable to restart (?P<engine>containerd|docker|crio?)|Error signaling (?P<engine2>containerd|docker|crio)",
+        r"|unable to restart (?P<engine>containerd|docker|crio?)|Error signaling (?P<engine2>containerd|docker|crio)"
+        r"|unable to (?:signal|send SIGHUP to) \W?(?P<engine3>containerd|docker)"
+        r"|error restarting (?P<engine4>containerd|docker|crio?) using systemd",
     ),
     Message(
         "toolkit.cannot_read",
@@ -21,13 +30,22 @@ MESSAGES: tuple[Message, ...] = (
             "unable to create config: ",
             "unable to flush config",
             "unable to update config",
+            "unable to configure ",
+            "unable to unconfigure ",
+            "cri runtime plugin name",
+            "parse config version",
+            "type for version field",
         ),
         # Device plugins say that they cannot load their configuration in nearly the same words.
         r"^(?!.*(?:starting plugins|finalize config|validate flags|unmarshal|parse config file)).*"
-        r"unable to (?:load|parse)(?: (?:containerd|docker|crio|cri-o))? config: (?P<why>[^\n\"]{0,200})"
+        r"unable to (?:load|parse)(?: (?:containerd|docker|crio|cri-o))? config: "
+        r"(?:unsupported config version: (?P<version2>\d+)|(?P<why>[^\n\"]{0,200}))"
         r"|unable to load config for runtime \W*(?:\w+\W{1,3})?(?P<why3>[^\n]{0,200})"
         r"|unable to create config: (?P<why4>\(\d+, \d+\): [^\n]{0,200})"
         r"|unable to (?:flush|update) config: (?!error updating symlink)(?P<why5>[^\n]{0,200})"
+        r"|unable to (?:un)?configure (?:containerd|docker|cri-o): (?!unable to restart)(?P<why6>[^\n]{0,200})"
+        r"|failed to get CRI runtime plugin name: (?P<why7>[^\n]{0,160})"
+        r"|(?P<why8>failed to parse config version[^\n]{0,120}|unsupported type for version field[^\n]{0,40})"
         r"|unsupported config version: (?P<version>\d+)|unable to determine runtime options: (?P<why2>[^\n\"]{0,200})",
     ),
     Message(
@@ -37,8 +55,17 @@ MESSAGES: tuple[Message, ...] = (
             "error running toolkit",
             "unable to install toolkit",
             "unable to setup runtime",
+            "install toolkit components",
+            "nvidia container toolkit config",
+            "create required directories",
+            "unable to cleanup runtime",
+            "unable to create pidfile",
         ),
-        rf"{_INSTALLER}(?P<why>[^\n]{{0,300}})|unable to (?:install toolkit|setup runtime): (?P<why2>[^\n]{{0,300}})",
+        rf"{_INSTALLER}(?P<why>[^\n]{{0,300}})|unable to (?:install toolkit|setup runtime): (?P<why2>[^\n]{{0,300}})"
+        r"|could not install toolkit components: (?P<why3>[^\n]{0,300})"
+        r"|error installing NVIDIA container toolkit config: (?P<why4>[^\n]{0,300})"
+        r"|could not create required directories: (?P<why5>[^\n]{0,300})"
+        r"|unable to cleanup runtime: (?P<why6>[^\n]{0,300})|unable to create pidfile: (?P<why7>[^\n]{0,200})",
     ),
     Message(
         "toolkit.major_unknown",
@@ -46,7 +73,11 @@ MESSAGES: tuple[Message, ...] = (
         r"failed to create NVIDIA device nodes:[^\n]{0,120}failed to determine major"
         r"|failed to determine major: invalid device node",
     ),
-    Message("toolkit.runs_twice", "flock on pidfile", r"unable to get flock on pidfile"),
+    Message(
+        "toolkit.runs_twice",
+        ("flock on pidfile", "instance of the nvidia toolkit container is already running"),
+        r"unable to get flock on pidfile|instance of the NVIDIA toolkit Container is already running",
+    ),
     Message(
         "toolkit.read_only",
         "read-only file system",

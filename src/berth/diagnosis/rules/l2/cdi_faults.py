@@ -167,6 +167,9 @@ INCOMPLETE = Code(
 )
 
 
+_REASONS = ("why", *(f"why{number}" for number in range(2, 7)))
+
+
 def find(facts: Facts) -> Iterator[Answer]:
     caps = [one for one in facts.said("toolkit.driver_root_empty") if "nvidia-cap" in one.get("path")]
     for node, said in by_node((*facts.said("cdi.stale", "cdi.said_stale"), *caps)).items():
@@ -209,7 +212,7 @@ def find(facts: Facts) -> Iterator[Answer]:
             made.setdefault(one.node, []).append(one)
     wsl = list(facts.said("runtime.wsl"))
     for node, evidence in made.items():
-        why = first((one for one in facts.said("cdi.not_generated") if one.node == node), "why", "why2")
+        why = first((one for one in facts.said("cdi.not_generated") if one.node == node), *_REASONS)
         where = "on WSL2 the tool does not find the library of the host's driver" if wsl else why
         yield NOT_GENERATED.finding(
             f"The generator found no device that it can describe{': ' + where if where else ''}.",

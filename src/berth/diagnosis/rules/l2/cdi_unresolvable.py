@@ -100,6 +100,9 @@ DIRECTORY_NOT_SEARCHED = Code(
 )
 
 
+_INJECTION_REASONS = ("why", *(f"why{number}" for number in range(2, 8)))
+
+
 def find(facts: Facts) -> Iterator[Answer]:
     specs, listed = facts.of(CdiSpec), facts.of(CdiListed)
     for node, said in by_node(facts.said("cdi.unresolvable")).items():
@@ -159,7 +162,7 @@ def find(facts: Facts) -> Iterator[Answer]:
         one for one in facts.said("cdi.injection_failed") if one.origin.source not in named
     ).items():
         yield UNRESOLVABLE.finding(
-            f"A device could not be added: {first(said, 'why', 'why2', 'why3', 'why4').strip()}",
+            f"A device could not be added: {first(said, *_INJECTION_REASONS).strip()}",
             POSSIBLE,
             said,
             node=node,

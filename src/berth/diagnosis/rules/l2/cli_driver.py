@@ -38,6 +38,31 @@ UNHEALTHY_GPU = Code(
     sources=("NVIDIA/libnvidia-container, src/nvc_info.c: all devices are asked", "NVML documentation, return values"),
 )
 
+NEWER = Code(
+    name="ToolkitNewerThanDriver",
+    layer=Layer.L2,
+    cause_class="version-mismatch",
+    severity=Severity.Error,
+    effect=Effect.ContainersDoNotStart,
+    title="the container toolkit asks the driver for what this driver does not have",
+    meaning="libnvidia-container calls functions of NVML that came with a later driver: after an update of the "
+    "packages no GPU container starts, although nvidia-smi works.",
+    known_by="nvidia-container-cli reports that a function of NVML, or its version, is not found.",
+    disproved_by="nvidia-container-cli info answers on the host: then it is the library in the container.",
+    counter_check="nvidia-container-cli -V ; nvidia-smi --query-gpu=driver_version --format=csv : the release notes of "
+    "the first name the second",
+    fix=Fix(
+        steps=(
+            "a driver of a branch that is still supported, at least that of the toolkit's release notes",
+            "until then the former packages: nvidia-container-toolkit and libnvidia-container of one release",
+        ),
+        risk="another driver needs the GPU pods of the node to leave",
+        rollback="the former packages",
+    ),
+    verify=("nvidia-container-cli info on NODE : driver and devices", "a GPU container starts"),
+    sources=("NVIDIA/libnvidia-container, src/driver.c", "NVML, NVML_ERROR_FUNCTION_NOT_FOUND"),
+)
+
 TIMED_OUT = Code(
     name="DriverAnswersTooLate",
     layer=Layer.L2,
@@ -112,13 +137,20 @@ UVM_MISSING = Code(
 )
 
 # Answers of NVML that other rules read, in whoever's words.
-_ELSEWHERE = ("driver/library version mismatch", "insufficient permissions", "driver not loaded")
+_ELSEWHERE = (
+    "driver/library version mismatch", "insufficient permissions", "driver not loaded",
+    "gpu access blocked by the operating system",
+)  # fmt: skip
+_NEWER = ("function not found", "argument version mismatch")
 
 
 def find(facts: Facts) -> Iterator[Answer]:
     nvml: dict[str, list[Said]] = by_node(facts.said("runtime.cli_nvml"))
     for node, said in nvml.items():
-        other = [one for one in said if one.get("error").lower() not in _ELSEWHERE]
+        newer = [one for one in said if one.get("error").lower() in _NEWER]
+        if newer:
+            yield NEWER.finding(f"NVML answers {first(newer, 'error').lower()!r}.", LIKELY, newer, node=node)
+        other = [one for one in said if one.get("error").lower() not in (*_ELSEWHERE, *_NEWER)]
         if other:
             error = first(other, "error").lower()
             yield UNHEALTHY_GPU.finding(
@@ -138,7 +170,9 @@ def find(facts: Facts) -> Iterator[Answer]:
         else:
             yield TIMED_OUT.finding("The driver: failed to process request.", POSSIBLE, said, node=node)
     for node, said in by_node(facts.said("runtime.cli_cuda")).items():
-        yield UVM_MISSING.finding(f"CUDA on the host: {first(said, 'error')}.", POSSIBLE, said, node=node)
+        error = first(said, "error").strip()
+        none = "no cuda-capable device" in error.lower()
+        yield UVM_MISSING.finding(f"CUDA on the host: {error}.", LIKELY if none else POSSIBLE, said, node=node)
 
 
-RULE = Rule((UNHEALTHY_GPU, TIMED_OUT, GIVES_UP, UVM_MISSING), find)
+RULE = Rule((UNHEALTHY_GPU, NEWER, TIMED_OUT, GIVES_UP, UVM_MISSING), find)

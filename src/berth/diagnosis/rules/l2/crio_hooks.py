@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
 from berth.diagnosis.rules.l2.not_default import SIGNS
-from berth.diagnosis.rules.l2.places import by_node
+from berth.diagnosis.rules.l2.places import by_node, first
 from berth.diagnosis.words import LIKELY, POSSIBLE, Effect, Layer, Severity
 from berth.evidence.facts import Facts
 from berth.evidence.formats.container_facts import RuntimeConfig
@@ -40,7 +40,45 @@ HOOK_NOT_SEARCHED = Code(
 )
 
 
+CONFIG_REFUSED = Code(
+    name="CrioConfigRefused",
+    layer=Layer.L2,
+    cause_class="runtime-config",
+    severity=Severity.Critical,
+    effect=Effect.RuntimeAbsent,
+    title="CRI-O does not accept the configuration of a runtime",
+    meaning="A handler that is not whole is left out, or CRI-O does not start at all: no pod of the node starts then. "
+    "A drop-in that is written by the toolkit gives no path of conmon, which newer packages keep outside of PATH.",
+    known_by="CRI-O names what it misses when it validates its configuration.",
+    disproved_by="`crio config` prints the configuration without an error, and crio is active.",
+    counter_check="on NODE: crio config > /dev/null ; ls /etc/crio/crio.conf.d ; find / -name conmon -type f : no "
+    "error, a path",
+    fix=Fix(
+        steps=(
+            'monitor_path = "/usr/libexec/crio/conmon" (the path that the other handlers have) under '
+            "[crio.runtime.runtimes.nvidia], or conmon in PATH",
+            "runtime_path has to exist: the toolkit first, then the drop-in; otherwise take the drop-in out",
+            "CRI-O injects by CDI without any handler: cdi.enabled=true, and no drop-in",
+            "systemctl restart crio on NODE",
+        ),
+        risk="container starts pause for seconds",
+        rollback="the former drop-in",
+    ),
+    verify=("systemctl is-active crio : active", "crictl info | grep nvidia : the handler"),
+    sources=("cri-o, pkg/config/config.go: validation of runtimes", "cri-o, docs/crio.conf.5.md: monitor_path"),
+)
+
+
 def find(facts: Facts) -> Iterator[Answer]:
+    for node, said in by_node(facts.said("runtime.crio_refuses")).items():
+        handler = first(said, "handler", "handler2", "handler3")
+        why = first(said, "why", *(f"why{number}" for number in range(2, 8))).strip()
+        yield CONFIG_REFUSED.finding(
+            f"{'Handler ' + handler if handler else 'Its configuration'}: {why or 'it is named and not configured'}.",
+            LIKELY,
+            said,
+            node=node,
+        )
     signs = list(facts.said(*SIGNS))
     for node, said in by_node(facts.said("runtime.hooks_not_searched")).items():
         yield HOOK_NOT_SEARCHED.finding(
@@ -59,4 +97,4 @@ def find(facts: Facts) -> Iterator[Answer]:
             )
 
 
-RULE = Rule((HOOK_NOT_SEARCHED,), find)
+RULE = Rule((HOOK_NOT_SEARCHED, CONFIG_REFUSED), find)

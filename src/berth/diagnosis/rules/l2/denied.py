@@ -96,8 +96,19 @@ def find(facts: Facts) -> Iterator[Answer]:
             f"{sum(one.times for one in said)} denials for device files of GPUs.", ESTABLISHED, said, node=node
         )
     for node, said in by_node(facts.said("runtime.cli_denied")).items():
-        what = first(said, "what", *(f"what{number}" for number in range(2, 20))).strip()
+        what = first(said, "what", *(f"what{number}" for number in range(2, 27))).strip()
         yield RUNTIME_DENIED.finding(f"Denied: {what}.", LIKELY, said, node=node)
+    for node, said in by_node(facts.said("runtime.apptainer_nvccli")).items():
+        setuid = first(said, "setuid")
+        yield RUNTIME_DENIED.finding(
+            "Apptainer that was installed with setuid does not run nvidia-container-cli (--nvccli)."
+            if setuid
+            else "Apptainer cannot run nvidia-container-cli.",
+            LIKELY if setuid or first(said, "owner") else POSSIBLE,
+            said,
+            node=node,
+            cause_class="permission" if first(said, "owner") else "runtime-config",
+        )
     for node, said in by_node(facts.said("runtime.build_denied")).items():
         yield RUNTIME_DENIED.finding(
             "BuildKit does not grant devices to this build: neither the daemon (--allow-insecure-entitlement device) "

@@ -82,6 +82,15 @@ def find(facts: Facts) -> Iterator[Answer]:
         yield ROOT_EMPTY.finding(f"{path} is not there.", ESTABLISHED, [*said, *roots], node=node)
     for node, said in by_node(facts.said("toolkit.root_unfit")).items():
         yield ROOT_EMPTY.finding(f"The root is {CONTAINER_ROOT}, and the driver is elsewhere.", LIKELY, said, node=node)
+    for node, said in by_node(facts.said("runtime.driver_half_found")).items():
+        yield LIBRARY_MISSING.finding(
+            f"nvidia-smi is under {first(said, 'root')} and libnvidia-ml.so.1 is in none of the directories that are "
+            "searched there.",
+            LIKELY,
+            said,
+            node=node,
+            cause_class="path-mount",
+        )
     for node, said in by_node(facts.said("runtime.cli_library")).items():
         library = first(said, "library", "library2", "library3") or "the driver's libraries"
         in_container = any(".real" in one.origin.text or "/usr/local/nvidia/toolkit" in one.origin.text for one in said)

@@ -96,7 +96,8 @@ def find(facts: Facts) -> Iterator[Answer]:
             "containerd starts a container of a handler that has no runtime_type.", ESTABLISHED, of_node, node=node
         )
     for node, of_node in by_node(facts.said("runtime.shim_missing")).items():
-        yield TYPE_GONE.finding(f"No shim for {first(of_node, 'type')} is installed.", ESTABLISHED, of_node, node=node)
+        kind = first(of_node, "type", "type2")
+        yield TYPE_GONE.finding(f"No shim for {kind} is installed.", ESTABLISHED, of_node, node=node)
     for config in facts.of(RuntimeConfig):
         if config.engine != "containerd" or config.is_template:
             continue

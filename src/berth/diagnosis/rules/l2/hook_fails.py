@@ -94,6 +94,7 @@ def find(facts: Facts) -> Iterator[Answer]:
         yield TOO_OLD.finding(f"The program does not know {command!r}.", LIKELY, said, node=node)
     for node, said in by_node(facts.said("runtime.told_hook_unknown")).items():
         yield TOO_OLD.finding("A hook is said to be unknown to the program.", POSSIBLE, said, node=node)
+    yield from _of_hooks(facts)
     yield from _unnamed(facts)
     if _is_explained(facts):
         return
@@ -119,6 +120,37 @@ def find(facts: Facts) -> Iterator[Answer]:
 def _hidden(said: list[Said], node: str) -> Iterator[Answer]:
     cause = "The hook does not find the container's process: /proc is mounted with hidepid."
     yield FAILS.finding(cause, LIKELY, said, node=node, cause_class="path-mount")
+
+
+_HOOK_REASONS = ("why", *(f"why{number}" for number in range(2, 10)))
+
+
+def _of_hooks(facts: Facts) -> Iterator[Answer]:
+    """What the toolkit's hooks say themselves."""
+    blocked = any(facts.said("runtime.cli_target_blocked", "toolkit.read_only"))
+    for node, said in by_node(facts.said("runtime.cdi_hook_says")).items():
+        pivots = any("pivot_root" in one.origin.text for one in said)
+        why = first(said, *_HOOK_REASONS).strip() or said[0].origin.text[:160]
+        yield FAILS.finding(
+            f"A hook of CDI: {why}.",
+            POSSIBLE if blocked else LIKELY,
+            said,
+            node=node,
+            # Of the toolkit's own making: its hook changes its root, which a root in memory does not allow.
+            cause_class="runtime-install" if pivots else "cdi",
+        )
+    for node, said in by_node(facts.said("runtime.hook_refuses")).items():
+        what = first(said, "asked", "asked2", "why", "why2", "why3", "why4", "cdi", "csv").strip()
+        yield FAILS.finding(
+            f"The toolkit: {what}.",
+            POSSIBLE,
+            said,
+            node=node,
+            cause_class="cdi" if first(said, "cdi") else None,
+        )
+    for node, said in by_node(facts.said("runtime.enroot_hook")).items():
+        cause = f"enroot's hook that hands the driver over ended with code {first(said, 'code')}."
+        yield FAILS.finding(cause, POSSIBLE, said, node=node)
 
 
 def _of_lxc(facts: Facts) -> Iterator[Answer]:

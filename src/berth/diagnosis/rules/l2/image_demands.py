@@ -86,6 +86,30 @@ CAPABILITY = Code(
     sources=("NVIDIA/nvidia-container-toolkit, cmd/nvidia-container-runtime-hook",),
 )
 
+UNASKED = Code(
+    name="ComputeNotAskedFor",
+    layer=Layer.L2,
+    cause_class="runtime-config",
+    severity=Severity.Error,
+    effect=Effect.DevicesNotInjected,
+    title="the container was given the driver's tools and not its compute libraries",
+    meaning="The runtime puts in only what was asked for: with utility alone nvidia-smi works and libcuda is not "
+    "there, so that no CUDA program finds a device.",
+    known_by="The capabilities of the container name utility, and neither compute nor all.",
+    disproved_by="ldconfig -p in the container lists libcuda.so.1.",
+    counter_check="docker inspect CONTAINER | grep -A4 -i capabilities ; env of the container : compute is there",
+    fix=Fix(
+        steps=(
+            "NVIDIA_DRIVER_CAPABILITIES=compute,utility (or all) in image or pod",
+            "Docker and Compose: capabilities [gpu, compute, utility], or only [gpu], which leaves it to the image",
+        ),
+        risk="none",
+        rollback="the former value",
+    ),
+    verify=("ldconfig -p | grep libcuda in the container : libcuda.so.1",),
+    sources=("NVIDIA container toolkit documentation, driver capabilities",),
+)
+
 NO_LOADER = Code(
     name="ImageWithoutGlibc",
     layer=Layer.L2,
@@ -164,8 +188,9 @@ def find(facts: Facts) -> Iterator[Answer]:
     for node, said in by_node(facts.said("runtime.cli_exists")).items():
         path = first(said, "path", "path2")
         is_program = "/bin/nvidia-" in path
+        by_hook = all(one.get("link") for one in said)
         yield BRINGS_DRIVER.finding(
-            f"{path} is there already: "
+            f"{path or 'A link'} is there already: "
             + (
                 "it is injected twice, by a faulty release of the toolkit, or the image has it from a commit."
                 if is_program
@@ -174,7 +199,8 @@ def find(facts: Facts) -> Iterator[Answer]:
             POSSIBLE if is_program else LIKELY,
             said,
             node=node,
-            cause_class="runtime-install" if is_program else None,
+            # The hook of CDI that makes links gave up at one that was there, and replaces it since 1.17.1.
+            cause_class="runtime-install" if is_program else "cdi" if by_hook else None,
         )
     for node, said in by_node(facts.said("runtime.no_loader")).items():
         yield NO_LOADER.finding("nvidia-smi is there and its loader is not.", LIKELY, said, node=node)
@@ -183,6 +209,10 @@ def find(facts: Facts) -> Iterator[Answer]:
         yield CAPABILITY.finding(
             f"Asked for {asked}{'; allowed are ' + allowed if allowed else ''}.", ESTABLISHED, said, node=node
         )
+    # Who only looks after devices asks for no more than that.
+    missed = list(facts.said("cuda.no_device", "cuda.none_for_framework", "cuda.tool_missing"))
+    for node, said in by_node(facts.said("runtime.compute_unasked")).items() if missed else ():
+        yield UNASKED.finding("Its capabilities name utility and not compute.", LIKELY, [*said, *missed], node=node)
     for node, said in by_node(facts.said("runtime.newer_glibc")).items():
         yield HOST_NEWER.finding(f"{first(said, 'file')} wants {first(said, 'version')}.", LIKELY, said, node=node)
     for node, said in by_node(facts.said("runtime.program_not_in_image")).items():
@@ -190,4 +220,4 @@ def find(facts: Facts) -> Iterator[Answer]:
         yield NOT_IN_IMAGE.finding(f"{program} is not in the image.", LIKELY, said, node=node)
 
 
-RULE = Rule((NEWER_CUDA, BRINGS_DRIVER, CAPABILITY, NO_LOADER, HOST_NEWER, NOT_IN_IMAGE), find)
+RULE = Rule((NEWER_CUDA, BRINGS_DRIVER, CAPABILITY, UNASKED, NO_LOADER, HOST_NEWER, NOT_IN_IMAGE), find)

@@ -66,7 +66,7 @@ def find(facts: Facts) -> Iterator[Answer]:
         # What the tool's own log names as the reason.
         denied = [one for one in facts.said("runtime.cli_denied") if one.get("what18")]
         yield LDCONFIG_FAILS.finding(
-            f"ldconfig: {first(denied, 'what18') or first(said, 'why')}.",
+            f"ldconfig: {first(denied, 'what18') or first(said, 'why', 'why2')}.",
             LIKELY,
             [*said, *denied],
             node=node,

@@ -184,7 +184,7 @@ def find(facts: Facts) -> Iterator[Answer]:
         )
     for node, said in by_node(facts.said("runtime.cli_source_missing")).items():
         yield SOURCE_MISSING.finding(
-            f"{first(said, 'path', *(f'path{n}' for n in range(2, 7)))} is not there.", POSSIBLE, said, node=node
+            f"{first(said, 'path', *(f'path{n}' for n in range(2, 9)))} is not there.", POSSIBLE, said, node=node
         )
     for node, said in by_node(facts.said("runtime.cli_misreads")).items():
         yield MISREADS.finding(f"{first(said, 'path')} is a word and no path.", LIKELY, said, node=node)
@@ -193,7 +193,8 @@ def find(facts: Facts) -> Iterator[Answer]:
             f"{first(said, 'path', 'path2', 'path3')} is a mount and cannot be replaced.", LIKELY, said, node=node
         )
     for node, said in by_node(facts.said("runtime.cli_target_blocked")).items():
-        path, why = first(said, "path", "path2", "path3", "path4"), first(said, "why", "why2", "why3", "why4")
+        path = first(said, "path", *(f"path{n}" for n in range(2, 7)))
+        why = first(said, "why", *(f"why{n}" for n in range(2, 7)))
         yield BLOCKED.finding(f"{path}: {why}.", LIKELY, said, node=node)
 
 

@@ -104,16 +104,54 @@ NAME_RESERVED = Code(
 )
 
 
+LIMITS = Code(
+    name="ContainerLimitsUnfit",
+    layer=Layer.L2,
+    cause_class="host-limits",
+    severity=Severity.Error,
+    effect=Effect.ContainersDoNotStart,
+    title="a limit of the engine or the kernel does not fit what the container is to have",
+    meaning="A container may not get more than its engine has: open files, locked memory; or the kernel has no key "
+    "left for another session. The reverse is a limit of open files near a billion: programs that make a table of that "
+    "size take seconds for each call.",
+    known_by="The low-level runtime may not set a limit or make a key; or a program reads a limit of open files of "
+    "more than a hundred million.",
+    disproved_by="The container starts, and is quick, with --ulimit nofile=1048576:1048576.",
+    counter_check="on NODE: systemctl show containerd docker -p LimitNOFILE -p LimitMEMLOCK ; cat /proc/key-users : "
+    "1048576, below its maximum",
+    fix=Fix(
+        steps=(
+            "refused: raise the engine's own limit (LimitNOFILE, LimitMEMLOCK of its unit; limits.conf for rootless), "
+            "or ask for less",
+            "a billion files: LimitNOFILE=1048576 in the unit of containerd or Docker, or default-ulimits",
+            "keys: sysctl kernel.keys.maxkeys and maxbytes, or old sessions ended",
+        ),
+        risk="a restart of the engine interrupts container starts for seconds",
+        rollback="take the drop-in of the unit away",
+    ),
+    verify=("the container starts", "ulimit -n in it : 1048576"),
+    sources=("opencontainers/runc and containers/crun: limits of a process", "containerd, containerd.service"),
+)
+
+
 def find(facts: Facts) -> Iterator[Answer]:
+    for node, said in by_node(facts.said("runtime.limit_refused")).items():
+        files = first(said, "files")
+        yield LIMITS.finding(
+            f"The limit of open files is {files}." if files else "A limit or a key is refused.",
+            POSSIBLE if files else LIKELY,
+            said,
+            node=node,
+        )
     for node, said in by_node(facts.said("runtime.store_full")).items():
         yield STORE_FULL.finding("A write of an image or container found no space.", LIKELY, said, node=node)
     for node, said in by_node(facts.said("cgroup.exhausted")).items():
         yield GROUPS_EXHAUSTED.finding(f"{first(said, 'path')}: {first(said, 'why')}.", ESTABLISHED, said, node=node)
     for node, said in by_node(facts.said("cgroup.not_applied")).items():
-        why = first(said, "why").strip()
+        why = first(said, "why", "why2", "why3", "why4", "why5", "why6").strip()
         yield NOT_APPLIED.finding(f"The unit was not started{': ' + why if why else ''}.", POSSIBLE, said, node=node)
     for node, said in by_node(facts.said("runtime.name_reserved")).items():
         yield NAME_RESERVED.finding("An attempt before this one is not done.", POSSIBLE, said, node=node)
 
 
-RULE = Rule((STORE_FULL, GROUPS_EXHAUSTED, NOT_APPLIED, NAME_RESERVED), find)
+RULE = Rule((LIMITS, STORE_FULL, GROUPS_EXHAUSTED, NOT_APPLIED, NAME_RESERVED), find)

@@ -174,6 +174,9 @@ _ELSEWHERE = (
 )
 
 
+_REASONS = ("why", *(f"why{number}" for number in range(2, 9)))
+
+
 def find(facts: Facts) -> Iterator[Answer]:
     for node, said in by_node(facts.said("toolkit.major_unknown")).items():
         yield TOO_OLD.finding("The major number of the device files is not found.", LIKELY, said, node=node)
@@ -181,8 +184,8 @@ def find(facts: Facts) -> Iterator[Answer]:
         socket = first(said, "socket") or first(said, "why") or "the runtime's socket"
         yield CANNOT_DIAL.finding(f"The toolkit cannot reach {socket}.", ESTABLISHED, said, node=node)
     for node, said in by_node(facts.said("toolkit.cannot_read")).items():
-        version = first(said, "version")
-        why = f"it does not know version {version}" if version else first(said, "why", "why2", "why3", "why4", "why5")
+        version = first(said, "version", "version2")
+        why = f"it does not know version {version}" if version else first(said, *_REASONS)
         yield CANNOT_READ.finding(
             f"The configuration is not understood{': ' + why if why else ''}.",
             ESTABLISHED,
@@ -195,7 +198,7 @@ def find(facts: Facts) -> Iterator[Answer]:
     for node, said in by_node(facts.said("toolkit.runs_twice")).items():
         yield RUNS_TWICE.finding("Another instance holds the lock.", LIKELY, said, node=node)
     for node, said in by_node(facts.said("toolkit.cannot_install")).items():
-        why = first(said, "why", "why2")
+        why = first(said, *_REASONS)
         if not any(mark in why.lower() for mark in _ELSEWHERE):
             by_setup = "setup runtime" in " ".join(one.origin.text for one in said)
             yield NOT_INSTALLED.finding(
