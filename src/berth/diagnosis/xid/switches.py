@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from berth.diagnosis.heard import value
 from berth.diagnosis.xid.seen import Event
 from berth.diagnosis.xid.story import PEERS_S
 from berth.diagnosis.xid.sxid import sxid
@@ -22,7 +23,7 @@ def switch_lines(facts: Facts) -> list[Said]:
 
 def is_fatal(said: Said) -> bool:
     """What the line itself says counts before the guide."""
-    if said_so := said.get("fatality"):
+    if said_so := value(said, "fatality"):
         return not said_so.lower().startswith("non")
     return sxid(int(said.get("code"))).severity == "always-fatal"
 

@@ -17,7 +17,10 @@ from berth.evidence.formats.smi_cells import number, one_spelling
 from berth.evidence.formats.smi_facts import DeviceSeen, DriverSeen, Link, MigDevice, NvlinkSeen
 from berth.evidence.piece import Piece
 
-_GPU = re.compile(r"^\s*GPU (?P<index>\d+): (?P<name>.*?) \(UUID: (?P<uuid>GPU-[0-9A-Fa-f-]+)\)")
+# Who shows a listing to others often takes the UUIDs out of it: `(UUID: ...)`.
+_GPU = re.compile(
+    r"^\s*GPU (?P<index>\d+): (?P<name>.*?) \(UUID: (?:(?P<uuid>GPU-[0-9A-Fa-f-]+)|(?!MIG)[^()\s]{1,44})\)"
+)
 # The UUID of R450 to R465 names its device: MIG-GPU-<uuid>/<gi>/<ci>.
 _MIG = re.compile(
     r"^\s*MIG (?P<profile>\S+)\s+Device\s+(?P<index>\d+): \(UUID: (?P<uuid>MIG-(?:GPU-)?[0-9A-Fa-f-]+"
@@ -53,7 +56,7 @@ def read(piece: Piece) -> Iterator[Fact]:
             devices.append(
                 DeviceSeen(
                     form="list", origin=_origin(piece, line_number, line), index=int(gpu["index"]), name=gpu["name"],
-                    uuid=gpu["uuid"],
+                    uuid=gpu["uuid"] or "",
                 )
             )  # fmt: skip
         elif found := _VERSIONS.match(line):

@@ -8,8 +8,9 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "amd.init_failed",
         ("during gpu init", "amdgpu_device_ip_init failed", "of ip block <", "psp create ring failed",
-         "amdgpu: probe of", "probe with driver amdgpu"),
+         "amdgpu: probe of", "probe with driver amdgpu", "xgmi: "),
         rf"(?:amdgpu {_PCI}: )?(?:amdgpu: )?(?:Fatal error during GPU init|amdgpu_device_ip_init failed)|"
+        r"XGMI: (?:Set topology failed|Failed to add|Get topology failed)|"
         r"\b[hs]w_init of IP block <(?P<block>\w+)> failed|PSP create ring failed|"
         rf"amdgpu: probe of {_PCI.replace('pci>', 'pci2>')} failed with error|"
         rf"amdgpu {_PCI.replace('pci>', 'pci3>')}: probe with driver amdgpu failed",

@@ -90,6 +90,8 @@ MESSAGES: tuple[Message, ...] = (
             "dcgm_fr_uncont",
             "dcgm_fr_uncorr",
             "dcgm_fr_sram",
+            "ecc_dbe_volatile_total for",
+            "ecc_dbe_aggregate_total for",
         ),
         r"Found (?P<count>[1-9]\d*) (?:faulty|NaN-value) memory elements on GPU (?P<gpu>\d+)"
         r"|memory mismatch was detected on GPU (?P<gpu2>\d+)|miscompare failure in the L1 cache"
@@ -97,6 +99,7 @@ MESSAGES: tuple[Message, ...] = (
         r"|indicated that a double-bit ECC error has occ?ur\w*(?: on GPU (?P<gpu4>\d+))?"
         r"|GPU (?P<gpu5>\d+) had uncorrectable memory errors and [1-9]\d* rows were remapped"
         r"|GPU had an uncontained error"
+        r"|Detected [1-9]\d* ecc_dbe_(?:volatile|aggregate)_total for GPU (?P<gpu6>\d+)"
         + _code(
             "VOLATILE_DBE_DETECTED|FAULTY_MEMORY|MEMORY_MISMATCH|L1TAG_MISCOMPARE|DBE_(?:THRESHOLD_)?VIOLATION|CUDA_DBE"
             "|UNCONTAINED_ERROR|UNCORRECTABLE_ROW_REMAP|SRAM_THRESHOLD",
@@ -105,15 +108,18 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "dcgm_health.pcie_replays",
-        ("pcie replays per minute", "host-side pcie replay violation", "dcgm_fr_pci"),
+        ("pcie replays per minute", "host-side pcie replay violation", "dcgm_fr_pci", "pcie_replay_counter"),
         r"more than \d+ PCIe replays per minute(?: for GPU (?P<gpu>\d+))?(?:\W+(?P<count>\d+))?"
         r"|GPU (?P<gpu2>\d+) host-side PCIe replay violation"
+        r"|Detected (?P<count2>[1-9]\d*) pcie_replay_counter for GPU (?P<gpu3>\d+)"
+        r"|pcie_replay_counter met or exceeded the threshold"
         + _code("PCI_REPLAY_RATE|PCIE_(?:H_)?REPLAY_(?:THRESHOLD_)?VIOLATION", "replays per minute|host-side PCIe"),
     ),
     Message(
         "dcgm_health.link_reduced",
-        ("is running at pci link",),
-        r"GPU (?P<gpu>\d+) is running at PCI link (?P<what>generation|width) (?P<is>\d+)X?, which is below",
+        ("is running at pci link", "dcgm_fr_pcie_generation", "dcgm_fr_pcie_width"),
+        r"GPU (?P<gpu>\d+) is running at PCI link (?P<what>generation|width) (?P<is>\d+)X?, which is below"
+        + _code("PCIE_(?:GENERATION|WIDTH)", "is running at PCI link"),
     ),
     Message(
         "dcgm_health.nvlink_down",
@@ -131,16 +137,17 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "dcgm_health.nvlink_errors",
-        ("nvlink errors", "dcgm_fr_nvlink_"),
+        ("nvlink errors", "dcgm_fr_nvlink_", " nvlink_"),
         r"Detected [1-9]\d* \w* ?NvLink errors on GPU (?P<gpu>\d+)'s NVLink"
         r"|[\d.]+ \w* ?NvLink errors found occ?ur\w* per second on GPU (?P<gpu2>\d+)"
+        r"|Detected [1-9]\d* nvlink_\w+ for GPU (?P<gpu3>\d+)"
         + _code(
             "NVLINK_(?:CRC_)?ERROR_(?:THRESHOLD|CRITICAL)|NVLINK_(?:EFFECTIVE|SYMBOL)_BER_THRESHOLD", "NvLink errors"
         ),
     ),
     Message(
         "dcgm_health.switch_error",
-        ("errors on nvswitch", "nvswitch sxid", "dcgm_fr_nvswitch", "dcgm_fr_sxid"),
+        ("errors on nvswitch", "dcgm_fr_nvswitch", "dcgm_fr_sxid"),
         r"Detected (?P<fatality>fatal|nonfatal) errors on NvSwitch (?P<switch>\d+)(?: link (?P<link>\d+))?"
         r"|DCGM_FR_NVSWITCH_(?P<fatality2>FATAL|NON_FATAL)_ERROR\b(?![^\n]*errors on NvSwitch)"
         r"|DCGM_FR_SXID_ERROR\b(?![^\n]*SXID \d)",
@@ -148,13 +155,29 @@ MESSAGES: tuple[Message, ...] = (
     # What a test reached under load, and what it should have.
     Message(
         "dcgm_health.below_target",
-        ("did not reach desired", "only achieved a memory bandwidth", "did not exceed minimum required bandwidth"),
+        (
+            "did not reach desired", "only achieved a memory bandwidth", "did not exceed minimum required bandwidth",
+            "exceeded maximum allowed latency", "which is below the threshold", "in a peer-to-peer test",
+            "dcgm_fr_stress", "dcgm_fr_target_power", "dcgm_fr_low_bandwidth", "dcgm_fr_high_latency",
+            "dcgm_fr_memory_bandwidth", "dcgm_fr_gflops", "dcgm_fr_broken_p2p", "dcgm_fr_eud_test_failed",
+            "dcgmdiagnosticfailure",
+        ),
         r"Max (?:stress level|power) of (?P<is>[\d.]+) did not reach desired (?:stress level|power minimum)\b.*?"
         r"of (?P<wanted>[\d.]+) for GPU (?P<gpu>\d+)"
         r"|GPU (?P<gpu2>\d+) only achieved a memory bandwidth of (?P<is2>[\d.]+ \w+/s), failing to meet "
         r"(?P<wanted2>[\d.]+ \w+/s)"
         r"|Bandwidth of GPU (?P<gpu3>\d+) in direction \S+ of (?P<is3>[\d.]+) did not exceed minimum required "
-        r"bandwidth of (?P<wanted3>[\d.]+)",
+        r"bandwidth of (?P<wanted3>[\d.]+)"
+        r"|Latency type \S+ of GPU (?P<gpu4>\d+) value (?P<is4>[\d.]+) exceeded maximum allowed latency of "
+        r"(?P<wanted4>[\d.]+)"
+        r"|Detected (?P<is5>[\d.]+) [\w ]+ for GPU (?P<gpu5>\d+) which is below the threshold (?P<wanted5>[\d.]+)"
+        r"|GPU (?P<gpu6>\d+) (?:was unsuccessfully written to|unsuccessfully wrote data) in a peer-to-peer test"
+        r"|DCGMDiagnosticFailure(?!\W+(?:status\W+)?False)"
+        + _code(
+            "STRESS_LEVEL|TARGET_POWER|LOW_BANDWIDTH|HIGH_LATENCY|MEMORY_BANDWIDTH|GFLOPS_THRESHOLD_VIOLATION"
+            "|BROKEN_P2P_\\w+|EUD_TEST_FAILED",
+            "did not reach|only achieved|did not exceed|exceeded maximum|below the threshold|peer-to-peer test",
+        ),
     ),
     # Tests of hardware in the table of `dcgmi diag`; those of the deployment are told by other layers.
     Message(

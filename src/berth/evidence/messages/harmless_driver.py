@@ -28,15 +28,13 @@ MESSAGES: tuple[Message, ...] = (
             "unable to read edid for display",
             "vga decodes changed",
             "chipset setup function error",
-            "update rx detect link mask",
-            "postrxdetlinkmask failed",
             "changed vga decodes",
         ),
         r"\bnvidia\w*: (?:loading out-of-tree module|module license '[^']*') taints kernel"
         r"|caller \S*(?:nvidia|os_map_kernel_space|_nv\d)\S*.*mapping multiple BARs"
         r"|NVRM: Persistence mode is deprecated|NVRM: memdescPrintMemdesc"
         r"|RMAPI_GPU_LOCK_INTERNAL alloc requested without holding"
-        r"|NVRM.*Chipset Setup Function Error|NVRM.*(?:Failed to update Rx Detect Link mask|postRxDetLinkMask failed)"
+        r"|NVRM.*Chipset Setup Function Error"
         r"|_DSM: Argument #4 type mismatch|nvidia\S*:? .*Unable to read EDID for display"
         r"|nvidia \S+ ?:? ?vgaarb: (?:VGA decodes changed|changed VGA decodes)",
     ),

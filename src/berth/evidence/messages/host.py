@@ -7,7 +7,8 @@ _GPU_TOOL = r"(?:nvidia-(?:smi|container-cli|persistenced|bug-report\S*)|dcgm\S*
 _MEMORY = (
     Message(
         "host.remap_pending",
-        ("remapped rows", "remapped_row_pending", "row_remap_pending", "row remap"),
+        ("remapped rows", "remapped_row_pending", "row_remap_pending", "row remap", "repair pending"),
+        r"(?:Channel|TPC) Repair Pending\s*:\s*Yes|pending row remapping\b(?! *[:=]? *(?:No|0|false)\b)|"
         r"Remapped Rows[\s\S]{0,300}?\bPending\s*:\s*Yes|<remapped_row_pending>\s*Yes|"
         r"ROW_REMAP_PENDING(?:_\w+)?(?:\{[^}]*\})?\s*[=:]?\s*[1-9]|row[ -]remap(?:ping|s)?(?: is| are)? pending",
         lines=8,
@@ -21,18 +22,19 @@ _MEMORY = (
             "row remap",
             "row-remap",
             "nvidiarowremapfailure",
+            "unrepairable memory",
         ),
-        r"Remapping Failure Occurred\s*:\s*Yes|<remapped_row_failure>\s*Yes|"
+        r"Unrepairable Memory\s*:\s*Yes|Remapping Failure Occurred\s*:\s*Yes|<remapped_row_failure>\s*Yes|"
         r"ROW_REMAP_FAILURE(?:_\w+)?(?:\{[^}]*\})?\s*[=:]?\s*[1-9]|"
         r"row[ -]remap(?:ping)?[ -]fail(?:ure|ed)(?! (?:occurred)?\s*: *(?:No|0))|NvidiaRowRemapFailure",
     ),
     Message(
         "host.retirement_pending",
         ("pending page", "page retirement", "retired_pending", "<pending_blacklist>", "<pending_retirement>",
-         "pending retirement"),
+         "pending retirement", "nvidiapageretirement"),
         r"Pending Page (?:Blacklist|Retirement)\s*:\s*Yes|<pending_(?:blacklist|retirement)>\s*Yes|"
         r"RETIRED_PENDING(?:_\w+)?\{[^}]*\}\s+[1-9]|page retirement(?: is)? pending|pending page retirement|"
-        r"\bpages?\b[^\n]{0,40} (?:is|are|be) pending retirement",
+        r"NvidiaPageRetirement(?!\W+(?:status\W+)?False)|\bpages?\b[^\n]{0,40} (?:is|are|be) pending retirement",
     ),
     # A section without its heading: what was counted since the driver was loaded.
     Message(
@@ -80,8 +82,11 @@ _MEMORY = (
     # Millions since the driver was loaded, or somebody's own words for a rate.
     Message(
         "host.ecc_corrected_high",
-        ("ecc_sbe_vol", "ecc_sbe_agg", "rate of correctable ecc", "gpu sram correctable error"),
+        ("ecc_sbe_vol", "ecc_sbe_agg", "rate of correctable ecc", "gpu sram correctable error",
+         "single-bit ecc error(s)", "volatile_sbe_detected"),
         r"ECC_SBE_(?:VOL|AGG)(?:_TOTAL)?\{[^}]*\}\s+[1-9]\d{7}|"
+        r"ECC_SBE_(?:VOL|AGG)(?:_TOTAL)? rate\W{1,3}[1-9]\d{0,2}[,\d]*\d{2} ?/ ?s\b|"
+        r"More than \d+ single-bit ECC error\(s\) detected|DCGM_FR_VOLATILE_SBE_DETECTED|"
         r"\b(?:high|huge|rising|increasing) rate of correctable ECC errors|Detected a GPU SRAM correctable error",
     ),
 )
@@ -132,16 +137,6 @@ _HEAT_AND_POWER = (
     ),
 )
 
-_EVENT_LOG = (
-    # The event log of the machine's management (`ipmitool sel list`).
-    Message(
-        "host.sel_pcie",
-        "critical interrupt",
-        r"Critical Interrupt\b[^|]*\|\s*(?P<what>Bus (?P<kind>Correctable|Uncorrectable|Fatal|Degraded)[^|]*|"
-        r"PCI (?P<kind2>[SP]ERR)[^|]*)\|\s*Asserted",
-    ),
-)
-
 _HANGS = (
     Message(
         "host.stuck_in_driver",
@@ -165,13 +160,25 @@ _HANGS = (
     ),
     Message(
         "host.smi_hangs",
-        ("nvidia-smi", "_probe_hang", "driverunresponsive", "dcgmunresponsive", "dcgm probe as unresponsive"),
+        ("nvidia-smi", "_probe_hang", "driverunresponsive", "dcgmunresponsive", "dcgm probe as unresponsive",
+         "driver may be unresponsive"),
         r"nvidia-smi\S*[^\n.;]{0,40}?\b(?:hangs?\b|hung|is hanging|gets? stuck|is stuck|stuck\b|freez\w+|"
         r"never returns|does(?: not|n't) return|blocks? (?:indefinitely|forever)|unkillable)|"
         # NVSentinel, where it asks the driver of its own node.
         r"(?P<process>DRIVER)_PROBE_HANG|Gpu(?:Driver|Dcgm)Unresponsive(?!\W+(?:status\W+)?False)|"
-        r"treating the DCGM probe as unresponsive",
+        r"treating the DCGM probe as unresponsive|NVIDIA driver may be unresponsive",
     ),
+)
+
+_SLOW = (
+    Message(
+        "host.smi_slow",
+        "nvidia-smi",
+        r"nvidia-smi(?: -[qL])?\b[^\n]{0,20}\b(?:needs|takes|took|needed) (?:over |about |several |many |some )?"
+        r"(?:\d+ )?(?:minutes|min\b)",
+    ),
+    # The parameter as /proc/driver/nvidia/params has it: a switch for the GPU's own firmware, with bits for when.
+    Message("host.gsp_in_use", "enablegpufirmware", r"EnableGpuFirmware: ?1[678]?\b"),
 )
 
 _COUNTS = (
@@ -180,8 +187,8 @@ _COUNTS = (
         "host.gpus_missing",
         "nvidia-smi",
         # The name is always written so: a fixed beginning is looked for fast.
-        r"(?-i:nvidia-smi)(?:[^\n\d]{0,40}?only (?:shows?|reports?|reporting|lists?|sees?|finds?) (?P<seen3>\d+) ?"
-        r"(?:GPU|card|device)(?!s? of)"
+        r"(?-i:nvidia-smi)(?:[^\n\d]{0,40}?(?:only (?:shows?|reports?|reporting|lists?|sees?|finds?)"
+        r"|(?:shows|reports|lists|sees|finds) only) (?P<seen3>\d+) ?(?:GPU|card|device)(?!s? of)"
         r"|[^\n]{0,30}(?:misses|is missing|missing) (?:a|one|two|some|\d+)?(?: of the)? ?GPUs?"
         r"|[^\n\d]{0,40}?(?:only )?(?:shows?|reports?|reporting|lists?|sees?|finds?|found)\s"
         r"(?:only )?(?P<seen>\d+)\s?(?:/|of|out of)\s?(?P<there>\d+))",
@@ -203,6 +210,7 @@ _COUNTS = (
         (
             *(f"nvml {word}" for word in ("only", "show", "report", "list", "see", "find", "found")),
             "nvidiadevicecountmismatch",
+            "gpu count mismatch (",
             "lspci",
             "nvidia-smi shows ",
             "nvidia-smi -l shows ",
@@ -220,6 +228,9 @@ _COUNTS = (
         r"(?:missing|disappeared|vanished|dropped)[^\n]{0,30}nvidia-smi|"
         r"NVML (?:only )?(?:shows?|reports?|lists?|sees?|finds?|found)\s"
         r"(?:only )?(?P<seen>\d+)\s?(?:/|of|out of)\s?(?P<there>\d+)|NvidiaDeviceCountMismatch|"
+        r"gpu count mismatch \(found (?P<seen3>\d+), expected (?P<there3>\d+)\)|"
+        r"\bnvidia-smi(?: -L)?:? (?:lists |shows |has |finds )?(?P<seen4>\d+) GPUs?\b[^\n]{0,80}\blspci (?:shows|lists"
+        r"|has|finds) (?P<there4>\d+)\b|"
         r"lspci[^\n\d]{0,30}(?P<there2>\d+)[^\n]{0,40}nvidia-smi[^\n\d]{0,30}(?P<seen2>\d+)",
     ),
     # `gpu-2-5 has lost a GPU`, `came up short a GPU after the reboot`.
@@ -283,6 +294,15 @@ _FABRIC = (
         "between nvlink connected gpus",
         r"P2P is disabled between NVLINK connected GPUs (?P<one>\d+) and (?P<other>\d+)",
     ),
+    # The bridge itself, or how it sits: what hangs with it works without it.
+    Message(
+        "host.bridge_at_fault",
+        ("without the bridge", "without the nvlink bridge", "without bridge", "without nvlink bridge"),
+        r"(?:freez|hang|hung|crash|fail|slow|stuck)\w*\b[^\n]{0,60}\b(?:without the bridge|without the NVLink bridge"
+        r"|without bridge|without NVLink bridge)\b[^\n]{0,30}\b(?:runs?|ran|works?|worked|fine|ok)\b"
+        r"|\b(?:runs?|ran|works?|worked|fine|ok)\b[^\n]{0,30}\b(?:without the bridge|without the NVLink bridge"
+        r"|without bridge|without NVLink bridge)\b[^\n]{0,80}\b(?:freez|hang|hung|crash|fail|slow|stuck)",
+    ),
     Message(
         "host.nvlink_inactive",
         ("inactive", "in-active"),
@@ -313,8 +333,8 @@ _COMPARED = (
 MESSAGES: tuple[Message, ...] = (
     *_MEMORY,
     *_HEAT_AND_POWER,
-    *_EVENT_LOG,
     *_HANGS,
+    *_SLOW,
     *_COUNTS,
     *_LINK,
     *_FABRIC,

@@ -29,11 +29,12 @@ _XIDS = (
     # What agents, plugins and people make of it: `XidCriticalError: Xid=69 on Device=GPU-…`, `Detected XID 31`.
     Message(
         "kernel.xid_named",
-        tuple(f"xid{following}" for following in " =:_-#\"0123456789ecn"),
+        (*(f"xid{following}" for following in " =:_-#\"0123456789ecn"), "rc all channels for", "syslogsxiderror"),
         # In small letters it is a transaction of NFS or a database unless something of a GPU stands before it.
         r"(?<![a-z_])(?<!\bno )(?<!without )(?<!previous )(?<!transaction )(?:nvidia)?"
         r"(?:(?-i:X[iI][dD])|(?:(?<=gpu )|(?<=nvidia )|(?<=error: )|(?<=got )|(?<=critical ))xid|"
-        r"xid(?= error)|(?<=\")xid(?=\"\s*:))\"?"
+        r"xid(?= error)|(?<=\")xid(?=\"\s*:)|RC all channels for critical(?= error)"
+        r"|SysLogsXIDError\b[^\n]{0,80}?\bError(?=Code:\d))\"?"
         r"(?:[ _-]?(?:error|code|event|number)s?)?"
         r" ?(?:is |of |code )?[:=#]? ?[#\"]?(?P<code>\d{1,3})(?:Error)?\b(?!\.\d{2,}|,? ?\d{3,})"
         r"(?:,? (?P<detail>[A-Z]{2,}[A-Z0-9_]+ (?:Non-?fatal|Fatal)\b[^\n]*))?"
@@ -48,7 +49,8 @@ _XIDS = (
     Message(
         "kernel.sxid_named",
         "sxid",
-        r"\bSXid(?:[ _-]?(?:error|code)s?)?[ :=#]+(?P<code>\d{5})\b(?:\W{1,3}(?P<fatality>Non-?fatal|Fatal)\b)?",
+        r"\b(?:Detected (?P<fatality2>fatal|non-?fatal) NvSwitch )?(?:SXid(?:[ _-]?(?:error|code)s?)?[ :=#]+"
+        r"|SysLogsSXIDError\b[^\n]{0,80}?\bErrorCode:)(?P<code>\d{5})\b(?:\W{1,3}(?P<fatality>Non-?fatal|Fatal)\b)?",
     ),
     Message(
         "kernel.nvswitch_error",
@@ -86,7 +88,8 @@ _LOST = (
             "dcgm_fr_fallen_off_bus", "gpu_fallen_off", "error code 15",
         ),
         r"(?:(?P<pci>[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]).*)?"
-        r"(?:(?<!to )(?<!to the )GPU(?: is|_IS| has been)[ _]lost|GpuIsLost|DCGM_FR_FALLEN_OFF_BUS|\bGPU_FALLEN_OFF\b|"
+        r"(?:(?<!to )(?<!to the )GPU(?: is|_IS| has been)[ _]lost|GpuIsLost|DCGM_FR_FALLEN_OFF_BUS|"
+        r"\bGPU_FALLEN_OFF(?:_BUS)?\b|"
         r" is lost\.\s+Reboot the system to recover this GPU|NVML: can't get GPU #\d+, error code 15\b)",
     ),
     Message(
@@ -137,22 +140,32 @@ _PROBE = (
     ),
     Message(
         "kernel.adapter_init",
-        ("rminitadapter failed", "rm_init_adapter failed"),
-        rf"(?:{_OF_GPU})?(?:RmInitAdapter|rm_init_adapter) failed(?:! \((?P<status>0x[0-9a-f]+:0x[0-9a-f]+:\d+)\))?"
+        ("rminitadapter failed", "rm_init_adapter failed", "rm_init_private_state() failed", "failed during probe"),
+        rf"(?:{_OF_GPU})?(?:(?:RmInitAdapter|rm_init_adapter|rm_init_private_state\(\)) failed"
+        r"|(?<=\.[0-7] )init failed during probe)(?:! \((?P<status>0x[0-9a-f]+:0x[0-9a-f]+:\d+)\))?"
         r"(?:.*minor number (?P<minor>\d+))?",
     ),
     Message(
         "kernel.gfw_boot",
-        ("gfw_boot", "gfw boot"),
-        r"failed to wait for GFW[_ ]BOOT|timed? ?out[^\n]*GFW[_ ]BOOT|GFW[_ ]BOOT[^\n]*(?:fail|timeout|timed out)",
+        ("gfw_boot", "gfw boot", "bar firewall to lower"),
+        r"failed to wait for (?:GFW[_ ]BOOT|bar firewall to lower)|"
+        r"timed? ?out[^\n]*GFW[_ ]BOOT|GFW[_ ]BOOT[^\n]*(?:fail|timeout|timed out)",
     ),
-    Message("kernel.wpr2", "wpr2", r"unexpected WPR2 already up|WPR2.*(?:not|fail|already)"),
+    Message(
+        "kernel.wpr2",
+        ("wpr2", "in a bad state and may need to be reset"),
+        r"unexpected WPR2 already up|WPR2.*(?:not|fail|already)|in a bad state and may need to be reset",
+    ),
     Message(
         "kernel.gsp_boot",
         ("initialize gsp", "kgspbootstrap", "kgspinitrm", "cannot attach gpu", "failed to enable msi",
-         "find an irq for your nvidia", "failed to allocate nvkmskapidevice", "kfsp"),
+         "find an irq for your nvidia", "failed to allocate nvkmskapidevice", "kfsp", "kgspexecute", "booter",
+         "no interrupts of any type", "request_irq() failed", "error_irq_issue", "interrupt issue with a gpu"),
         r"(?:Cannot|Failed to) initialize GSP|Cannot attach gpu|"
-        r"kfsp\w+: FSP (?:command timed out|response reported error|boot cmds failed)|find an IRQ for your NVIDIA|"
+        r"kfsp\w+: (?:FSP (?:command timed out|response reported error|boot cmds failed)|[^\n]*timed? ?out)|"
+        r"kgspExecute\w+:[^\n]*(?:fail|halted)|Booter failed with non-zero error code|"
+        r"find an IRQ for your NVIDIA|No interrupts of any type are available|NVRM: [^\n]*request_irq\(\) failed|"
+        r"NVML_ERROR_IRQ_ISSUE|detected an interrupt issue with a GPU|"
         # With an interrupt of the older kind it works, too.
         r"NVRM: [^\n]*Failed to enable MSI(?![^\n]*falling back)|Failed to allocate NvKmsKapiDevice|"
         r"kgsp(?:Bootstrap|InitRm)\w*:?.*(?:fail|cannot|timeout|halted|error)",
@@ -161,22 +174,26 @@ _PROBE = (
     Message("kernel.vbios_not_copied", "copy vbios", r"failed to copy VBIOS to system memory"),
     Message(
         "kernel.vbios",
-        "vbios",
+        ("vbios", "valid rom signature"),
+        r"NVRM:[^\n]*did not find valid ROM signature|"
         r"(?:failed|unable|cannot|could not)[^\n]{0,20}\b(?:read|get|find|load)[^\n]{0,20}VBIOS|"
         r"VBIOS[^\n]{0,30}(?:not found|corrupt|invalid|fail)",
     ),
     Message(
         "kernel.power_cable",
-        ("power cable", "power connector", "auxiliary power", "power plug"),
+        ("power cable", "power connector", "auxiliary power", "power plug", "insufficient external power",
+         "insufficiently powered", "error_insufficient_power"),
         rf"^(?:.*?{_OF_GPU})?.*?(?:"
-        r"necessary power cables? connected|(?:power cables?|power connectors?|auxiliary power|power plug)[^\n]{0,40}"
+        r"necessary power cables? connected|insufficient external power|is insufficiently powered|"
+        r"NVML_ERROR_INSUFFICIENT_POWER|(?:power cables?|power connectors?|auxiliary power|power plug)[^\n]{0,40}"
         r"(?:not|isn't|aren't|un)[ -]?(?:\w+ )?(?:connected|plugged|attached)|connect the (?:PCIe|"
         r"PCI-?E) power cables?)",
     ),
     Message(
         "nvidia_smi.inforom",
-        "inforom",
-        r"infoROM (?:is|was) (?:corrupted|damaged|invalid)(?: at gpu (?P<pci>[0-9a-f:.]+))?|corrupt\w* infoROM",
+        ("inforom", "info rom"),
+        r"info ?ROM (?:is|was) (?:corrupted|damaged|invalid)(?: at gpu (?P<pci>[0-9a-f:.]+))?|corrupt\w* info ?ROM|"
+        r"NVML_ERROR_CORRUPTED_INFOROM|DCGM_FR_CORRUPT_INFOROM",
     ),
 )
 
@@ -187,9 +204,11 @@ _WINDOWS = (
     # Since 6.9 the BAR and its range come before the sentence: `BAR 1 [mem 0x… 64bit pref]: can't assign; no space`.
     Message(
         "kernel.bar_unassigned",
-        ("no space", "can't assign", "failed to assign", "can't claim"),
-        rf"\b{_BY} {_PCI}: BAR (?P<bar>[0-5])(?:: (?:no space for|failed to assign|can't assign|can't claim)| \[)"
-        r".*?(?P<range>mem [^\]]*)(?:\].*(?:no space|can't|failed))?",
+        ("no space", "can't assign", "failed to assign", "can't claim", "can't enable device: bar"),
+        rf"\b{_BY} {_PCI}: (?:BAR (?P<bar>[0-5])(?:: (?:no space for|failed to assign|can't assign|can't claim)| \[)"
+        r".*?(?P<range>mem [^\]]*)(?:\].*(?:no space|can't|failed))?|can't claim BAR (?P<bar2>[0-5]) "
+        r"\[(?P<range2>mem [^\]]*)\]|can't enable device: BAR (?P<bar3>[0-5]) \[(?P<range3>mem [^\]]*)\] not "
+        r"(?:assigned|claimed))",
     ),
     Message(
         "kernel.bar_assigned",
@@ -241,82 +260,16 @@ _WINDOWS = (
     ),
 )
 
-_PCIE = (
-    Message(
-        "kernel.aer_uncorrected",
-        ("severity=uncorrect", "pcie bus error: uncorrect", "uncorrected (", "uncorrectable ("),
-        rf"^(?:.*?(?P<driver>[\w-]+) {_PCI}: )?.*(?:Bus Error: (?:severity=)?|AER: (?:Multiple )?)"
-        r"Uncorrect(?:ed|able) \((?P<fatality>Non-Fatal|Fatal)\)(?:.*?type=(?P<type>[\w ]+))?",
-    ),
-    Message(
-        "kernel.aer_corrected",
-        ("severity=correct", "bus error: correct", "aer: correct", "aer: multiple correct"),
-        rf"(?P<driver>[\w-]+) {_PCI}: .*(?:Bus Error: (?:severity=)?|AER: (?:Multiple )?)Correct(?:ed|able)"
-        r"(?: error)?\b(?:.*?type=(?P<type>[\w ]+))?",
-    ),
-    Message(
-        "kernel.aer_not_recovered",
-        ("no error_detected callback", "device recovery failed"),
-        rf"(?P<driver>[\w-]+) {_PCI}: (?:AER: )?(?:can't recover \(no error_detected callback\)|"
-        rf"device recovery failed)",
-    ),
-    Message(
-        "kernel.dpc",
-        "dpc: ",
-        rf"{_PCI}: (?:DPC|pcieport DPC): (?:containment event|.*(?:uncorrectable error|ERR_FATAL|ERR_NONFATAL))",
-    ),
-    Message(
-        "kernel.slot_down",
-        "pciehp",
-        rf"{_PCI}: pciehp: Slot\((?P<slot>[^)]*)\): (?P<event>Link Down|Card not present)",
-    ),
-    Message(
-        "kernel.power_state",
-        ("change power state", "ms after"),
-        rf"(?P<driver>[\w-]+) {_PCI}: (?:refused to change power state, currently in D3|"
-        r"(?:Unable to|can't) change power state from \S+ to \S+ ?[,(].*inaccessible|"
-        r"not ready \d+ms after (?:FLR|bus reset|resume|DPC)[;,] giving up)",
-    ),
-    # As lspci marks a link that is below what its ends can do.
-    Message(
-        "lspci.link",
-        "lnksta:",
-        r"LnkSta:\s*Speed (?P<speed>\d+(?:\.\d+)?)GT/s(?: \((?P<speed_is>downgraded|ok|overdriven)\))?, "
-        # pciutils leave `(ok)` out from 3.10 on.
-        r"Width x(?P<width>\d+)(?: \((?P<width_is>downgraded|ok|overdriven)\))?",
-    ),
-    # Printed at enumeration, when a GPU may idle at 2.5 GT/s: only the width tells something then.
-    Message(
-        "kernel.link_limited",
-        "(capable of ",
-        rf"{_PCI}: .*limited by (?P<speed>[\d.]+) GT/s PCIe x(?P<width>\d+) link at (?P<at>[0-9a-f:.]+) "
-        r"\(capable of .*with (?P<best_speed>[\d.]+) GT/s PCIe x(?P<best_width>\d+) link\)",
-    ),
-    # Errors that the firmware of the machine takes first (APEI): a block of lines.
-    Message(
-        "kernel.firmware_pcie_error",
-        "event severity: ",
-        rf"event severity: (?P<severity>fatal|recoverable)[\s\S]*?section_type: PCIe error[\s\S]*?device_id: {_PCI}"
-        r"(?:[\s\S]*?vendor_id: 0x(?P<vendor>[0-9a-f]{4}))?",
-        lines=25,
-    ),
-    Message(
-        "kernel.machine_check",
-        ("hardware error", "edac ", "memory failure: ", "machine check", "hardware memory error"),
-        r"EDAC \S+: \d+ UE\b|Uncorrect(?:ed|able) (?:hardware memory|machine check) error|"
-        r"Memory failure: 0x[0-9a-f]+: |Machine check: Processor context corrupt|Fatal machine check|"
-        r"\[Hardware Error\]:.*(?:memory|MC\d+).*(?:uncorrected|fatal)",
-    ),
-    Message("kernel.surprise_down", ("surprise down", "surprise link down"), r"Surprise (?:Link )?Down"),
-)
-
 _GSP = (
     Message(
         "kernel.gsp_silent",
         (
             "waiting for rpc", "gsp rm heartbeat", "gsp rpc", "gsp timeout", "gsp time-out", "gsp firmware",
             "kgspisheartbeat", "* gsp failure *", "* gsp crash", "gsp crash", "gsp hang", "gsp hung", "gsp halt",
+            "gspmsgqueue", "rpc history (cpu -> gsp)",
         ),
+        r"GspMsgQueue(?:ReceiveStatus: (?:Read failed after|Bad checksum)|SendCommand: buffer is full)|"
+        r"RPC history \(CPU -> GSP\)|"
         r"\* GSP (?:Failure|Crash\w*) \*|kgspIsHeartbeatTimedOut\w*: Heartbeat timed out|"
         r"waiting for RPC (?:response )?from (?:GPU\d+ )?GSP|GSP RM heartbeat timed out|"
         r"Rate limiting GSP RPC error prints for GPU at (?:PCI:)?(?P<pci>[0-9a-f:]+)|GSP (?:RPC )?time-?out|"
@@ -367,4 +320,4 @@ _HARMLESS = (
     ),
 )
 
-MESSAGES: tuple[Message, ...] = (*_XIDS, *_LOST, *_PROBE, *_WINDOWS, *_PCIE, *_GSP, *_HANGS, *_HARMLESS)
+MESSAGES: tuple[Message, ...] = (*_XIDS, *_LOST, *_PROBE, *_WINDOWS, *_GSP, *_HANGS, *_HARMLESS)

@@ -54,10 +54,10 @@ def find(facts: Facts) -> Iterator[Answer]:
     found: dict[Pci, list[Origin]] = {}
     for said in facts.said("kernel.bar_unassigned"):
         pci = pci_of(said.get("pci"))
-        assigned = later.get((pci, said.get("bar")))
+        assigned = later.get((pci, value(said, "bar")))
         if assigned and _is_after(assigned, said):
             continue
-        if pci in gpus or (pci not in others and _is_large(said.get("range"))):
+        if pci in gpus or (pci not in others and _is_large(value(said, "range"))):
             found.setdefault(pci, []).append(said.origin)
     for said in facts.said("kernel.bar_invalid"):
         found.setdefault(pci_of(said.get("pci")), []).append(said.origin)
@@ -82,6 +82,7 @@ def find(facts: Facts) -> Iterator[Answer]:
             subject=f"bridge {pci_words(pci)}",
         )
     said_so = list(facts.said("kernel.above_4g"))
+    odd = _shown_oddly(facts)
     for pci, origins in found.items():
         yield UNASSIGNED.finding(
             f"{'GPU ' + pci_words(pci) if pci != NO_PCI else 'A GPU'} has no place for its memory region "
@@ -89,6 +90,7 @@ def find(facts: Facts) -> Iterator[Answer]:
             ESTABLISHED,
             [*origins, *said_so],
             pci=pci,
+            cause_class="passthrough" if pci in odd else None,
         )  # fmt: skip
     small = list(facts.said("kernel.bar_not_resized"))
     if small and not found and not bridges:
@@ -111,6 +113,16 @@ def _bridges(facts: Facts) -> dict[Pci, list[Said]]:
         if _is_large(value(said, "range"), LARGE_WINDOW) and not (assigned and _is_after(assigned, said)):
             found.setdefault(pci, []).append(said)
     return found
+
+
+def _shown_oddly(facts: Facts) -> set[Pci]:
+    """Devices on bus 0, as only a hypervisor puts them there, whose largest region has a place and another has none:
+    a window that is too small fails for the largest first, so it is how the hypervisor shows them."""
+    found: dict[Pci, set[str]] = {}
+    for said in facts.said("kernel.bar_invalid"):
+        if (pci := pci_of(said.get("pci"))) != NO_PCI and pci[1] == 0:
+            found.setdefault(pci, set()).add(said.get("bar"))
+    return {pci for pci, bars in found.items() if bars <= {"2", "3", "4"}}
 
 
 def _is_after(assigned: Said, failed: Said) -> bool:

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
+from berth.diagnosis.heard import value
 from berth.diagnosis.rules.l0 import kernel_log
 from berth.diagnosis.words import ESTABLISHED, LIKELY, POSSIBLE, WEAK, Effect, Layer, Severity
 from berth.diagnosis.xid.seen import Family
@@ -99,8 +100,8 @@ def find(facts: Facts) -> Iterator[Answer]:
         yield found[-1]
     if not found:
         for said in facts.said("host.gpus_missing", "host.gpus_missing_told"):
-            seen = said.get("seen") or said.get("seen2") or said.get("seen3")
-            there = said.get("there") or said.get("there2") or "more"
+            seen = value(said, "seen")
+            there = value(said, "there", "more")
             if not seen or not there.isdigit() or int(seen) < int(there):
                 words = f"nvidia-smi has {seen} of {there} GPUs" if seen else "Fewer GPUs than expected are counted"
                 answer = MISSING.finding(f"{words}.", LIKELY if seen else POSSIBLE, [said])

@@ -61,6 +61,14 @@ def find(facts: Facts) -> Iterator[Answer]:
             node=node,
             fix=verdict_fix(story, pci, node),
         )
+    slow = list(facts.said("host.smi_slow"))
+    if slow and not said_of and (on := list(facts.said("host.gsp_in_use"))):
+        yield TIMEOUT.finding(
+            "Queries take minutes while the GPU's own firmware does the work of the driver: rule it out first, with "
+            "NVreg_EnableGpuFirmware=0 where the card can do without.",
+            POSSIBLE,
+            [*slow, *on],
+        )
     if by_device or lost or any(one.family == Family.Firmware for one in story.events):
         return
     devices = {one.pci for one in story.events} - {NO_PCI}

@@ -26,7 +26,8 @@ HOT = Code(
     title="a GPU slows down because it is too hot",
     meaning="The GPU halves its clocks or more to stay alive. One slow GPU makes a whole job wait; hotter still it "
     "switches off (Xid 79).",
-    known_by="HW Thermal Slowdown (or SW Thermal Slowdown) is active, or the temperature is at the slowdown threshold.",
+    known_by="HW Thermal Slowdown (or SW Thermal Slowdown) is active, the temperature is at the slowdown threshold, or "
+    "the machine's event log has it of a GPU or a fan.",
     disproved_by="It is not active under the same load, and the neighbours are as warm.",
     counter_check="nvidia-smi -q -d TEMPERATURE,PERFORMANCE -i PCI.0 while it works",
     fix=Fix(
@@ -117,8 +118,8 @@ def find(facts: Facts) -> Iterator[Answer]:
         words = next(said.get(name) for name in _WORDS if said.get(name)).lower().replace("_", " ")
         kind = "heat" if "thermal" in words else "brake" if "brake" in words or "brk" in words else "either"
         by_kind.setdefault(kind, []).append(said.origin)
-    supply = [said.origin for said in facts.said("host.power_supply")]
-    hot = [said.origin for said in facts.said("host.gpu_hot")]
+    supply = [said.origin for said in facts.said("host.power_supply", "host.supply_event", "host.off_under_load")]
+    hot = [said.origin for said in facts.said("host.gpu_hot", "host.cooling_failed")]
     if hot or "heat" in by_kind:
         quotes = [*by_kind.get("heat", []), *by_kind.get("either", []), *hot]
         yield HOT.finding("Heat slows a GPU down.", LIKELY if "heat" in by_kind else POSSIBLE, quotes)

@@ -18,7 +18,8 @@ FAULT = Code(
     title="the machine reports errors of its own memory or processors",
     meaning="Data in the machine's memory, or a processor, could not be trusted at that time. Processes may have been "
     "killed for it, and results computed from it may be wrong.",
-    known_by="An uncorrected machine check, an uncorrectable error of EDAC, or a page that the kernel took away.",
+    known_by="An uncorrected machine check, an uncorrectable error of EDAC, a page that the kernel took away, or an "
+    "entry of the machine's own event log for a memory module or a processor.",
     disproved_by="The lines are corrected errors only, few, and on one module.",
     counter_check="ras-mc-ctl --summary, or the event log of the machine's management: no uncorrected entry",
     fix=Fix(
@@ -31,18 +32,22 @@ FAULT = Code(
         rollback="kubectl uncordon NODE",
     ),
     verify=("dmesg | grep -e EDAC -e 'Hardware Error': nothing after the repair",),
-    sources=("Linux, drivers/edac, mm/memory-failure.c and arch/x86/kernel/cpu/mce",),
+    sources=(
+        "Linux, drivers/edac, mm/memory-failure.c and arch/x86/kernel/cpu/mce",
+        "IPMI specification: sensor types Memory and Processor",
+    ),
 )
 
 
 def find(facts: Facts) -> Iterator[Answer]:
     """One finding for each machine."""
     by_node: dict[str, list[Said]] = {}
-    for said in facts.said("kernel.machine_check"):
+    for said in facts.said("kernel.machine_check", "host.dimm_error", "host.processor_error"):
         by_node.setdefault(said.node, []).append(said)
     for node, lines in by_node.items():
+        who = "The kernel" if any(one.message == "kernel.machine_check" for one in lines) else "The machine"
         yield FAULT.finding(
-            f"The kernel reports {sum(one.times for one in lines)} uncorrected errors of the machine itself.",
+            f"{who} reports {sum(one.times for one in lines)} uncorrected errors of the machine itself.",
             LIKELY,
             lines,
             node=node,

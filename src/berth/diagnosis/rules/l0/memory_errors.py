@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Finding, Fix, Rule
 from berth.diagnosis.heard import value
-from berth.diagnosis.words import ESTABLISHED, LIKELY, WEAK, Effect, Layer, Severity
+from berth.diagnosis.words import ESTABLISHED, LIKELY, POSSIBLE, WEAK, Effect, Layer, Severity
 from berth.diagnosis.xid.seen import Event, Family
 from berth.diagnosis.xid.story import Story, story_of
 from berth.diagnosis.xid.telling import account, quotations, surety, verdict_fix
@@ -247,7 +247,8 @@ def _judged(story: Story, node: str, pci: Pci, known: _Seen) -> Finding | None:
     counted = [quote for _, quote in known.uncorrected]
     sure = surety(known.causes) if known.causes else ESTABLISHED if printed else LIKELY
     if code in (CORRECTED, SPARES_GONE):
-        sure = WEAK  # what only warns does not stand before what has failed
+        # What only warns does not stand before what has failed, unless somebody counted it.
+        sure = POSSIBLE if known.corrected and not known.causes else WEAK
     return code.finding(
         " ".join(part for part in (first, _sentence(facts), told) if part),
         sure,

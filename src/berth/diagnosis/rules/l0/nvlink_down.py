@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
-from berth.diagnosis.heard import value
-from berth.diagnosis.words import LIKELY, POSSIBLE, Effect, Layer, Severity
+from berth.diagnosis.heard import value, values
+from berth.diagnosis.words import LIKELY, POSSIBLE, WEAK, Effect, Layer, Severity
 from berth.diagnosis.xid.seen import Family
 from berth.diagnosis.xid.story import story_of
 from berth.evidence.facts import Facts
@@ -23,7 +23,8 @@ DOWN = Code(
     title="NVLinks of a GPU are down",
     meaning="The GPU reaches its peers over fewer links, or not at all. Collectives are slow, fall back to PCI "
     "Express, or fail to start.",
-    known_by="nvidia-smi nvlink -s shows inactive links on a GPU whose other links, or whose neighbours, are active.",
+    known_by="nvidia-smi nvlink -s shows inactive links on a GPU whose other links, or whose neighbours, are active; "
+    "or the driver cannot train or even detect them.",
     disproved_by="The board has no bridge or switch on these links, or Fabric Manager has not finished yet.",
     counter_check="nvidia-smi nvlink -s on all GPUs: the same number of active links; systemctl status "
     "nvidia-fabricmanager",
@@ -37,7 +38,7 @@ DOWN = Code(
         rollback="kubectl uncordon NODE",
     ),
     verify=("nvidia-smi nvlink -s: every link at its speed on every GPU", "all_reduce_perf: usual bandwidth"),
-    sources=("nvidia-smi documentation, nvlink",),
+    sources=("nvidia-smi documentation, nvlink", "open-gpu-kernel-modules, kernel/gpu/nvlink"),
 )
 ERRING = Code(
     name="NvLinkErrorsGrow",
@@ -65,7 +66,7 @@ ERRING = Code(
 )
 NO_BRIDGE = Code(
     name="NvLinkWithoutBridge",
-    layer=Layer.L4,
+    layer=Layer.L0,
     cause_class="diagnosis-rule",
     severity=Severity.Info,
     effect=Effect.BlindMonitoring,
@@ -129,14 +130,15 @@ def _down(facts: Facts) -> Iterator[Answer]:
     unbridged = _has_only_cards(facts)
     cards = [one for one in facts.of(NvlinkSeen) if one.links or one.are_all_inactive]
     if cards and all(_CARD.search(one.name) and not any(link.is_active for link in one.links) for one in cards):
-        yield NO_BRIDGE.finding(f"{cards[0].name}: no link has a bridge.", LIKELY, cards[:2], layer=Layer.L0)
+        yield NO_BRIDGE.finding(f"{cards[0].name}: no link has a bridge.", LIKELY, cards[:2])
     for said in facts.said("dcgm_health.nvlink_down"):
-        if unbridged and value(said, "gpu"):
+        if unbridged and not value(said, "switch") and not said.get("up"):
+            which = f"GPU {value(said, 'gpu')}" if value(said, "gpu") else "A GPU"
             yield NO_BRIDGE.finding(
-                f"GPU {value(said, 'gpu')} ({unbridged}): its links are down where no bridge is fitted.",
+                f"{which} ({unbridged}): its links are down where no bridge is fitted.",
                 LIKELY,
                 [said],
-                subject=f"NVLink of GPU {value(said, 'gpu')}",
+                subject=f"NVLink of {which}",
             )
             continue
         gpu, link, switch = value(said, "gpu"), value(said, "link"), value(said, "switch")
@@ -178,16 +180,49 @@ def _down(facts: Facts) -> Iterator[Answer]:
             boards,
             subject=_subject(boards[0]),
         )
+    yield from _not_trained(facts, unbridged)
     for said in facts.said("host.nvlink_peers_parted"):
         yield DOWN.finding(
             f"NVLink joins GPUs {said.get('one')} and {said.get('other')}, and the driver allows no peer access.",
             POSSIBLE,
             [said],
         )
+    if not told and not seen and not unbridged and (mixed := list(facts.said("nvlink.rows_mixed"))):
+        told = True
+        yield DOWN.finding(f"Link {mixed[0].get('link')} is down beside others that work.", POSSIBLE, mixed)
     if not told and not seen:
         inactive = list(facts.said("host.nvlink_inactive"))
         if inactive:
             yield DOWN.finding("NVLinks are said to be inactive.", POSSIBLE, inactive)
+
+
+def _not_trained(facts: Facts, unbridged: str) -> Iterator[Answer]:
+    """What the driver says while it brings links up, and what agents make of it."""
+    undetected = list(facts.said("nvlink.not_detected"))
+    if undetected and unbridged:
+        yield NO_BRIDGE.finding(
+            f"{unbridged}: the driver looks for links where no bridge is fitted.", LIKELY, undetected
+        )
+    elif undetected:
+        yield DOWN.finding(
+            "The driver cannot tell which links see their other end; calls of nvidia-smi may wait for it.",
+            WEAK,
+            undetected,
+        )
+    if bridge := list(facts.said("host.bridge_at_fault")):
+        yield DOWN.finding(
+            "It works without the bridge: the bridge, its contacts, or how it sits.",
+            LIKELY,
+            bridge,
+            cause_class="hw-fault",
+        )
+    if untrained := list(facts.said("nvlink.not_trained")):
+        gpu = next(iter(values(untrained, "gpu")), "")
+        yield DOWN.finding(
+            f"A link {f'of GPU {gpu} ' if gpu else ''}was not brought to its working state.", LIKELY, untrained
+        )
+    if said_so := list(facts.said("nvlink.agent_says")):
+        yield DOWN.finding("A monitor on the node counts links that are not up.", LIKELY, said_so)
 
 
 def _has_only_cards(facts: Facts) -> str:

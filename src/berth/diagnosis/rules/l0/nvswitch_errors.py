@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
-from berth.diagnosis.heard import value
+from berth.diagnosis.heard import value, values
 from berth.diagnosis.words import ESTABLISHED, LIKELY, Effect, Layer, Severity
 from berth.diagnosis.xid.seen import Event
 from berth.diagnosis.xid.story import story_of
@@ -31,7 +31,8 @@ FAULT = Code(
     title="an NVSwitch reports a fatal error",
     meaning="A link or the whole switch stopped to carry traffic. GPUs behind it show Xid 74 or 45, and their "
     "collectives hang.",
-    known_by="A line `SXid (PCI:…): number, Fatal`, or a number that the guide calls fatal.",
+    known_by="A line `SXid (PCI:…): number, Fatal`, a number that the guide calls fatal, or a switch that its driver "
+    "cannot start.",
     disproved_by="The line says Non-fatal and all links of the switch are up.",
     counter_check=_CHECK,
     fix=Fix(
@@ -85,6 +86,7 @@ CORRECTED = Code(
     is_trap=True,
 )
 
+
 def find(facts: Facts) -> Iterator[Answer]:
     """The gravest of each switch."""
     by_switch: dict[tuple[str, Pci], list[Said]] = {}
@@ -106,6 +108,7 @@ def find(facts: Facts) -> Iterator[Answer]:
         )
     if not by_switch:
         yield from _by_dcgm(facts)
+        yield from _by_driver(facts)
 
 
 def _by_dcgm(facts: Facts) -> Iterator[Answer]:
@@ -120,6 +123,17 @@ def _by_dcgm(facts: Facts) -> Iterator[Answer]:
             [said],
             subject=where,
         )
+
+
+def _by_driver(facts: Facts) -> Iterator[Answer]:
+    """A switch that does not start, or that an agent calls bad, without a number."""
+    if dead := list(facts.said("nvswitch.not_started")):
+        pci = next(iter(values(dead, "pci")), "")
+        number = next((said.get("switch") for said in dead if said.get("switch")), "")
+        where = f"NVSwitch {pci or number}".strip()
+        yield FAULT.finding(f"{where}: its driver could not start it or gave it up.", LIKELY, dead, subject=where)
+    if said_so := list(facts.said("nvswitch.agent_says")):
+        yield FAULT.finding("A monitor on the node read a fatal error of an NVSwitch.", LIKELY, said_so)
 
 
 def _made(made: Sequence[Event]) -> str:

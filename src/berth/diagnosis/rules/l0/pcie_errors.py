@@ -146,6 +146,7 @@ def find(facts: Facts) -> Iterator[Answer]:
     if is_lost:
         return
     grave = list(_concerning(facts, gpus, "kernel.aer_uncorrected", "kernel.dpc", "kernel.slot_down"))
+    grave += list(_concerning(facts, gpus, "kernel.aer_bits", "kernel.link_not_trained"))
     grave += list(_concerning(facts, gpus, "kernel.aer_not_recovered", "kernel.surprise_down"))
     grave += [
         said
@@ -175,6 +176,14 @@ def find(facts: Facts) -> Iterator[Answer]:
             "itself (ipmitool sel get).",
             POSSIBLE,
             bad,
+        )
+    elif slots := list(facts.said("host.slot_error")):
+        where = value(slots[0], "where")
+        yield UNCORRECTABLE.finding(
+            f"The machine reports a fatal error of PCI Express{f' at {where}' if where else ''}; which device that is "
+            "stands in its inventory.",
+            POSSIBLE,
+            slots,
         )
     elif entries:
         yield CORRECTED.finding(
