@@ -94,13 +94,14 @@ MESSAGES: tuple[Message, ...] = (
             "listandwatch response",
             "list and watch response",
             "cannot update device states",
+            "cannot update device list",
             "error: failed to update",
         ),
         r"^(?!.*\bEOF\b).*?(?:ListAndWatch (?:ended unexpectedly|failed|error|stopped|returned)"
         r".*?(?:transport is closing|Canceled|Unavailable|connection reset|stream terminated|deadline)|"
         r"ListAndWatch\b.*?transport is closing|"
         r"[Ff]ailed to send (?:health-update )?(?:list and watch|ListAndWatch) response: (?!.*context canceled)|"
-        r"cannot update device states: |error: failed to update \"?[\w./-]+\"? resou)",
+        r"cannot update device (?:states|list): |error: failed to update \"?[\w./-]+\"? resou)",
     ),
     Message(
         "kubelet.cannot_dial_plugin",

@@ -18,6 +18,13 @@ MESSAGES: tuple[Message, ...] = (
         r"(?:Unknown|Internal|Aborted|FailedPrecondition|InvalidArgument|OutOfRange|NotFound|PermissionDenied)"
         r" desc = (?P<why>[^\"\n]*)(?:[^\n]*?resource(?:Name)?=\"?(?P<resource>[\w./-]+))?",
     ),
+    # Its plugin's socket closed: an ordinary restart, unless no registration follows.
+    Message(
+        "kubelet.endpoint_gone",
+        ("endpoint became unhealthy", "mark all resources unhealthy for resource"),
+        r"(?:Endpoint became unhealthy|Mark all resources Unhealthy for resource)\b"
+        r"(?:[^\n]*?resource(?:Name)?=\"?(?P<resource>[\w./-]+))?",
+    ),
     # A device that fits on no NUMA node: a list of hints that is there and empty.
     Message(
         "kubelet.hints_empty",

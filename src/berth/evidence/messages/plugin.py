@@ -16,7 +16,11 @@ MESSAGES: tuple[Message, ...] = (
         "kubelet.sock created, restarting",
         r"kubelet\.sock created, restarting",
     ),
-    Message("plugin.no_devices", "no devices found. waiting", r"No devices found\. Waiting indefinitely"),
+    Message(
+        "plugin.no_devices",
+        ("no devices found. waiting", "found 0 amdgpus", "no gpu nodes found via properties"),
+        r"No devices found\. Waiting indefinitely|Found 0 AMDGPUs|No GPU nodes found via properties",
+    ),
     Message("plugin.terminated", "received signal", r"Received signal \\?\"?(?P<signal>terminated|killed|interrupt)"),
     # The runtime did not hand the driver to it.
     Message(
@@ -81,13 +85,17 @@ MESSAGES: tuple[Message, ...] = (
             "too many open files",
             "plugin watcher",
             "failed to watch /",
+            "failed to create watcher for",
+            ".sock to watcher: ",
         ),
         r"fsnotify: .{0,80}?(?:too many open files|no space left on device)|"
         r"too many open files\b.{0,40}?\binotify|Failed to serve [\w.-]+/[\w.-]+: too many open files|"
         r"(?:FS ?watcher|fsnotify watcher|plugin watcher|inotify_init\w*|inotify_add_watch|"
         r"inotify (?:instances|watches))\b.*?(?:too many open files|no space left on device|limit reached)|"
         r"inotify (?:instances|watches) (?:limit|exhausted|used up)|"
-        r"failed to watch /\S+ err: (?:no space left on device|too many open files)",
+        r"failed to watch /\S+ err: (?:no space left on device|too many open files)|"
+        r"Failed to create watcher for \S+: (?:no space left on device|too many open files)|"
+        r"Failed to add \S+\.sock to watcher: (?:no space left on device|too many open files)",
     ),
     Message(
         "plugin.out_of_files",
@@ -144,6 +152,10 @@ MESSAGES: tuple[Message, ...] = (
             "error stopping plugins",
             "device plugin endpoint: ",
             "make sure that the deviceplugins feature gate",
+            "cannot connect to kubelet service",
+            "failed dial context at",
+            ".sock is already in use",
+            "error connecting to grpc server",
         ),
         r"(?:Could not|Failed to|Cannot|Unable to) (?:register|contact)\b"
         r".*?(?:device plugin|Kubelet)(?:.*?: (?P<why>.+))?|error registering with (?:kubelet|device plugin manager)|"
@@ -153,7 +165,9 @@ MESSAGES: tuple[Message, ...] = (
         r"unable to establish test connection with \S+ gRPC server: (?P<why6>.+)|unable to restart server (?P<why7>.+)|"
         r"Could not clean up socket \S+: (?P<why8>.+)|error stopping plugins\b.*?: (?P<why9>.+)|"
         r"error starting \S+ device plugin endpoint: (?P<why10>.+)|"
-        r"Make sure that the DevicePlugins feature gate is enabled",
+        r"Make sure that the DevicePlugins feature gate is enabled|Cannot connect to kubelet service|"
+        r"Failed dial context at \S*device-plugins/\S+\.sock|Socket \S+\.sock is already in use|"
+        r"Error connecting to GRPC server: (?P<why11>.+)",
     ),
     Message(
         "plugin.api_not_served",

@@ -31,6 +31,11 @@ MESSAGES: tuple[Message, ...] = (
             "no pod has predicate time",
             "not write timestamp, pod name",
             "get valid pod",
+            "find candidate pods due to",
+            "able to find dev with index",
+            "find predicate idx",
+            "allocation request mismatch for pod",
+            "desc = no free node",
         ),
         r"device number not matched|no binding pod found|empty id from pod annotation|[Nn]ode lock not set|"
         r"no pending pod found|device request not found|[Nn]ode mismatch for pod \S+ pick up|"
@@ -39,7 +44,9 @@ MESSAGES: tuple[Message, ...] = (
         r"\b(?:not|cannot) get valid pod\b|desc = NoNPUAffinity|parse pod annotation error|unknown uuid: ?(?:,|$)|"
         r"annotated devices \d+ smaller than requested allocation size|"
         r"no available slice device found for annotated GPU|Erase annotation failed|get device from annotation failed|"
-        r"no pod has predicate time|not write timestamp, pod Name",
+        r"Failed to find candidate pods due to|not able to find dev with index|failed to find predicate idx|"
+        r"allocation request mismatch for pod|desc = no free node|no pod has predicate time|"
+        r"not write timestamp, pod Name",
     ),
     # The library that they put under a program, beside a driver or a C library that it was not built for.
     Message(

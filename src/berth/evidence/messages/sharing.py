@@ -6,7 +6,8 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "sharing.mps_daemon_absent",
         ("mps daemon", "mps control daemon", "no devices are configured for mps"),
-        r"No devices are configured for MPS sharing|MPS daemon has not signalled readiness|MPS daemon is not healthy|"
+        r"No devices are configured for MPS sharing|Cannot find MPS control daemon process|"
+        r"MPS daemon has not signalled readiness|MPS daemon is not healthy|"
         r"error waiting for MPS daemon|failed to send command to MPS daemon|error checking MPS daemon health|"
         r"MPS daemon is not (?:ready|running)|"
         r"\bMPS (?:control )?daemon(?:set| set)?s?\b.{0,160}?\b(?:(?:never|does not|doesn't|did not|not) "
@@ -49,13 +50,23 @@ MESSAGES: tuple[Message, ...] = (
             "as tmpfs",
             "/mps/shm",
             "directory /mps/",
+            "] failed to start",
+            "this daemon is already running",
         ),
         r"(?:MPS|Legacy) Server\b.*?(?:[Ff]ailed to start|exited with)|Server encountered a fatal exception|"
         r"[Ff]ailed to start MPS (?:control )?daemon|error starting MPS daemon|failed to create MPS \w+ ?\w*: |"
         r"(?:failed to set|error setting) SELinux context\b.*?permission denied|Server \d+ exited with status [1-9]|"
         r"error setting (?:compute mode|pinned memory limit|active thread percentage)\b|"
         r"error sending quit message: (?!.*executable file not found)|failed to create \.ready file|"
-        r"error mounting \S*mps\S* as tmpfs|mount: \S*/mps/shm: [^\n]+|error creating directory /mps/\S*: ",
+        r"error mounting \S*mps\S* as tmpfs|mount: \S*/mps/shm: [^\n]+|error creating directory /mps/\S*: |"
+        r"(?:Server|Other) +\d+\] Failed to start ?: |An instance of this daemon is already running",
+    ),
+    # CUDA's own words for a client that its server does not take.
+    Message(
+        "sharing.mps_client_refused",
+        ("mps server is not ready", "to create mps client", "support device connections", "connect to the mps control"),
+        r"MPS server is not ready to accept new MPS client requests|resources required to create MPS client|"
+        r"resources required to support device connections|[Ff]ailed to connect to the MPS control daemon",
     ),
     Message("sharing.mps_daemon_ready", "mps daemon is ready", r"MPS daemon is ready"),
     # Labels of SELinux can be set only where its file system is in the container and may be written.

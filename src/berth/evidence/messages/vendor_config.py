@@ -10,6 +10,7 @@ MESSAGES: tuple[Message, ...] = (
             "readfromconfigfile err",
             "not found in configmap",
             "migstrategy not recognized",
+            "please set env node_name",
             # Intel
             "sharing the same gpu must",
             "with shared-dev-num 1 is pointless",
@@ -31,6 +32,7 @@ MESSAGES: tuple[Message, ...] = (
         ),
         r"failed to load device config file (?P<why>[^\n]+)|readFromConfigFile err: ?(?P<why2>[^\n]+)"
         r"|(?P<why3>\S+ not found in ConfigMap \S*(?:vgpu|device)\S*)|migStrategy not recognized"
+        r"|Please set env NODE_NAME"
         r"|(?P<why4>number of containers sharing the same GPU must [^\n]+"
         r"|Trying to use fractional resources with shared-dev-num 1 is pointless"
         r"|invalid value for preferredAllocationPolicy\b[^\n]*|Plugin with RM doesn't support multiple DRM drivers"
@@ -41,5 +43,12 @@ MESSAGES: tuple[Message, ...] = (
         r"|(?P<why9>Invalid value for rdmaHcaMax[^\n]*|error: Empty resourcePrefix)"
         r"|configuration miss?match\. (?P<why10>[^\n]*\"selectors\" [^\n]*)"
         r"|error creating ResourcePool with config\b(?P<why11>[^\n]*)",
+    ),
+    # Any Go plugin, in C code that it calls.
+    Message(
+        "plugin.segfault",
+        ("segmentation violation", "morestack on g0"),
+        r"(?:SIGSEGV: segmentation violation|fatal: morestack on g0)[\s\S]{0,2000}?\b(?:device-plugin|go-nvml)\b",
+        lines=30,
     ),
 )

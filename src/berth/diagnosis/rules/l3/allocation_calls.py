@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
 from berth.diagnosis.rules.l3.places import by_node, said_of
-from berth.diagnosis.words import LIKELY, POSSIBLE, Effect, Layer, Severity
+from berth.diagnosis.words import LIKELY, POSSIBLE, CauseClass, Effect, Layer, Severity
 from berth.evidence.facts import Facts
 
 PREFERRED_FAILS = Code(
@@ -210,6 +210,15 @@ _SAID_MORE = (
 )  # fmt: skip
 
 
+_REASONS: dict[CauseClass, re.Pattern[str]] = {
+    "version-mismatch": re.compile("read from checkpoint file due to json"),  # the kubelet writes another form
+    "cdi": re.compile("cdi", re.IGNORECASE),
+    "path-mount": re.compile(r"no such file|not found in\b|in \$PATH|executable file"),
+    # A request that this plugin, as it is set, does not serve.
+    "plugin-config": re.compile(r"multiple of \d|mode is not enabled|not permitted in|request memory \d+ is larger"),
+}
+
+
 def _refused(facts: Facts) -> Iterator[Answer]:
     """A refusal in words that nobody else knows."""
     known = {one.origin for one in facts.said(*_SAID_MORE)}
@@ -219,11 +228,7 @@ def _refused(facts: Facts) -> Iterator[Answer]:
             f"The plugin's answer: {why[:200]}." if why else "The plugin answered with an error.",
             POSSIBLE,
             said,
-            cause_class="cdi"
-            if "cdi" in why.lower()
-            else "path-mount"
-            if re.search(r"no such file|not found in\b|in \$PATH|executable file", why)
-            else None,
+            cause_class=next((name for name, sign in _REASONS.items() if sign.search(why)), None),
         )
 
 

@@ -12,6 +12,7 @@ from berth.evidence.facts import Facts
 from berth.evidence.formats.plugin_config import PluginConfig
 from berth.evidence.formats.told import Told
 
+_OF_MPS = re.compile("mps|to support device connections", re.IGNORECASE)
 MOST_CLIENTS = 48  # an MPS server of compute capability 7.5 and later serves that many
 
 DAEMON_ABSENT = Code(
@@ -154,9 +155,9 @@ def find(facts: Facts) -> Iterator[Answer]:
                 "The MPS control daemon of the plugin does not answer on the node.", LIKELY, said
             )
     shared = [config for config in facts.of(PluginConfig) if config.kind == "mps"]
-    busy = facts.said("reported.busy_mps_client", "reported.mps_unreached")
+    busy = facts.said("reported.busy_mps_client", "reported.mps_unreached", "sharing.mps_client_refused")
     told = any(re.search(r"\bMPS\b", one.origin.text) for one in facts.of(Told))
-    unreached = [one for one in busy if shared or told or "mps" in one.origin.text.lower()]
+    unreached = [one for one in busy if shared or told or _OF_MPS.search(one.origin.text)]
     for said in by_node(unreached).values():
         yield CLIENT_UNREACHED.finding(
             "CUDA finds the shared device busy: it does not reach the MPS server.", POSSIBLE, [*said, *shared]

@@ -250,7 +250,7 @@ def _class_of(said: list[Said], of_name: bool) -> CauseClass | None:
         return "plugin-config"
     if any(_DENIED.search(one.origin.text) for one in said):
         return "permission"
-    if of_name or any("address already in use" in one.origin.text.lower() for one in said):
+    if of_name or any("already in use" in one.origin.text.lower() for one in said):
         return "plugin-config"
     return "version-mismatch" if _asks_for_gate(said) else None
 

@@ -237,7 +237,9 @@ def find(facts: Facts) -> Iterator[Answer]:
         if node not in told:
             told.add(node)
             yield NO_DRIVER_IN_PLUGIN.finding("The plugin cannot load NVML in its container.", LIKELY, said)
-    crashed = [one for one in facts.said("plugin.grpc_crashes", "plugin.panic") if "dcgm" not in _whose(one)]
+    crashed = [
+        one for one in facts.said("plugin.grpc_crashes", "plugin.panic", "plugin.segfault") if "dcgm" not in _whose(one)
+    ]
     for said in by_node(crashed).values():
         yield PLUGIN_CRASHES.finding(
             "The plugin's own code fails.", POSSIBLE, said, layer=Layer.L3, cause_class="plugin-health"

@@ -110,6 +110,7 @@ _NOT_ANEW = (
 
 def find(facts: Facts) -> Iterator[Answer]:
     yield from _ended(facts)
+    yield from _gone(facts)
     yield from _killed(facts)
     yield from _broken(facts)
 
@@ -143,6 +144,21 @@ def _ended(facts: Facts) -> Iterator[Answer]:
                 # Nobody listens any more, and nothing shows who ended it.
                 cause_class="plugin-health" if refused else None,
             )
+
+
+def _gone(facts: Facts) -> Iterator[Answer]:
+    """The kubelet's word that a plugin's socket has closed, and none that it came again."""
+    if any(facts.said("kubelet.registration_request", "kubelet.stream_eof")):
+        return
+    for said in by_node(facts.said("kubelet.endpoint_gone")).values():
+        resource = said_of(one.get("resource") for one in said)
+        yield AT_ZERO.finding(
+            f"The plugin{f' of {resource}' if resource else ''} has gone from the kubelet's list, and nothing shows "
+            "that it registered again.",
+            A_SIGN,
+            said,
+            resource=resource,
+        )
 
 
 def _killed(facts: Facts) -> Iterator[Answer]:
