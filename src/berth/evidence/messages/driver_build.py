@@ -23,11 +23,14 @@ _HEADERS = (
             "kernel-core", "unable to find a match", "/build: no such file", "/build': no such file",
             "/build’: no such file", "/build/.config", "/build/include", "could not extract /lib/modules",
             "usr/src/linux-headers", "usr/src/kernels", "headers for this kernel",
-            "locate the linux-headers",
+            "locate the linux-headers", "kernel-default-devel", "target not found: linux-headers",
         ),
         r"Could not resolve Linux kernel version|Could not locate Linux kernel version string|"
         r"Unable to resolve RHEL version from kernel version|"
         r"(?:Unable to|cannot|can't|could not) locate (?:the )?(?:package )?(?P<package>linux-headers-\S+)|"
+        r"Package '(?P<package4>kernel-(?:default-)?devel\S*)' not found|target not found: linux-headers|"
+        r"No provider of '(?P<package5>kernel-(?:default-)?devel[^']*)' found|"
+        r"(?:No matching packages: |package )(?P<package6>kernel-(?:devel|headers)-\d\S*)(?: not found|$)|"
         r"(?:Couldn't find any package|No match for argument|Unable to find a match|No package)[^\n]*?"
         r"(?P<package2>(?:linux-headers|kernel-headers|kernel-devel(?:-matched)?|kernel-core)-\S+)|"
         r"Unable to find a match: [^\n]*?\bkernel-\d\S+|"

@@ -10,12 +10,14 @@ MESSAGES: tuple[Message, ...] = (
         (
             "ubsan: ", "null pointer dereference", "unable to handle", "general protection fault", "kernel bug at",
             "rip: 0010:",
-            "pc : ", "kernel panic", "list_del corruption", "oops", "double fault", "kernel crash",
+            "pc : ", "kernel panic", "list_del corruption", "list_add corruption", "refcount_t: ",
+            "oops", "double fault", "kernel crash",
             "self-detected stall", "warning: cpu: ", "missing endbr: ", "soft lockup", "kernel memory exposure attempt",
             "kernel memory overwrite attempt", "invalid context", "scheduling while atomic",
         ),
         r"(?:NULL pointer dereference|unable to handle (?:kernel )?(?:page fault|paging request|NULL)|"
-        r"general protection fault|kernel BUG at|Oops:|list_del corruption|double fault|kernel panic|"
+        r"general protection fault|kernel BUG at|Oops:|list_(?:del|add) corruption|"
+        r"refcount_t: [^\n]*(?:use-after-free|leaking memory)|double fault|kernel panic|"
         r"self-detected stall on CPU)[\s\S]*?"
         r"\b(?P<where>[\w.]+)\+0x\w+/0x\w+ \[(?P<module>nvidia\w*)\]|"
         r"WARNING: CPU: \d+ PID: \d+ at (?!.*\bdrm)\S*\.c:\d+ (?P<where4>\w+)\S* \[(?P<module6>nvidia\w*)\]|"

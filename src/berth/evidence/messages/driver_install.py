@@ -109,7 +109,15 @@ MESSAGES: tuple[Message, ...] = (
     # Units and codes of clouds that bring the driver with their images.
     Message(
         "driver.node_unit_failed",
-        ("nvidia-kmod-load", "err_gpu_drivers", "err_missing_cuda", "err_gpu_driver"),
+        (
+            "nvidia-kmod-load", "err_gpu_drivers", "err_missing_cuda", "err_gpu_driver", "configure-nvidia.service",
+            "configure nvidia instance types", "missing module set", "nvidia-vgpu-mgr.service",
+            "kernel_module_type variable", "failed to execute `/sbin/modprobe", "cannot open nvidia-linux-",
+        ),
+        r"(?:configure-nvidia|nvidia-vgpu-mgr)\.service: (?:Main process exited|Failed with result)|"
+        r"Failed to start Configure NVIDIA instance types|driverdog\S* [^\n]*Missing module set|"
+        r"invalid value for the KERNEL_MODULE_TYPE variable|cannot open NVIDIA-Linux-\S+\.run|"
+        r"NVIDIA: failed to execute `/sbin/modprobe|"
         r"nvidia-kmod-load\.service: (?:Main process exited|Failed with result)|Failed to start nvidia-kmod-load|"
         r"ERR_(?:GPU_DRIVERS?_\w+|MISSING_CUDA\w*)",
     ),
@@ -164,6 +172,12 @@ MESSAGES: tuple[Message, ...] = (
         "driver.signing_failed",
         ("failed to attach signature", "failed to sign ", "module signing failed"),
         r"Failed to attach signature|Failed to sign (?:the linked )?kernel module|Module signing failed\b",
+    ),
+    # The driver's own modules of two releases.
+    Message(
+        "driver.modules_differ",
+        "version mismatch: nvidia",
+        r"Version mismatch: (?P<one>nvidia\S*\.ko ?\(\S+\)),? (?P<other>nvidia\S*\.ko ?\(\S+\))",
     ),
     # Nix and its like put modules and kernel together and compare.
     Message(

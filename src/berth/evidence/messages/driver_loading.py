@@ -9,7 +9,8 @@ _BREAK = r"(?:\\x0a|\s|NVRM:)+"  # the kernel's lines, as they are and as Talos 
 _MODULE = r"['\"‘]?(?P<module>nvidia\w*(?:-\w+)?)(?:\.ko\S*)?['\"’]?"
 # modprobe, insmod, systemd-modules-load, kmod of Go programs: all name the module before the reason.
 _INSERT = (
-    r"(?:could not insert(?: module)?|Failed to insert(?: module)?|Error inserting|could not load module|load) "
+    r"(?:could not insert(?: module)?|Failed to insert(?: module)?|Error inserting|could not load module|can't insert|"
+    r"load) "
     rf"['\"]?(?:/\S*/)?{_MODULE}[^\n]*?"
 )
 _YOUNG = r"(?:Blackwell|Grace|B[123]00|GB\d{1,3}|GH200|RTX PRO|RTX[ -]?50)\b"
@@ -21,11 +22,13 @@ MESSAGES: tuple[Message, ...] = (
         "modprobe.wrong_format",
         (
             "invalid module format", "exec format error", "version magic", "version of symbol module_layout",
+            "no symbol version for module_layout",
             "unknown rela relocation", "not compiled with -mcmodel=kernel", "this_module section size must match",
         ),
         rf"{_INSERT}(?:Invalid module format|Exec format error)|"
         rf"(?P<module2>nvidia\w*): (?:version magic '(?P<built>[^']*?) ?' "
-        rf"should be '(?P<running>[^']*?) ?'|disagrees about version of symbol module_layout)|"
+        rf"should be '(?P<running>[^']*?) ?'|"
+        rf"(?:disagrees about version of symbol|no symbol version for) module_layout)|"
         r"(?P<module3>nvidia\w*): (?:module: )?Unknown rela relocation|"
         r"module: `nvidia\w*' likely not compiled with -mcmodel=kernel|"
         r"module (?P<module4>nvidia\w*): \S*this_module section size must match|"
@@ -91,12 +94,19 @@ MESSAGES: tuple[Message, ...] = (
         "modprobe.refused_otherwise",
         (
             "cannot allocate memory", "device or resource busy", "no such file or directory", "bad address",
-            "input/output error", "error running install command",
+            "input/output error", "package not installed", "function not implemented", "protocol error",
+            "timer expired", "unknown error ", "bad message", "error running install command",
+            "failed to initialize", "init failed",
+            "rm_init_rm() failed", "cache allocation failed",
         ),
         r"(?:could not insert|Error inserting)(?: module)? ['\"‘]?(?:/\S*/)?"
         r"(?P<module>nvidia(?!.peermem|.fs)\w*(?:-\w+)?)(?:\.ko\S*)?['\"’]?[^\n]*?"
         r"(?P<reason>Cannot allocate memory|Device or resource busy|No such file or directory|"
-        r"Bad address|Input/output error)|"
+        r"Bad address|Input/output error|Package not installed|Function not implemented|Protocol error|Timer expired|"
+        r"Unknown error \d+|Bad message)|"
+        # Its own words, before it has looked for a card.
+        r"NVRM: (?P<reason3>failed to initialize (?:procfs|capabilities|IMEX channels|module)|nv-cap-drv init failed|"
+        r"rm_init_rm\(\) failed|nvidia_\w+ cache allocation failed)|"
         r"Error running install command '[^'\n]*' for module (?P<module2>nvidia\w*): (?P<reason2>retcode \d+)",
     ),
     # Packages run it for a kernel whose modules are not on the disk.
@@ -133,7 +143,7 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "driver.wrong_flavour",
         (
-            "ready for use on data center", "open kernel", "supported by open",
+            "ready for use on data center", "open kernel", "supported by open", "nvrm: open nvidia.ko",
             "supported by the open", "include the required gpu", "open module",
             "open driver", "open variant", "open flav", "open nvidia", "open gpu", "open source", "proprietary",
             "closed-source", "closed source",
@@ -141,6 +151,7 @@ MESSAGES: tuple[Message, ...] = (
         rf"(?:The NVIDIA GPU {_PCI}[\s\S]*?)?(?:(?P<open>requires (?:the )?use of (?:the )?NVIDIA open kernel modules)|"
         r"(?P<closed4>Open nvidia\.ko is only ready for use on Data Center GPUs)|"
         r"(?P<closed>not supported by (?:the )?open(?:[\s\S]{0,20}nvidia\.ko| kernel modules?| nvidia)|"
+        r"not supported by\s+NVRM: open nvidia\.ko|"
         r"does not include the required GPU(?:[\s\S]{0,20}System Processor)?))|"
         r"(?P<open2>(?:GPU|Blackwell|Grace|B\d{3}|GB\d{3}|GH200|RTX PRO|RTX 50\d0|sm_1\d\d)[^\n]{0,60}"
         r"(?:needs?|requires?|only works? with|only supported with)[^\n]{0,30}"

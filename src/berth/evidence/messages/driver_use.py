@@ -26,8 +26,13 @@ _CONFLICT = (
     Message(
         "driver.owned",
         (
-            "probe routine was not called", "already bound to", "obtained ownership", "request_mem_region failed",
-            "configured to include nvidiafb", "configured to include rivafb", "failed rivafb sanity",
+            "probe routine was not called",
+            "already bound to",
+            "obtained ownership",
+            "request_mem_region failed",
+            "configured to include nvidiafb",
+            "configured to include rivafb",
+            "failed rivafb sanity",
             "failed nvidiafb sanity",
         ),
         rf"(?:GPU {_PCI} is already bound to (?P<owner>[\w-]+))|probe routine was not called for (?P<count>\d+) device|"
@@ -58,7 +63,16 @@ _CONFLICT = (
             "already pre-installed on the node",
             "driver is pre-installed on host",
             "alternate method of installing the nvidia driver",
+            "register_chrdev_region() failed for nvidia",
+            "cdev_add() failed for nvidia",
+            "cannot create duplicate filename",
+            "driver 'nvidia",
+            "proc_dir_entry 'driver/nvidia",
         ),
+        # What a module meets whose names another one has in the kernel already.
+        r"(?P<taken>NVRM: (?:register_chrdev_region|cdev_add)\(\) failed for nvidia|"
+        r"cannot create duplicate filename '/(?:bus/pci/drivers|module)/nvidia'|"
+        r"Driver 'nvidia' is already registered|proc_dir_entry 'driver/nvidia\S*' already registered)|"
         r"(?P<running>An instance of the NVIDIA driver is already running, aborting)|already pre-installed on the node|"
         r"driver is pre-installed on host|alternate method of installing the NVIDIA driver was detected",
     ),
@@ -98,7 +112,7 @@ _IN_USE = (
             "uninstall nvidia driver components", "cleanup nvidia driver", "appears to already be loaded",
             "with non-zero usage count", "unmount /run/nvidia/driver", "nvidia/driver: target is busy",
             "nvidia driver rootfs", "unmount stale rootfs", "unmount rootfs", "could not stop nvidia grid",
-            "could not stop nvlink subnet", "could not stop nvidia fabric",
+            "could not stop nvlink subnet", "could not stop nvidia fabric", "could not remove ",
         ),
         # Daemons that keep the device open and do not end: the container takes no module away then.
         r"Could not stop (?:NVIDIA (?:Grid|fabric ?manager)|NVLink Subnet Manager) daemon|"
@@ -109,6 +123,8 @@ _IN_USE = (
         r"Unable to cleanup driver modules|[Ff]ailed to (?:uninstall nvidia driver components|cleanup NVIDIA driver)|"
         r"NVIDIA kernel module '?nvidia\S*'? appears to already be loaded|"
         r"(?:could not|cannot|can't|unable to|fails? to|failed to) (?:unload|rmmod)[^\n]{0,30}\bnvidia|"
+        r"could not remove (?:module )?'?nvidia\w*'?: (?:Resource temporarily unavailable|Device or resource busy)|"
+        r"error unloading module \\?\"nvidia\w*\\?\": |"
         rf"Attempting to remove device {_PCI} with non-zero usage count|"
         r"nvidia\S* (?:kernel )?modules? (?:is|are|is still|are still) in use|"
         r"[Ff]ailed to unload kernel module (?:nvidia\w*|gdrdrv)|"
@@ -156,11 +172,14 @@ _IN_USE = (
             "failed to drain node of gpu pods", "until all gpu pods are drained", "still hold gpu resource claims",
             "failed to evict gpu operator components", "to shutdown:", "drain-failed", "failed to drain node",
             "failed to delete gpu pods", "gpu pods to be evicted", "evict dra kubelet-plugin",
-            "gpu client pods to terminate",
+            "gpu client pods to terminate", "cannot delete all required pods", "on the node for the driver upgrade",
+            "gpudriverupgrade",
         ),
         r"Failed to drain node of GPU pods|until all GPU pods are drained|"
         r"pod\(s\) still hold GPU resource claims: (?P<pods>.*)|"
         r"[Ff]ailed to evict GPU operator components|Failed to wait for (?P<component>[\w-]+) to shutdown:|"
+        r"Cannot delete all required pods|Failed to delete workload pods on the node for the driver upgrade|"
+        r"\bGPUDriverUpgrade\b[^\n]*\bFailed to (?:drain|cordon) (?:the )?node|"
         r"failed to drain node|failed to delete GPU pods|failed to evict DRA kubelet-plugin|"
         r"Failed to wait for GPU client pods to terminate|GPU pods to be evicted[^\n]{0,40}(?:timed out|timeout|fail)",
     ),
@@ -176,10 +195,12 @@ _IN_USE = (
             "reschedule gpu operator components", "cordon node: ",
             "driver upgrade ", "upgrade-failed", "upgrade-required", "cordon-required", "wait-for-jobs-required",
             "pod-deletion-required", "drain-required", "pod-restart-required", "validation-required",
-            "maintenance-required",
+            "maintenance-required", "gpudriverupgrade", "updated the node state",
         ),
         r"failed to reschedule GPU operator components|"
         r"level=(?:fatal|error) msg=\"?failed to (?:un)?cordon node: |"
+        r"Timeout exceeded for (?:validation|job completions), updated the node state[^\n]*upgrade-failed|"
+        r"\bGPUDriverUpgrade\b[^\n]*\b(?:Failed to (?:restart driver pod|uncordon)|validation failed)|"
         r"driver upgrade (?:has |was |is )?(?:failed|stuck|hangs?|not (?:progress|finish|complet)\w*)|"
         r"(?:stuck|remains?|stays?) (?:in|at) [`'\"]?(?:upgrade-(?:required|failed)|"
         r"(?:cordon|wait-for-jobs|pod-deletion|drain|pod-restart|validation|uncordon|node-maintenance|"

@@ -32,13 +32,20 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "fabric.unit_failed",
         (
-            "fabricmanager", "fabric manager", "fabric-manager", "fabric_manager", "nvlsm", "fabric topology file",
+            "fabricmanager",
+            "fabric manager",
+            "fabric-manager",
+            "fabric_manager",
+            "nvlsm",
+            "fabric topology file",
             "for: fm starting",
+            "nvlsm: ",
         ),
         r"failed to (?:open|read|parse) (?:the )?fabric topology file|timeout waiting for: FM starting|"
         r"fabricmanager: fm\w+: |"
         r"(?:nvidia-fabricmanager|nvlsm)(?:\.service)?: "
-        r"(?:(?:Main|Control) process exited|Failed with result|start request)|"
+        r"(?:(?:Main|Control) process exited|Failed with result|start (?:request|operation timed out))|"
+        r"nvlsm: (?:No local ports detected|Error from osm_\w+)|"
         r"Failed to start (?:\S+ - )?NVIDIA Fabric ?Manager|Job for nvidia-fabricmanager\.service failed|"
         r"/nv-fabricmanager [^\n]*failed! Exit code|"
         r"fabric manager config file item: (?P<item>\w+) has an invalid value|"
@@ -64,7 +71,7 @@ MESSAGES: tuple[Message, ...] = (
         rf"{_FM}[`'\"]?(?:\.service|\s+service|\s+daemon)?[`'\"]?\s+(?:is |was |were |has )?(?:not |never |"
         rf"n't )(?:been )?"
         r"(?:installed|running|started|active|present|found|up|loaded|enabled)|"
-        rf"{_FM}(?:\.service)?\s+(?:is )?(?:missing|absent|inactive|stopped|down|disabled)\b|"
+        rf"{_FM}(?:\.service)?\s+(?:is )?(?:missing|absent|inactive|stopped|down|disabled|masked)\b|"
         r"fabric manager (?:found but|is) not active",
     ),
     Message(
@@ -167,8 +174,9 @@ MESSAGES: tuple[Message, ...] = (
     # Internode memory exchange: the daemon and its control tool.
     Message(
         "imex.daemon_failed",
-        ("nvidia-imex", "imex"),
-        r"nvidia-imex(?:\.service)?: (?:(?:Main|Control) process exited|Failed with result)|"
+        ("nvidia-imex", "imex", "no matching network interface ip address"),
+        r"nvidia-imex(?:\.service)?: (?:(?:Main|Control) process exited|Failed with result|start operation timed out)|"
+        r"No matching network interface IP address[^\n]*node config|Failed to bind IMEX server|"
         r"Failed to start (?:\S+ - )?NVIDIA IMEX|(?:nvidia-)?imex(?: daemon| service|\.service)?[^\n]{0,40}"
         r"(?:fail(?:s|ed)? to (?:start|initiali[sz]e)|crash|not running|is not (?:running|installed|active|started)|"
         r"inactive \(dead\)|exited)",
@@ -181,11 +189,12 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "imex.domain_not_up",
-        ("domain state", "imex", "attempting connection for target node"),
+        ("domain state", "imex", "attempting connection for target node", "node configuration mismatch"),
         r"Domain State:\s*(?P<state>DOWN|DEGRADED|NOT[_ ]READY|INITIALIZING)|"
         r"IMEX[^\n]{0,100}domain[^\n]{0,30}(?:never|does not|doesn't) (?:become|come|reach)|"
         r"IMEX (?:domain|channels?|node)[^\n]{0,40}\b(?:not (?:yet )?(?:ready|up|available|reachable|configured)|"
         r"un(?:ready|available|reachable))|"
+        r"Node configuration mismatch detected|"
         r"Attempting connection for target node \d+ - (?!\S*compute-domain)[^\s,]+,? attempt #\d{3,}",
     ),
     Message(

@@ -23,6 +23,7 @@ from berth.diagnosis.rules.l1 import (
     module_unfit,
     no_gpu_here,
     nvml_refused,
+    other_modules,
     peer_memory,
     version_skew,
     vgpu_license,
@@ -52,6 +53,7 @@ _RULES = (
     vgpu_license.RULE,
     confidential.RULE,
     amd_driver.RULE,
+    other_modules.RULE,
 )
 # These tell nodes apart by themselves.
 _OF_VERSIONS = (card_versions.RULE, fabric_packages.RULE)

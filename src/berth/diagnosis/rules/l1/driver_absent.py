@@ -50,9 +50,7 @@ def find(facts: Facts) -> Iterator[Answer]:
         )
     elif refused and not said:
         reason = next((found for one in refused if (found := value(one, "reason"))), "Invalid argument")
-        yield ABSENT.finding(
-            f"The kernel does not take the module: {reason}; its log says why.", POSSIBLE, refused
-        )
+        yield ABSENT.finding(f"The kernel does not take the module: {reason}; its log says why.", POSSIBLE, refused)
     elif unserved:
         yield ABSENT.finding("There are GPUs, and no driver serves them.", LIKELY, [*unserved, *bare])
     elif not said and (told := list(facts.said("nvml.modules_told"))):

@@ -128,9 +128,9 @@ def find(facts: Facts) -> Iterator[Answer]:
             ESTABLISHED if bound else LIKELY,
             [*bound, *held],
         )
-    running = [said for said in facts.said("driver.two_installed") if said.get("running")]
+    running = [said for said in facts.said("driver.two_installed") if said.get("running") or said.get("taken")]
     unbound = list(facts.said("driver.not_on_vfio"))
-    host = [said for said in facts.said("driver.two_installed") if not said.get("running")]
+    host = [said for said in facts.said("driver.two_installed") if said not in running]
     told = list(facts.said("driver.installed_twice", "driver.duplicate_symbol"))
     # A container that begins to install one where the host has its own.
     begins, has_one = list(facts.said("driver.container_begins")), list(facts.said("driver.host_has_one"))

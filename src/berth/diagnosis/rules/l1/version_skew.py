@@ -83,7 +83,7 @@ def find(facts: Facts) -> Iterator[Answer]:
     api = list(facts.said("driver.api_mismatch"))
     firmware = list(facts.said("driver.gsp_firmware_missing"))
     told = [said for said in facts.said("driver.versions_told") if value(said, "module") != value(said, "client")]
-    told += facts.said("driver.kernels_differ", "driver.library_of_version_missing")
+    told += facts.said("driver.kernels_differ", "driver.modules_differ", "driver.library_of_version_missing")
     different = _versions_differ(facts)
     if mismatch or api:
         module = next((said.get("module") or said.get("module2") for said in api), "")
@@ -128,6 +128,8 @@ def find(facts: Facts) -> Iterator[Answer]:
 def _told(said: Said) -> str:
     if said.message == "driver.kernels_differ":
         return f"Kernel {value(said, 'one')} and modules for {value(said, 'other')} were put together."
+    if said.message == "driver.modules_differ":
+        return f"{value(said, 'one')} and {value(said, 'other')} are of two releases."
     if said.message == "driver.library_of_version_missing":
         return f"{value(said, 'library')} is wanted, and the driver that is installed is of another version."
     return f"The kernel module is {value(said, 'module')}, the libraries are {value(said, 'client')}."
