@@ -176,7 +176,8 @@ MESSAGES: tuple[Message, ...] = (
         r"(?:does not|doesn't|do not|don't) match|is ignored)|"
         r"(?:\bnot|n't) (?:see|find|have|create|get|deploy)\w* (?:any|a|the) (?:\w+ )?(?:Service|Pod)Monitor\b|"
         r"\b(?:there is|there's|with) no (?:Service|Pod)Monitor\b|"
-        r"(?:Service|Pod)Monitor\b.{0,20}?\b(?:is|was|are) (?:not (?:created|deployed|there|present)|missing)\b",
+        r"(?:Service|Pod)Monitor\b(?! CRD).{0,20}?\b(?:is|was|are) (?:not (?:created|deployed|there|present)"
+        r"|missing)\b",
     ),
     Message(
         "dcgm.cannot_listen",
@@ -212,6 +213,14 @@ MESSAGES: tuple[Message, ...] = (
         ("hami_host_gpu_utilization", "hostcoreutilization"),
         r"(?:hami_host_gpu_utilization\w*|HostCoreUtilization)(?:\{[^}\n]*\})?\s+(?!0(?:\.0+)?\s*$)\d[\d.]*\s*$",
     ),
+    # A crash in the library, below the exporter's own code.
+    Message(
+        "dcgm.crashes",
+        ("sigsegv", "segmentation violation", "unexpected signal during runtime", "signal arrived during cgo"),
+        r"(?:SIGSEGV|segmentation violation|unexpected signal during runtime|signal arrived during cgo)[^\n]*\n"
+        r"(?:[^\n]*\n){0,10}?[^\n]*\b(?:go-dcgm|dcgm-exporter|nv-hostengine)\b",
+        lines=12,
+    ),
     Message(
         "dcgm.exporter_hangs",
         ("dcgm-exporter", "exporter"),
@@ -223,8 +232,16 @@ MESSAGES: tuple[Message, ...] = (
     # Other programs that show figures: scripts of DCGM's own bindings, exporters that call nvidia-smi.
     Message(
         "dcgm.program_fails",
-        ("dcgmprometheus", "pydcgm", "dcgm_structs", "exporter.go:", "dcgm-exporter: line "),
-        r"\b(?:DcgmPrometheus|pydcgm|dcgm_structs)\b.{0,80}(?:Error|object has no attribute)|"
+        (
+            "dcgmprometheus",
+            "pydcgm",
+            "dcgm_structs",
+            "exporter.go:",
+            "dcgm-exporter: line ",
+            "was collected before with the same name",
+        ),
+        r"DCGM_\w+[^\n]{0,400}was collected before with the same name and label values|\b(?:DcgmPrometheus|pydcgm"
+        r"|dcgm_structs)\b.{0,80}(?:Error|object has no attribute)|"
         r"\bexporter\.go:\d+\W.{0,20}\b(?:error|err)=|dcgm-exporter: line \d+: \S+: command not found",
     ),
     Message(
@@ -267,7 +284,8 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "dcgm.nvml_absent",
         ("nvml doesn't exist", "nvml shared library", "libnvidia-ml"),
-        r"NVML doesn't exist on this system|(?:dcgm|DCGM).*?libnvidia-ml\.so.*?(?:not found|cannot open)",
+        r"NVML doesn't exist on this system|(?:dcgm|DCGM).*?libnvidia-ml\.so.*?(?:not found|cannot open)"
+        r"|DCGM failed to load libnvidia-ml",
     ),
     Message(
         "dcgm.wrong_values",

@@ -267,5 +267,6 @@ MESSAGES: tuple[Message, ...] = (
         "vgpu.config.state=pending",
         "assuming config changed",
         "driver is pre-installed on host",
+        "cleaning up all NVIDIA driver daemonsets",
     ),
 )

@@ -197,7 +197,7 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "harmless.pids_of_host",
-        ("nvidia-smi", "nvml", "gpustat", "nvitop", "process not showing", "processes not showing"),
+        ("nvidia-smi", "nvml", "gpustat", "nvitop", "process not show", "processes not show"),
         r"\bGPU process(?:es)? not show(?:n|ing)\b[^\n]{0,20}\b(?:pod|container|docker)\b|"
         r"^(?=.*?(?:\b(?:pids?|process(?:es)?)\b[^\n]{0,60}\b(?:not|n't|no|never) (?:be )?(?:visible|shown?|listed"
         r"|displayed|see)\b[^\n]{0,80}\bnvidia-smi\b|\b(?:wrong|host(?:'s)?|real) pids?\b[^\n]{0,80}\b(?:container"

@@ -117,8 +117,11 @@ MESSAGES: tuple[Message, ...] = (
             "error creating compute instance",
             "unable to create a gpu instance",
             "unable to create gpu instance",
+            "failed to create gpu instances",
+            "failed to create compute instances",
         ),
-        r"all orderings failed|multiple config orderings|error creating (?:GPU|[Cc]ompute) [Ii]nstance|"
+        r"[Ff]ailed to create (?:GPU|compute) instances: |all orderings failed|multiple config orderings"
+        r"|error creating (?:GPU|[Cc]ompute) [Ii]nstance|"
         r"[Uu]nable to create (?:a )?GPU instance.*?(?P<why>Insufficient Resources|.*)",
     ),
     Message(
@@ -191,8 +194,10 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "mig.toggle_unsupported",
-        ("mig mode change is not supported", "unable to enable mig mode", "mig is not supported", "mig mode for gpu"),
-        r"[Uu]nable to (?:enable|disable) MIG [Mm]ode for GPU (?P<pci>[0-9A-Fa-f:.]+)?:? ?(?P<why>.*)|"
+        ("mig mode change is not supported", "unable to enable mig mode", "mig is not supported", "mig mode for gpu",
+         "no mig-supported devices found"),
+        r"No MIG-supported devices found|[Uu]nable to (?:enable"
+        r"|disable) MIG [Mm]ode for GPU (?P<pci>[0-9A-Fa-f:.]+)?:? ?(?P<why>.*)|"
         r"MIG mode change is not supported",
     ),
 )

@@ -39,6 +39,12 @@ MESSAGES: tuple[Message, ...] = (
         ("changestreamfatalerror", "changestreamhistorylost", "resume token was not found", "resume of change stream"),
         r"ChangeStream(?:FatalError|HistoryLost)|resume token was not found|Resume of change stream was not possible",
     ),
+    # A guard against too many cordons at once: it stops all that come after.
+    Message(
+        "agents.breaker",
+        "circuit breaker",
+        r"[Cc]ircuit breaker\b[^\n]{0,60}\b(?:TRIPPED|[Tt]ripped)\b",
+    ),
     Message(
         "agents.store_unreached",
         ("nvsentinel", "platform connector", "platform-connector"),

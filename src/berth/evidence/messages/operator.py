@@ -1,4 +1,4 @@
-"""The GPU Operator, its validator and its operands; Node Feature Discovery."""
+"""The GPU Operator, its validator and its operands."""
 
 from berth.evidence.message import Message
 
@@ -92,6 +92,15 @@ MESSAGES: tuple[Message, ...] = (
         "no matches for kind",
         r"no matches for kind \\?\"(?P<kind>\w+)\\?\" in version \\?\"(?P<version>[^\"\\]+)",
     ),
+    # A controller whose kinds are not served ends after waiting for them.
+    Message(
+        "operator.kinds_absent",
+        ("caches to sync", "should be installed before calling start"),
+        r"failed to wait for (?P<controller>[\w-]*(?:nvidia|clusterpolicy|upgrade|gpu|nodefeature|nim"
+        r"|nic)[\w-]*) caches "
+        r"to sync|if kind is a CRD, it should be installed before calling Start[^\n]*?(?P<kind>\w+\.(?:nvidia\.com"
+        r"|nfd\.k8s-sigs\.io|mellanox\.com))",
+    ),
     Message(
         "operator.cluster_old",
         "chart requires kubeversion",
@@ -109,7 +118,8 @@ MESSAGES: tuple[Message, ...] = (
         r"cannot set an ownerRef on a resource you can't delete"
         r"|cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on"
         r"|is forbidden: User \\{0,3}\"system:serviceaccount:[\w-]+:"
-        r"(?P<account>[\w-]*(?:gpu-operator|nvidia|node-feature|nfd|gpu-feature|dcgm|"
+        r"(?P<account>[\w-]*(?:gpu-operator|nvidia|nvsentinel|fault-|health-monitor|node-drainer|node-feature|nfd"
+        r"|gpu-feature|dcgm|"
         r"mig-manager|nim-operator|network-operator|gpu-feature-discovery|vgpu|device-plugin)[\w-]*)\\{0,3}\" "
         r"cannot (?P<verb>\w+) resource \\{0,3}\"(?P<what>[\w./-]+)",
     ),
@@ -125,8 +135,13 @@ MESSAGES: tuple[Message, ...] = (
             "in clusterpolicy",
             'unknown field "spec.',
             "pruned",
+            "the clusterpolicy ",
+            "the nvidiadriver ",
+            "failed to install crd ",
             r"unknown field \"spec.",
         ),
+        r"missing required field \\?\"[\w.]+\\?\" in com\.nvidia\.v1|failed to install CRD \S*(?:nvidia|nfd)\S*"
+        r"|The (?:ClusterPolicy|NVIDIADriver) \\?\"[\w-]+\\?\" is invalid:? ?(?P<why2>.*)|"
         r"(?P<field3>(?:spec\.|\.status\.)[\w.]+): field not declared in schema|"
         r"\bpruned\b.{0,60}\b(?:ClusterPolicy|NVIDIADriver)\b|\b(?:ClusterPolicy|NVIDIADriver)\b.{0,60}\bpruned\b|"
         r"unknown field \\?\"(?P<field2>spec\.(?:operator|daemonsets|driver|toolkit|devicePlugin|dcgm(?:Exporter)?|"
@@ -143,8 +158,20 @@ MESSAGES: tuple[Message, ...] = (
     # It takes the name of its driver image from the node's system, and does not understand what it is.
     Message(
         "operator.os_unread",
-        ("error processing os ", "gpu node os tag: ", "distribution not supported", "custom repo config"),
-        r"failed to get destination directory for custom repo config[^\n]*|distribution not supported"
+        (
+            "error processing os ",
+            "gpu node os tag: ",
+            "distribution not supported",
+            "custom repo config",
+            "ssl key/cert config",
+            "subscription entitlements",
+            "different os versions found",
+            "runtime not recognized",
+            "failed to get os-release",
+        ),
+        r"different OS versions found for the same kernel version|runtime not recognized: |failed to get os-release"
+        r"|failed to get (?:destination directory for ssl key/cert config|path items for subscription entitlements)"
+        r"|failed to get destination directory for custom repo config[^\n]*|distribution not supported"
         r"|error processing OS \w+ version (?P<version>\S+?):"
         r"|failed to retrieve GPU node OS tag: (?!unable to retrieve)"
         r"(?P<why>.*)",
@@ -182,8 +209,11 @@ MESSAGES: tuple[Message, ...] = (
             "retrieve os name from label",
             "retrieve os version from label",
             "nfd rhcos version label",
+            "could not find nfd labels",
+            "mandatory node attribute does not exist",
         ),
-        r"(?:proper|no) NFD RHCOS version label|unable to retrieve OS (?:name|version) from label|"
+        r"Could not find NFD labels for node|mandatory node attribute does not exist|(?:proper"
+        r"|no) NFD RHCOS version label|unable to retrieve OS (?:name|version) from label|"
         r"required NFD Label missing: (?P<label>\S+?)[\"\s]|required NFD Label missing|No NFD label found|"
         r"No GPU node found, watching|Number of nodes with GPU label\W+\"?NodeCount\W+0\b|"
         r"did you run the node feature discovery|Could not find kernel full version|"
@@ -204,115 +234,10 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "operator.set_wanted_nowhere",
         "device-plugin",
-        r"^Name:\s+\S*device-plugin(?!-valid)\S*\n(?:.*\n){1,20}?Desired Number of Nodes Scheduled: 0\b",
+        r"^Name:\s+\S*device-plugin(?!-valid)\S*\n(?:.*\n){1,20}?Desired Number of Nodes Scheduled: 0\b"
+        # A line of a list of DaemonSets: desired, current, ready, up to date, available.
+        r"|^\s*(?:\S+\s+)?\S*device-plugin-daemonset\s+0\s+0\s+0\s+0\s+0\s",
         lines=24,
-    ),
-    # How Node Feature Discovery is configured: which fields make the name of a PCI label, which classes get one.
-    Message(
-        "nfd.label_fields",
-        "devicelabelfields",
-        r"^[^#\n]*deviceLabelFields\W{0,3}(?P<fields>[:=]\s*\[[^\]]*\]|:(?:[^\S\n]*\n[^\S\n]*(?:#[^\n]*|- *[\"']?\w+"
-        r"[\"']?[^\n]*))+)",
-        lines=12,
-    ),
-    Message(
-        "nfd.device_classes",
-        "deviceclasswhitelist",
-        r"^[^#\n]*deviceClassWhitelist\W{0,3}(?P<classes>(?:[:=]|[ ])\s*\[[^\]]*\]|:(?:[^\S\n]*\n[^\S\n]*(?:#[^\n]*"
-        r"|- *[\"']?\w+[\"']?[^\n]*))+)",
-        lines=16,
-    ),
-    Message(
-        "nfd.other_label",
-        ("_10de", "io/pci-0302.present", "pci-10de_"),
-        r"kubernetes\.io/pci-(?P<form3>0302)\.present"
-        r"|kubernetes\.io/pci-(?P<form4>10de_[0-9a-f]{4}\w*)\.present"
-        r"|pci-10de\.present[^\n]{0,160}pci-(?P<form>\d{4}_10de\w*)\.present|"
-        r"pci-(?P<form2>\d{4}_10de\w*)\.present[^\n]{0,160}pci-10de\.present",
-    ),
-    Message(
-        "nfd.tainted_away",
-        ("nfd-worker", "nfd worker", "discovery-worker", "discovery worker"),
-        r"(?:nfd[- ]worker|discovery[- ]worker)\b[^\n]{0,120}\b(?:(?:does|do|did)(?: not|n't) tolerate|"
-        r"untolerated taint|"
-        r"because of (?:a |the |its )?taint|(?:lacks?|without|missing|has no|have no|no) (?:a |the |matching )?"
-        r"toleration|"
-        r"not (?:running|scheduled|placed|there) on|(?:0|no|has no|have no) pods? on)",
-    ),
-    Message(
-        "nfd.not_published",
-        (
-            "failed to advertise labels",
-            "connect to {nfd-master",
-            "lookup nfd-master",
-            "discovery-master:",
-            "nfd-master:",
-            "v1alpha1.nodefeature:",
-            "failed to list *v1alpha1.nodefeature",
-            "failed to watch *v1alpha1.nodefeature",
-            "node labels got removed",
-            "node labels were removed",
-            "feature labels got removed",
-            "feature labels were removed",
-            "failed to advertise features",
-            "failed to list nodefeaturerule",
-            "failed to merge nodefeature",
-            "failed to get nodefeature resources",
-            "failed to discover features",
-            "failed to read pci devices",
-            "failed to detect pci devices",
-            "failed to update node",
-            "failed to process rule",
-        ),
-        r"failed to advertise (?:labels|features)|failed to list NodeFeatureRule|failed to merge NodeFeature objects"
-        r"|failed to get NodeFeature resources|failed to (?:read|detect) PCI devices"
-        r"|failed to discover features\W+[^\n]*source=\W*pci"
-        r"|failed to process rule\W+[^\n]*\b(?:nvidia|gpu)|failed to update node\b[^\n]*(?:is invalid|must be no more)"
-        r"|failed to connect to \{nfd-master|lookup nfd-master[^\n]*no such host"
-        r"|failed to (?:list|watch) \*v1alpha1\.NodeFeature\b"
-        r"|\b(?:node|feature) labels (?:got|were) removed"
-        # The worker's own log over gRPC, before 0.16; the address on a line of its own since the libraries of 2022.
-        r"|(?:nfd|discovery)-master:\d+\W(?:[^\n]*\n){0,4}?[^\n]*(?:connection refused|no such host|i/o timeout"
-        r"|context deadline exceeded|no route to host)",
-        lines=5,
-    ),
-    # What discovery wrote of the system, and what the kubelet says of it.
-    Message(
-        "nfd.system_label",
-        ("ostree_version", "kernel-version.full"),
-        r"system-os_release\.OSTREE_VERSION\W{1,4}(?P<version>\d[\w.-]*)"
-        r"|kernel-version\.full\W{1,4}(?P<kernel>\d[\w.-]*)",
-    ),
-    Message(
-        "node.system",
-        ("osimage", "os image", "kernelversion", "kernel version"),
-        r"(?:osImage|OS Image)\W{1,6}[^\n]*?CoreOS\s+(?P<version>\d[\w.-]*)"
-        r"|(?:kernelVersion|Kernel Version)\W{1,6}(?P<kernel>\d[\w.-]*)",
-    ),
-    # A label's value is letters, digits, '-', '_' and '.': others are refused.
-    Message(
-        "gfd.value_invalid",
-        ("nvidia.com/gpu.product", "nvidia.com/gpu.machine", "nvidia.com/gpu.family"),
-        r"nvidia\.com/gpu\.(?:product|machine|family)['\"]?\s{0,2}[=:]\s{0,2}['\"]?(?P<value>[\w.-]*[()+@&][\w.()+@&-]*)",
-    ),
-    # Objects of nodes that were taken away: autoscalers leave many of them.
-    Message(
-        "nfd.node_gone",
-        "failed to update node",
-        r"nfd-master\S*\]? \W{0,2}failed to update node \W*(?P<node>[\w.-]+)\W+.*not found",
-    ),
-    # Sharing and partitions put a suffix to the product's name, and selectors that were written before do not fit.
-    Message(
-        "gfd.product_suffix",
-        "gpu.product",
-        r"gpu\.product\b[^\n]{0,12}?(?P<product>[\w.-]+-(?:SHARED|MIG-\d\w+\.\d+gb))\b[^\n]{0,120}?\b(?:node ?selector|"
-        r"affinity|selector|wants?|expects?|asks? for)\b",
-    ),
-    # A scheduler that shares GPUs by memory needs the label that says how much there is.
-    Message(
-        "kai.memory_unknown",
-        ("gpu memory count on the node", "not a gpu node", "not gpu nodes"),
-        r"(?:is not a gpu node|are not gpu nodes|gpu memory count on the nodes? was not synced)",
     ),
     Message(
         "operator.nfd_pod_denied",
@@ -330,10 +255,22 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "operator.oom",
-        ("oomkilled", "oom killed", "oom-killed"),
+        (
+            "oomkilled",
+            "oom killed",
+            "oom-killed",
+            "gpu-operator-",
+            "nfd-master",
+            "nfd-worker",
+            "node-feature-discovery-",
+        ),
         r"(?P<who>gpu-operator|node-feature-discovery\S*|nfd(?:-\w+)?|nvidia-[\w-]*|dcgm-exporter)\S*"
         r"\s.*?OOM[- ]?Killed|"
-        r"OOMKilled.*?(?P<what>gpu-operator|nfd-\w+|dcgm-exporter)",
+        r"OOMKilled.*?(?P<what>gpu-operator|nfd-\w+|dcgm-exporter)|"
+        # A list of pods or a description: the reason stands some lines below the name.
+        r"^[ \t]*(?:Name:\s*|\S+[ \t]+)?(?P<who2>gpu-operator-[\w-]+|nfd-(?:master|worker)[\w-]*"
+        r"|node-feature-discovery-[\w-]+)\b[^\n]*\n(?:[^\n]*\n){0,6}?[^\n]*OOMKilled",
+        lines=8,
     ),
     # Labels and states, wherever somebody mentions them.
     Message(

@@ -15,8 +15,10 @@ MESSAGES: tuple[Message, ...] = (
             "failed to create leader election",
             "/api?timeout=",
             "kubernetes cluster unreachable",
+            "failed to list *v1.",
         ),
-        r"leader ?election lost|failed to renew lease (?P<lease>\S+?):? |error retrieving resource lock "
+        r"failed to list \*v1\.\w+: Get [^\n]{0,300}?(?:i/o timeout|no route to host|no such host)"
+        r"|leader ?election lost|failed to renew lease (?P<lease>\S+?):? |error retrieving resource lock "
         r"[^\n]{0,400}?(?:deadline exceeded|refused|timeout|timed out|unreachable|EOF|no route)"
         r"|failed to create leader election"
         r"|/api\?timeout=\w+\\?\"?:? [^\n]{0,300}?(?:refused|timeout|no route to host|deadline exceeded|no such host)"
@@ -116,8 +118,15 @@ MESSAGES: tuple[Message, ...] = (
             "should not have unscheduled pods",
             "driver pod crash-looping",
             "k8s-driver-manager",
+            "has unscheduled pods",
+            '"failed to cordon node',
+            '"failed to uncordon node',
+            "failed to validate driver upgrade",
+            "failed to waiting for required jobs",
         ),
-        r"gpu-driver-upgrade-state['\"]?[=:]? ?['\"]?upgrade-failed|[Dd]river upgrade failed"
+        r"Driver DaemonSet has Unscheduled pods|\"Failed to (?:un)?cordon nodes?\"|Failed to validate driver upgrade"
+        r"|Failed to waiting for required jobs"
+        r"|gpu-driver-upgrade-state['\"]?[=:]? ?['\"]?upgrade-failed|[Dd]river upgrade failed"
         r"|GPUDriverUpgrade\b[^\n]*?[Ff]ailed to (?P<step>drain|cordon|uncordon|restart|delete)[^\n,]*,? ?"
         r"(?P<why>[^\n\"]*)|Cannot delete all required pods"
         r"|Error reported by drain helper(?:[^\n]*?\"error\": ?\"(?P<why2>[^\"\n]+))?"
@@ -149,6 +158,35 @@ MESSAGES: tuple[Message, ...] = (
         r"pre-compiled NVIDIA drivers| only supported with NVIDIA OpenRM drivers))"
         r"|(?P<api>Dynamic Resource Allocation is not enabled in the (?:Kubernetes )?cluster)",
     ),
+    # A manifest that it cannot complete: what the policy refers to is not there, or is not allowed.
+    Message(
+        "operator.operand_unmade",
+        (
+            "could not get configmap ",
+            "configmap volumemounts for ",
+            "failed to apply transformation",
+            "failed to apply common daemonset transformation",
+            "path to runtime config file",
+            "path to runtime socket",
+            "error creating kata runtimeclass",
+            "image digest is not supported when precompiled",
+            "driver image path for pre-compiled",
+            "trusted ca bundle config map",
+        ),
+        r"could not get ConfigMap (?P<what>[\w.-]+) from client"
+        r"|failed to create ConfigMap VolumeMounts for (?P<what2>[\w ]+)"
+        r"|Failed to apply (?:common Daemonset )?transformation\b(?P<why>[^\n]*)"
+        r"|error getting path to runtime (?P<what3>config file|socket)|error creating kata runtimeclass (?P<what4>\S+)"
+        r"|(?P<why2>specifying image digest is not supported when precompiled is enabled)"
+        r"|unable to resolve driver image path for pre-compiled|failed to (?:get|create) trusted CA bundle config map",
+    ),
+    # A line of a list of pods without its head: what stands beside the chain and ends again and again.
+    Message(
+        "operator.beside_crashes",
+        ("crashloopbackoff", "runcontainererror"),
+        r"^[ \t]*(?:\S+[ \t]+)?(?P<pod>(?:nvidia-dcgm|dcgm-exporter|nvidia-mig-manager|gpu-feature-discovery)[\w.-]*)"
+        r"[ \t]+\d+/\d+[ \t]+(?:CrashLoopBackOff|RunContainerError)",
+    ),
     Message(
         "operator.workload_unknown",
         ("gpu workload config", "is an invalid workload config"),
@@ -176,8 +214,13 @@ MESSAGES: tuple[Message, ...] = (
             "rhcos_image_missing",
             "openshiftdrivertoolkit",
             "the drivertoolkit is enabled",
+            "driver-toolkit imagestream",
+            "drivertoolkit image tag missing",
+            "driver-toolkit image missing",
         ),
-        r"failed to get OpenShift DTK image|Driver ?Toolkit was requested but could not be enabled"
+        r"driver-toolkit imagestream (?:is broken|not found)|Couldn't get the driver-toolkit imagestream"
+        r"|DriverToolkit image tag missing|driver-toolkit image missing"
+        r"|failed to get OpenShift DTK image|Driver ?Toolkit was requested but could not be enabled"
         r"|GPUOperatorOpenshiftDriverToolkit\w+"
         r"|The DriverToolkit is enabled[^\n]*(?:\n[^\n]*)?(?:too old|missing|not found)"
         r"|RHCOS_IMAGE_MISSING\W+true",

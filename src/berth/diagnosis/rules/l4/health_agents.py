@@ -134,6 +134,8 @@ def find(facts: Facts) -> Iterator[Answer]:
             )
     for said in by_node(facts.said("agents.stream_lost", "agents.store_unreached")).values():
         yield STREAM_LOST.finding("A module does not get events from its store or connector.", LIKELY, said)
+    for said in by_node(facts.said("agents.breaker")).values():
+        yield STREAM_LOST.finding("Its guard against too many cordons has tripped: it cordons no more.", POSSIBLE, said)
     spent = list(facts.said("host.open_files_spent"))
     if not spent and (crashes := list(facts.said("agents.daemon_crashes"))):
         small = list(facts.said("host.open_files_small"))

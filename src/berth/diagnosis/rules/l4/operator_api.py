@@ -146,6 +146,9 @@ def find(facts: Facts) -> Iterator[Answer]:
     for said in by_node(absent).values():
         kind, version = said_of(one.get("kind") for one in said), said_of(one.get("version") for one in said)
         yield API_ABSENT.finding(f"{kind} in {version} is not served by this cluster.", LIKELY, said)
+    for said in by_node(facts.said("operator.kinds_absent")).values():
+        kind = said_of(one.get("kind") or one.get("controller") for one in said)
+        yield API_ABSENT.finding(f"What {kind} watches is not served by this cluster.", LIKELY, said)
     for said in by_node(facts.said("operator.group_absent")).values():
         version = said_of(one.get("version") for one in said)
         yield API_ABSENT.finding(f"The API {version} is not served by this cluster.", LIKELY, said)

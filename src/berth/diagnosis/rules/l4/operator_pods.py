@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
+from berth.diagnosis.heard import value
 from berth.diagnosis.rules.l3.places import by_node, said_of
 from berth.diagnosis.words import LIKELY, POSSIBLE, WEAK, CauseClass, Effect, Layer, Severity
 from berth.evidence.facts import Facts
@@ -128,9 +129,21 @@ def find(facts: Facts) -> Iterator[Answer]:
     for one in facts.said("plugin.panic"):
         if "dcgm" in f"{one.origin.kind} {one.origin.source} {one.origin.text}".lower():
             yield CRASHES.finding("The exporter's own code fails.", POSSIBLE, [one])
+    for one in facts.said("dcgm.crashes"):
+        yield CRASHES.finding("DCGM's library ends the program that loaded it.", POSSIBLE, [one])
     for one in facts.said("operator.oom"):
-        if "dcgm" not in (one.get("who") + one.get("what")):
-            yield OUT_OF_MEMORY.finding(f"{one.get('who') or one.get('what')} was killed for memory.", LIKELY, [one])
+        who = value(one, "who") or one.get("what")
+        if "dcgm" not in who:
+            yield OUT_OF_MEMORY.finding(f"{who} was killed for memory.", LIKELY, [one])
+    if not any(facts.of(PodSeen)):
+        for one in facts.said("operator.beside_crashes"):
+            name = next(name for name in _BESIDE if name in one.get("pod"))
+            yield CRASHES.finding(
+                f"{one.get('pod')} ends again and again; why is not among what was given.",
+                WEAK,
+                [one],
+                cause_class=_BESIDE[name],
+            )
 
 
 def _beside(facts: Facts) -> Iterator[Answer]:

@@ -91,6 +91,32 @@ SETTINGS = Code(
     sources=("gpu-operator internal/validator, internal/state", "gpu-operator issue 1541"),
 )
 
+UNMADE = Code(
+    name="OperandNotMade",
+    layer=Layer.L4,
+    cause_class="plugin-config",
+    severity=Severity.Error,
+    effect=Effect.OperandsHeldBack,
+    title="the operator cannot complete the manifest of a component",
+    meaning="The policy refers to something that is not there (a ConfigMap of certificates, of a repository, of module "
+    "options) or sets what that component does not allow. Its DaemonSet is not made or not changed.",
+    known_by="An error of the operator while it transforms a DaemonSet or mounts a ConfigMap.",
+    disproved_by="A later reconciliation is ready with the same policy.",
+    counter_check="kubectl get cm -n gpu-operator: the name of the message is there; kubectl get ds -n gpu-operator",
+    fix=Fix(
+        steps=(
+            "make the ConfigMap in the operator's namespace, with the keys of the documentation, or take the reference "
+            "out (driver.certConfig, driver.repoConfig, driver.kernelModuleConfig)",
+            "precompiled drivers: repository, image and version, a tag and no digest",
+            "custom runtime paths: operator.runtimeClass and toolkit.env as the runtime on the nodes needs",
+        ),
+        risk="a change of the driver's settings reinstalls drivers: pods with GPUs end",
+        rollback="the former values",
+    ),
+    verify=("kubectl get clusterpolicy: ready",),
+    sources=("gpu-operator controllers/object_controls.go", "GPU Operator documentation: custom driver parameters"),
+)
+
 TOOLKIT_UNUSED = Code(
     name="DriverToolkitUnusable",
     layer=Layer.L4,
@@ -135,6 +161,9 @@ def find(facts: Facts) -> Iterator[Answer]:
         no_api = any(one.get("api") for one in said) or "Dynamic Resource Allocation is not enabled" in why
         why = why or ("The cluster does not serve resource claims" if no_api else "Two settings exclude each other")
         yield SETTINGS.finding(f"{why[:200]}.", LIKELY, said, cause_class="version-mismatch" if no_api else None)
+    for said in by_node(facts.said("operator.operand_unmade")).values():
+        what = next((one for each in said if (one := value(each, "what"))), "")
+        yield UNMADE.finding(f"{what or 'A part of the manifest'} cannot be had.", POSSIBLE, said)
     for said in by_node(facts.said("openshift.toolkit_missing")).values():
         too_old = any("nfd" in one.origin.text.lower() for one in said)
         yield TOOLKIT_UNUSED.finding(
@@ -151,4 +180,4 @@ def find(facts: Facts) -> Iterator[Answer]:
         )
 
 
-RULE = Rule((API_UNREACHED, SELECTORS, SETTINGS, TOOLKIT_UNUSED), find)
+RULE = Rule((API_UNREACHED, SELECTORS, SETTINGS, UNMADE, TOOLKIT_UNUSED), find)

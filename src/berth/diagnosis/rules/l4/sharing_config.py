@@ -107,6 +107,28 @@ NAME_UNKNOWN = Code(
     sources=("k8s-device-plugin cmd/config-manager/main.go",),
 )  # fmt: skip
 
+OF_OTHER_RELEASE = Code(
+    name="PluginConfigOfOtherRelease",
+    layer=Layer.L4,
+    cause_class="plugin-config",
+    severity=Severity.Error,
+    effect=Effect.PluginDown,
+    title="a component cannot read the shared configuration: a field has another type in its release",
+    meaning="Plugin, feature discovery and MPS daemon read one file. Where their releases differ, or a value has the "
+    "wrong form, the one that cannot decode it ends.",
+    known_by="cannot unmarshal … into Go struct field … of the plugin's configuration.",
+    disproved_by="All components are of one release and the file validates: then the value has the wrong form.",
+    counter_check="images of the DaemonSets: one version of k8s-device-plugin; the field in that release's README",
+    fix=Fix(
+        steps=("one release of device plugin, feature discovery and config-manager",
+               "or write the field as both read it (a single value in place of a list)"),
+        risk="the plugin starts anew; running pods stay",
+        rollback="the former ConfigMap",
+    ),
+    verify=("kubectl logs of both: Running with config, without an error",),
+    sources=("k8s-device-plugin api/config/v1", "k8s-device-plugin issue 410"),
+)  # fmt: skip
+
 _LABEL = "nvidia.com/device-plugin.config"
 
 
@@ -135,6 +157,12 @@ def find(facts: Facts) -> Iterator[Answer]:
     for said in by_node(facts.said("plugin.config_map_absent")).values():
         name = said_of(one.get("name") or one.get("other") for one in said)
         yield NAME_UNKNOWN.finding(f"There is no ConfigMap {name} in the plugin's namespace.", LIKELY, said)
+    for said in by_node(facts.said("plugin.config_of_other_release")).values():
+        yield OF_OTHER_RELEASE.finding(
+            f"{said[0].get('field')} is written as {said[0].get('has')}, and the component wants another type.",
+            POSSIBLE,
+            said,
+        )
     keys = {config.key for config in configs if config.key}
     for node in facts.of(NodeSeen):
         wanted = node.labels.get(_LABEL, "")
@@ -203,4 +231,4 @@ def _count(node: NodeSeen) -> int:
     return int(words) if words.isdigit() and not node.labels.get("nvidia.com/mig.strategy") else 0
 
 
-RULE = Rule((RENAMED, MISPLACED, NOT_IN_EFFECT, NAME_UNKNOWN), find)
+RULE = Rule((RENAMED, MISPLACED, NOT_IN_EFFECT, NAME_UNKNOWN, OF_OTHER_RELEASE), find)
