@@ -4,6 +4,7 @@ from berth.evidence.message import Message
 from berth.evidence.messages import (
     admission,
     amd_kernel,
+    autoscalers,
     cdi,
     cgroup,
     clouds,
@@ -129,6 +130,7 @@ MESSAGES: tuple[Message, ...] = (
     *node_agents.MESSAGES,
     *installers.MESSAGES,
     *scheduler.MESSAGES,
+    *autoscalers.MESSAGES,
     *scheduler_service.MESSAGES,
     *admission.MESSAGES,
     *amd_kernel.MESSAGES,

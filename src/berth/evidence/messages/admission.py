@@ -19,8 +19,9 @@ MESSAGES: tuple[Message, ...] = (
     Message("admission.quota_unknown", "status unknown for quota", r"status unknown for quota:? ?(?P<quota>[\w.-]+)"),
     Message(
         "admission.priority_needs_quota",
-        "insufficient quota to match these scopes",
-        r"insufficient quota to match these scopes:?\s*(?P<scopes>\[.*\])?",
+        ("insufficient quota to match these scopes", "priorityclass is not permitted in"),
+        r"pods with \S+ priorityClass is not permitted in"
+        r"|insufficient quota to match these scopes:?\s*(?P<scopes>\[.*\])?",
     ),
     Message(
         "admission.priority_class_missing",

@@ -76,7 +76,8 @@ MESSAGES: tuple[Message, ...] = (
         "dra.driver_unregistered",
         ("not found in the list of registered", "is not registered", "plugin registration", "not found in registered"),
         r"DRA driver \W*(?P<driver>[\w.-]+)\W* is not registered"
-        r"|driver name \W*(?P<driver2>[\w.-]+)\W* not found in (?:the list of )?registered (?:DRA )?(?:drivers|plugins)"
+        r"|(?:driver|plugin) name \W*(?P<driver2>[\w.-]+)\W* not found in (?:the list of )?registered "
+        r"(?:DRA )?(?:drivers|plugins)"
         r"|\bDRA\b.*plugin registration.*(?:failed|error)",
     ),
     Message(

@@ -232,6 +232,17 @@ MESSAGES: tuple[Message, ...] = (
         r"(?P<why>CardTypeMismatch|CardUuidMismatch|CardNotFoundCustomFilterRule|NumaNotFit)"
         r"|card type mismatch|type not match(?:ed)? card",
     ),
+    # Where to put a pod among those that fit is a wish, and of some schedulers only.
+    Message(
+        "reported.placement_ignored",
+        ("binpack", "bin-pack", "bin pack", "use-gputype", "use-gpuuuid", "scheduler-policy", "spread policy",
+         "spread mode", "topology-aware"),
+        r"\b(?:bin[- ]?pack\w*|spread (?:policy|mode)|(?:no)?use-gpu(?:type|uuid)|(?:gpu|node)-scheduler-policy"
+        r"|topology-aware scheduling)\b[^\n]{0,70}?\b(?:ignored|not (?:be )?(?:respected|honou?red|applied|effective"
+        r"|working|followed)|no effect|n[o']t (?:take effect|work)|fails)\b"
+        r"|\b(?:ignor(?:es?|ing)|does ?n[o']t (?:respect|honou?r|follow|apply))\b[^\n]{0,50}"
+        r"\b(?:bin[- ]?pack\w*|spread (?:policy|mode)|(?:no)?use-gpu(?:type|uuid)|(?:gpu|node)-scheduler-policy)\b",
+    ),
     Message(
         "hami.more_than_node",
         ("cannot exceed the total number of devices on the node", "request devices nums"),

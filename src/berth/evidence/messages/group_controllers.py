@@ -41,9 +41,12 @@ MESSAGES: tuple[Message, ...] = (
     # Of groups that are started one by one, the first members may take what the others need.
     Message(
         "group.half_started",
-        ("worker pod", "follower pod", "executor pod"),
+        ("worker pod", "follower pod", "executor pod", "neither ", "deadlock"),
         r"\b(?:leader|launcher|master|driver|head) pods?\b[^\n.]{0,80}?"
-        r"\b(?:worker|follower|executor) pods?\b[^\n.]{0,40}?\b(?:pending|unschedulable|starv\w+)\b",
+        r"\b(?:worker|follower|executor) pods?\b[^\n.]{0,40}?\b(?:pending|unschedulable|starv\w+)\b"
+        r"|\bneither\b[^\n]{0,40}\b(?:receives?|gets?|obtains?)\b[^\n]{0,60}\b(?:wait|pending)"
+        r"|\bdeadlock\w*\b[^\n]{0,80}\b(?:gang|pod ?groups?|launcher|minMember|minAvailable)\b"
+        r"|\b(?:gang|pod ?groups?|minMember|minAvailable)\b[^\n]{0,80}\bdeadlock",
     ),
     Message(
         "group.follower_waits",

@@ -102,9 +102,11 @@ MESSAGES: tuple[Message, ...] = (
             "persistentvolumeclaim",
             "volume node affinity conflict",
             "available volume zone",
+            "multi-attach error for volume",
         ),
         r"unbound immediate PersistentVolumeClaims|persistentvolumeclaim \W*(?P<claim>[\w.-]+)\W* not found"
-        r"|volume node affinity conflict|no available volume zone|didn.t find available persistent volumes to bind",
+        r"|volume node affinity conflict|no available volume zone|didn.t find available persistent volumes to bind"
+        r"|Multi-Attach error for volume",
     ),
     Message(
         "pod.probe_kills",

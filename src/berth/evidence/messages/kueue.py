@@ -128,4 +128,11 @@ MESSAGES: tuple[Message, ...] = (
         ("satisfy limitrange constraints", "exceed it's limits", "requests must not exceed its limits"),
         r"didn't satisfy LimitRange constraints|requests exceed it's limits|requests must not exceed its limits",
     ),
+    Message(
+        "reported.kueue_unadmitted",
+        ("un-admitted", "unadmitted", "not admitted", "never admitted", "be admitted", "getting admitted",
+         "get admitted", "stay suspended", "stays suspended", "remains suspended"),
+        r"\b(?:kueue|clusterqueues?|localqueues?|workloads?|flavou?rs?)\b[^\n]{0,160}\b(?:un-?admitted"
+        r"|(?:not|never) (?:be |get |getting )?admitted|(?:stays?|remains) suspended)\b",
+    ),
 )

@@ -20,6 +20,7 @@ MESSAGES: tuple[Message, ...] = (
         r"|(?:vfio|passthrough|libvirt|qemu|virtual machine)\b.{0,120}\bIOMMU (?:is )?(?:not enabled|disabled"
         r"|not present|off)"
         r"|IOMMU (?:is )?(?:not enabled|disabled|not present|off)\b.{0,120}\b(?:vfio|passthrough|libvirt|qemu)"
+        r"|cannot prepare PCI pass-?through, IOMMU not present"
         r"|please (?:ensure|check).*iommu is enabled|IOMMU is not enabled in the kernel",
     ),
     Message(
@@ -44,6 +45,12 @@ MESSAGES: tuple[Message, ...] = (
             "failed to get region",
             "pci device is in use",
             "used in multiple address spaces",
+            "hardware reports invalid configuration",
+            "vfio error: ",
+            "no available reset mechanism",
+            "vfio_region_",
+            "is not a passthrough device",
+            "table & pba overlap",
             "device initialization failed: vfio",
             "vfio_bar_restore: reset recovery",
             "module vfio-pci not found",
@@ -66,7 +73,10 @@ MESSAGES: tuple[Message, ...] = (
         r"|PCI device \S+ is in use by driver (?P<driver>\w+)"
         r"|/sys/bus/pci/devices/\S+.*(?:Permission denied|Read-only file system)|unable to (?:open"
         r"|write) .*/sys/bus/pci/"
-        r"|group \S+ used in multiple address spaces|Device initialization failed: vfio"
+        r"|group \S+ used in multiple address spaces|vfio error: \S+: failed to"
+        r"|vfio_region_(?:read|write)\(.{0,80}failed"
+        r"|vfio \S+: hardware reports invalid configuration|no available reset mechanism|is not a passthrough device"
+        r"|table & pba overlap|[Cc]annot bind \S+ to vfio\b|Device initialization failed: vfio"
         r"|vfio_bar_restore: reset recovery|Module vfio-pci not found in directory"
         r"|No interrupt remapping support\W.{0,60}allow_unsafe_interrupts|Vendor has changed on the system"
         r"|/sriov_numvfs\b.{0,40}(?:busy|denied|Read-only|Invalid argument)"
@@ -199,6 +209,8 @@ MESSAGES: tuple[Message, ...] = (
             "unable to apply config",
             "unable to restore gpu operands",
             "unable to shutdown gpu operands",
+            "libnvidia-vgx.so",
+            "amount of graphics resource available",
         ),
         r"(?P<why3>vGPU type \S+ is not supported on GPU \(index=\d+[^\n)]*\)?"
         r"|failed to create \d+ \S+ vGPU devices on the GPU"
@@ -209,6 +221,8 @@ MESSAGES: tuple[Message, ...] = (
         r"(?P<why>[^\n]*(?:fail\w*|not supported|supported only|unsupported|invalid|mismatch|NVOS status 0x(?!0\b))"
         r"[^\n]*)"
         r"|(?P<why2>no parent devices found for GPU at index[^\n\"]*)|unable to read MDEV devices directory"
+        r"|[Cc]ould not initialize plugin \S*libnvidia-vgx\.so"
+        r"|amount of graphics resource available in the parent resource pool"
         r"|nvidia-vgpu-vfio\] [0-9a-f-]{36}: start failed|(?:error creating|failed to create) vGPU devices?\b"
         r"|No vGPU devices found|waiting for vGPU (?:devices|manager)|[Ff]ailed to apply vGPU config"
         r"|vgpu\.config\.state['\"]?[=: ]+['\"]?failed",

@@ -12,9 +12,13 @@ MESSAGES: tuple[Message, ...] = (
     # The API server refuses what one of them asks for. Accounts of the operator and the plugin have rules of their own.
     Message(
         "scheduler.rights_missing",
-        ("system:serviceaccount:", "system:kube-scheduler"),
+        ("system:serviceaccount:", "system:kube-scheduler", "is not authorized to perform: "),
         rf"User \W{{0,3}}system:(?:serviceaccount:(?P<account>[\w-]+:{_WHO})|(?P<account2>kube-scheduler))\W{{1,4}}"
         r"cannot (?P<verb>\w+) resource(?: \W{0,3}(?P<what>[\w./-]+))?"
+        # The cloud's own rights, which autoscalers need.
+        r"|(?:User: )?(?P<account4>arn:aws:\S+) is not authorized to perform: "
+        r"(?P<verb3>(?:autoscaling|ec2|eks|iam|ssm|pricing)"
+        r":\w+)"
         r"|User \W{0,3}system:serviceaccount:(?P<account3>[\w-]+:[\w.-]+)\W{1,4}cannot (?P<verb2>\w+) resource "
         r"\W{0,3}(?P<what2>resourceclaims|deviceclasses|podgroups|computedomains\w*)",
     ),

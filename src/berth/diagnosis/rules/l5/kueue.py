@@ -9,6 +9,7 @@ from berth.diagnosis.heard import by_place, heard, value
 from berth.diagnosis.words import ESTABLISHED, LIKELY, Effect, Layer, Severity
 from berth.evidence.facts import Facts
 
+GUESS = 0.5  # of what somebody tells
 _SOURCES = ("Kueue documentation: ClusterQueue, Workload conditions", "kueue, pkg/scheduler/flavorassigner")
 _VERIFY = ("kubectl get workloads -n NAMESPACE: ADMITTED True",)
 
@@ -183,6 +184,10 @@ def find(facts: Facts) -> Iterator[Answer]:
             pod=pod,
             resource=resource,
         )
+    if not any(facts.said("kueue.")):
+        yield from heard(
+            facts, NO_QUOTA, ("reported.kueue_unadmitted",), "Kueue is said not to admit the workload.", GUESS
+        )  # fmt: skip
     for node, pod, found in by_place(facts.said("kueue.queue_inactive")):
         missing = value(found[0], "what")
         is_remote = any(word in missing.lower() for word in ("cluster", "client", "remote"))

@@ -105,7 +105,8 @@ def find(facts: Facts) -> Iterator[Answer]:
             )
     for node, pod, found in by_place(facts.said("scheduler.api_absent")):
         kind, version = value(found[0], "kind"), value(found[0], "version")
-        yield SCHEDULING.finding(f"{kind} in {version} is not known here.", LIKELY, found, node=node, pod=pod)
+        what = f"{kind} in {version}" if version else f"--{kind}"
+        yield SCHEDULING.finding(f"{what} is not known here.", LIKELY, found, node=node, pod=pod)
     for node, pod, found in by_place(facts.said("dra.classic_pending")):
         yield CLASSIC.finding(
             "The claim waits for the driver's controller to allocate it.", WEAK, found, node=node, pod=pod

@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
-from berth.diagnosis.heard import by_place, listed
+from berth.diagnosis.heard import by_place, heard, listed
 from berth.diagnosis.rules.l5.unplaced_taint import OF_CONTROL_PLANE
 from berth.diagnosis.words import LIKELY, POSSIBLE, Effect, Layer, Severity
 from berth.evidence.facts import Facts
@@ -127,6 +127,33 @@ OTHER = Code(
     verify=_VERIFY,
     sources=("kubernetes, scheduling framework",),
 )
+IGNORED = Code(
+    name="PlacementWishIgnored",
+    layer=Layer.L5,
+    cause_class="scheduling-policy",
+    severity=Severity.Warning,
+    effect=Effect.HeldByPolicy,
+    title="a wish where to put pods, or on which card, has no effect",
+    meaning="Binpack, spread and choices of cards are scores or annotations of one scheduler. They do nothing where "
+    "another scheduler places the pod, where the annotation has another name in that release, or where a filter or a "
+    "greater weight decides before them.",
+    known_by="Somebody tells that the policy or annotation is set and pods are placed otherwise.",
+    disproved_by="The scheduler that places the pod lists the policy at its start, and places the next pod by it.",
+    counter_check="kubectl get pod POD -n NAMESPACE -o jsonpath='{.spec.schedulerName} {.metadata.annotations}': the "
+    "scheduler that knows the annotation",
+    fix=Fix(
+        steps=(
+            "the pod's schedulerName is that scheduler (its webhook sets it): kubectl get events of the pod: From",
+            "names of annotations and keys of the scheduler's configuration as its release has them",
+            "among several scores the weights decide: kube-scheduler's NodeResourcesFit, the share scheduler's own",
+        ),
+        risk="pods crowd on fewer nodes, or spread over more",
+        rollback="the former policy",
+    ),
+    verify=("kubectl get pods -o wide: the next pods are placed as wished",),
+    sources=("HAMi documentation: scheduler policies", "volcano, plugins binpack and deviceshare",
+             "kubernetes, noderesources"),
+)
 _OF_KIND = {"spread": SPREAD, "neighbours": SPREAD, "ports": PORTS, "volume": VOLUME}
 
 
@@ -174,6 +201,9 @@ def find(facts: Facts) -> Iterator[Answer]:
             yield VOLUME.finding(
                 "A claim of the pod has no volume that a node can use.", LIKELY, alone, node=node, pod=pod
             )
+    yield from heard(
+        facts, IGNORED, ("reported.placement_ignored",), "The wish for a place is said to have no effect.", GUESS
+    )  # fmt: skip
 
 
 def _near_labels(facts: Facts) -> str:
@@ -193,4 +223,4 @@ def _near_labels(facts: Facts) -> str:
     return " ".join(dict.fromkeys(misses))
 
 
-RULE = Rule((SELECTOR, SPREAD, PORTS, VOLUME, OTHER), find)
+RULE = Rule((SELECTOR, SPREAD, PORTS, VOLUME, OTHER, IGNORED), find)
