@@ -52,6 +52,7 @@ MESSAGES: tuple[Message, ...] = (
             "failed to inject devices",
             "bind source path does not exist",
             "stat'ing file",
+            "mount `/",
             "trying to mount",
             "tries to mount",
             "attempt to mount",
@@ -64,6 +65,7 @@ MESSAGES: tuple[Message, ...] = (
         r"|(?:error mounting|error stat'ing file|cannot stat|failed to fulfil mount request: open"
         rf"|bind source path does not exist:?) \W*?(?P<path2>{_DRIVER_FILE})[^\n]*"
         r"(?:no such file|does not exist|not found|not a directory)"
+        r"|crun: mount `(?P<path4>(?!/dev/)/\S*(?:nvidia|libcuda)[^\s`]*)` to [^\n]*No such file"
         r"|\b(?:(?:trying|tries|attempts?|fails?) to|cannot) mount\b[^\n]{0,40}?"
         r"(?P<path3>lib(?:nvidia|cuda|EGL_nvidia|GLX_nvidia|GLES\w*_nvidia)[\w.-]*\.so\.\d{3}\.[\d.]*\d)\b[^\n]{0,20}"
         r"(?:no such file|does not exist|not found)",

@@ -49,12 +49,14 @@ MESSAGES: tuple[Message, ...] = (
             "failed to get device cgroup",
             "no cgroup filesystem mounted",
             "devices.deny",
+            "device cgroup rules are not supported",
             "failed to write ",
         ),
         r"write error: \S*devices\.allow(?:: (?P<why>[\w ]+))?|cgroup subsystem devices not found"
         r"|open failed: /sys/fs/cgroup/devices\S*|write \S*devices\.(?:allow|deny): (?P<why2>[\w ]+)"
         r"|failed to write \W{1,3}[abc] [\d*]+:[\d*]+ [rwm]{1,3}\W|write to \W?/\S*/devices\.(?:allow|deny)\W"
         r"|\bopen /\S*/devices\.(?:allow|deny): (?P<why3>[\w ]+)"
+        r"|Devices cgroup isn't mounted|device cgroup rules are not supported in rootless"
         r"|failed to get (?:the )?devices cgroup|failed to get device cgroup"
         r"|no cgroup filesystem mounted for the devices"
         r"|mountpoint for (?:cgroup|devices) not found|cgroup mountpoint does not exist",

@@ -34,6 +34,8 @@ MESSAGES: tuple[Message, ...] = (
             "failed to start lightweight",
             "containerd installed but",
             "(code=exited, status=",
+            "failed to start daemon: ",
+            "failed to get listener for ",
         ),
         # cAdvisor tries every runtime that there might be, and says so at each start of a kubelet.
         r"^(?!.*(?:unable to dial|sock-dir|container factory failed)).*"
@@ -46,6 +48,8 @@ MESSAGES: tuple[Message, ...] = (
         r"|Failed to start (?P<unit3>Docker Application Container Engine|containerd container runtime"
         r"|Container Runtime Interface for OCI|Lightweight Kubernetes)"
         r"|ExecStart=/\S*?/(?P<unit4>dockerd|containerd|crio)\b[^\n]*\(code=exited, status=[1-9]"
+        r"|failed to start daemon: (?!specified default runtime)(?P<why3>[^\n]{3,160})"
+        r"|failed to get listener for (?:main|debug) (?P<why4>[^\n]{3,160})"
         r"|containerd installed but (?P<why2>socket file does not exist|service is not active)",
     ),
     Message(
@@ -234,8 +238,12 @@ MESSAGES: tuple[Message, ...] = (
             "create containerd task",
             "container create failed",
             "oci runtime error",
+            "pyxis: co",
+            "container creation failed: ",
         ),
-        r"(?:OCI runtime create failed|failed to create shim task|container create failed|OCI runtime error"
+        r"pyxis: (?P<why2>container start failed with error code: \d+|couldn't start container"
+        r"|container exited too soon[^\n]{0,60})|FATAL: +container creation failed: (?P<why3>[^\n]{3,240})"
+        r"|(?:OCI runtime create failed|failed to create shim task|container create failed|OCI runtime error"
         r"|failed to create containerd task)(?:: (?:failed to create shim task|OCI runtime create failed"
         r"|runc create failed"
         r"|unable to start container process|error during container init))*: (?P<why>[^\n]{3,240})",

@@ -117,6 +117,8 @@ MESSAGES: tuple[Message, ...] = (
             "no subuid ranges found",
             "no subgid ranges found",
             "additional groups in a rootless",
+            "could not mount /",
+            "apparmor failed to apply profile",
         ),
         # Its user cannot become who it wants to be: user namespaces of another range, rootless, a security module.
         r"(?P<what5>(?:privilege|capability) change failed): (?:operation not permitted|permission denied"
@@ -146,6 +148,8 @@ MESSAGES: tuple[Message, ...] = (
         r"|(?P<what23>failed to create user namespace): [^\n]{0,60}(?:disabled|not permitted|denied|no space left)"
         r"|(?P<what24>rootless containers? requires? (?:user namespaces|at least one [UG]ID mapping))"
         r"|(?P<what25>no sub[ug]id ranges found)|(?P<what26>cannot set any additional groups in a rootless container)"
+        r"|could not mount (?P<what27>/\S*nvidia\S*): (?:operation not permitted|permission denied)"
+        r"|(?P<what28>apparmor failed to apply profile: [^\n]{0,100})"
         rf"|{_CLI} (?:detection|initialization|mount|container|ldcache|permission) error: "
         r"(?![^\n]*(?:cgroup|bpf|devices\.allow))(?P<what>[^\n\\]*?): (?:permission denied|operation not permitted)"
         r"|error opening (?:debug )?log file[^\n]{0,20}(?P<what2>/\S*nvidia-container\S*?):? [^\n]*"
@@ -169,9 +173,11 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "runtime.cli_device",
-        ("device error:", "unknown device"),
+        ("device error:", "unknown device", "detect requested gpu device"),
         rf"{_CLI} device error: (?:(?:false|true), )?(?P<device>[^\s:]+(?::\d+)?):? (?:unknown|invalid) device"
-        rf"|{_CLI} device error: unknown device id: (?P<device2>(?!no-gpu-has)[^\s,]+)",
+        rf"|{_CLI} device error: unknown device id: (?P<device2>(?!no-gpu-has)[^\s,]+)"
+        # LXD and Incus, which look for it among the cards of the host.
+        r"|start device \W*(?P<device3>[\w.-]+)\W*: Failed to detect requested GPU device",
     ),
     Message(
         "runtime.cli_exists",
@@ -243,8 +249,17 @@ MESSAGES: tuple[Message, ...] = (
     # What asks for devices in words that the engine cannot put together.
     Message(
         "runtime.request_malformed",
-        ("count and deviceids", "gpus option", "invalid argument"),
+        (
+            "count and deviceids",
+            "gpus option",
+            "invalid argument",
+            "incompatible with vms",
+            "in cdi device request",
+            "capabilities is required",
+        ),
         r"cannot set both Count and DeviceIDs on device request"
+        r"|NVIDIA configuration is incompatible with VMs|unexpected (?:count|options) in CDI device request"
+        r"|devices\.\d+ capabilities is required"
         r"|invalid argument [^\n]{0,80} for \W*--gpus\W* (?:flag)?",
     ),
     # LXC and LXD run the toolkit as a hook of a container's mounts.

@@ -18,6 +18,7 @@ MESSAGES: tuple[Message, ...] = (
             "requested oci runtime",
             "requested docker runtime",
             "default runtime nvidia",
+            "specified default runtime ",
         ),
         r"no runtime for \W*(?P<handler>[\w.-]+)\W* is configured"
         r"|(?:failed|unable) to find runtime handler \W*(?P<handler2>[\w.-]+)"
@@ -28,7 +29,8 @@ MESSAGES: tuple[Message, ...] = (
         r"|(?:default|requested) OCI runtime \W*(?P<handler7>nvidia[\w.-]*)\W* (?:is )?not (?:found|available)"
         r"|requested docker runtime\s+\W{0,3}(?P<handler8>[\w.-]+)\W{0,3} was not found"
         r"|requires runtime handler \W*(?P<handler9>[\w.-]+)\W*, but [\w-]+ does not have it"
-        r"|default runtime (?P<handler10>nvidia[\w.-]*) was not found",  # K3s, which looks for them itself
+        r"|default runtime (?P<handler10>nvidia[\w.-]*) was not found"  # K3s, which looks for them itself
+        r"|specified default runtime \W?(?P<handler11>[\w.-]+)\W? does not exist",
         lines=2,
     ),
     # Docker's own configuration names the NVIDIA runtime: a Docker that does not know it has not read it.
@@ -175,20 +177,39 @@ MESSAGES: tuple[Message, ...] = (
             "toml: line ",
             "is not host-relative",
             "specified both as a flag",
+            "both path and runtimetype",
+            "either a runtimetype or a path",
+            "cannot be used with a path runtime",
+            "cannot be used with a runtimetype runtime",
         ),
         r"nvidia-(?:container|ctk|cdi)\S*[^\n]{0,120}toml: line |error getting hook config"
         r"|invalid runtime mode:? \W*(?P<mode>[\w-]+)"
         r"|(?:nvidia|NVIDIA)[^\n]{0,200}error loading config|couldn't open default configuration file"
         r"|nvidia-container-cli\.ldconfig value \W*(?P<ldconfig>/[\w/.-]+)\W* is not host-relative"
         r"|(?:unable to configure the Docker daemon with file )(?P<docker>/[^\s:]+): (?P<why>[^\n]{0,200})"
+        r"|(?P<docker3>runtime [\w.-]+): (?P<why3>cannot configure both path and runtimeType[^\n]{0,40}"
+        r"|either a runtimeType or a path must be configured|\w+ cannot be used with a (?:path|runtimeType) runtime)"
         r"|(?P<docker2>/\S+\.json): (?P<why2>the following directives are specified both as a flag[^\n]{0,160})",
     ),
     Message(
         "runtime.nri_absent",
-        ("nri.sock", "nri is disabled", "nri disabled", "nri is not enabled", "nri not enabled", "nri plugin"),
+        (
+            "nri.sock",
+            "nri is disabled",
+            "nri disabled",
+            "nri is not enabled",
+            "nri not enabled",
+            "nri plugin",
+            "nri container ",
+            "nri runpodsandbox",
+            "nri-adjust",
+            "after registering readiness",
+        ),
         r"nri\.sock\b[^\n]{0,80}(?:no such file|connection refused)|\bNRI (?:is )?(?:disabled|not enabled)"
         r"|(?:failed|unable) to (?:connect|register|start|run)[^\n]{0,60}\bNRI plugin"
-        r"|\bNRI plugin\b[^\n]{0,60}(?:failed|exited)",
+        r"|\bNRI plugin\b[^\n]{0,60}(?:failed|exited)"
+        r"|\bNRI (?:container (?:start|update|creat\w+)|RunPodSandbox) failed|failed to NRI-adjust container Spec"
+        r"|plugin failed after registering readiness",
     ),
     Message(
         "runtime.hooks_not_searched",

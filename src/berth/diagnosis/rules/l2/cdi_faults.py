@@ -173,7 +173,7 @@ _REASONS = ("why", *(f"why{number}" for number in range(2, 7)))
 def find(facts: Facts) -> Iterator[Answer]:
     caps = [one for one in facts.said("toolkit.driver_root_empty") if "nvidia-cap" in one.get("path")]
     for node, said in by_node((*facts.said("cdi.stale", "cdi.said_stale"), *caps)).items():
-        path = first(said, "path", "path2", "path3").rstrip(":")
+        path = first(said, "path", "path2", "path3", "path4").rstrip(":")
         cause = f"{path} does not exist on the host." if path else "The specification is of another state of the host."
         yield STALE.finding(cause, LIKELY if path else POSSIBLE, said, node=node)
     live = {one.get("path"): one for one in facts.said("cdi.live_major")}

@@ -74,7 +74,7 @@ def find(facts: Facts) -> Iterator[Answer]:
                 node=node,
             )
         if others:
-            named = ", ".join(values(others, "device", "device2"))
+            named = ", ".join(values(others, "device", "device2", "device3"))
             yield DEVICE_UNKNOWN.finding(f"The node has no device {named}.", POSSIBLE, others, node=node)
 
 

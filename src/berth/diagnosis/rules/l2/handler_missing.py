@@ -13,7 +13,7 @@ from berth.evidence.facts import Facts
 from berth.evidence.formats.cluster_facts import ObjectSeen, PodSeen
 from berth.evidence.formats.container_facts import RuntimeConfig
 
-_HANDLERS = ("handler", *(f"handler{number}" for number in range(2, 11)))
+_HANDLERS = ("handler", *(f"handler{number}" for number in range(2, 12)))
 
 _OF_DOCKER = r"unknown runtime specified|invalid runtime name|requested docker runtime"
 

@@ -167,7 +167,7 @@ def _unnamed(facts: Facts) -> Iterator[Answer]:
         open_ones = [one for one in said if one.origin.source not in named]
         if not open_ones:
             continue
-        why = first(open_ones, "why").strip()
+        why = first(open_ones, "why", "why2", "why3").strip()
         kind = first(open_ones, "kind")
         hides = list(facts.said("host.proc_hides"))
         if hides and _PROCESS.search(why):

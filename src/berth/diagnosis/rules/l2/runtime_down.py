@@ -42,7 +42,7 @@ def find(facts: Facts) -> Iterator[Answer]:
         cause = (
             f"{unit}{'.service' if ' ' not in unit else ''} does not run."
             if unit
-            else f"{first(said, 'socket')}: {first(said, 'why')}."
+            else f"{first(said, 'socket') or 'The engine'}: {first(said, 'why', 'why2', 'why3', 'why4').strip()}."
         )
         yield DOWN.finding(cause, POSSIBLE, said, node=node)
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
 from berth.diagnosis.rules.l2.places import by_node, first
 from berth.diagnosis.words import ESTABLISHED, LIKELY, Effect, Layer, Severity
+from berth.evidence.fact import Said
 from berth.evidence.facts import Facts
 
 _RESTART_RISK = "the toolkit restarts the container runtime: container starts pause for seconds"
@@ -177,6 +179,10 @@ _ELSEWHERE = (
 _REASONS = ("why", *(f"why{number}" for number in range(2, 9)))
 
 
+def _is_denied(said: list[Said]) -> bool:
+    return all(re.search(r"permission denied|operation not permitted", one.origin.text, re.I) for one in said)
+
+
 def find(facts: Facts) -> Iterator[Answer]:
     for node, said in by_node(facts.said("toolkit.major_unknown")).items():
         yield TOO_OLD.finding("The major number of the device files is not found.", LIKELY, said, node=node)
@@ -191,7 +197,7 @@ def find(facts: Facts) -> Iterator[Answer]:
             ESTABLISHED,
             said,
             node=node,
-            cause_class="version-mismatch" if version else None,
+            cause_class="version-mismatch" if version else "permission" if _is_denied(said) else None,
         )
     for node, said in by_node(facts.said("toolkit.read_only")).items():
         yield READ_ONLY.finding("A directory that the toolkit writes to is read-only.", ESTABLISHED, said, node=node)

@@ -87,8 +87,11 @@ NRI_ABSENT = Code(
 )
 
 
+_DOCKER = ("docker", "docker2", "docker3")
+
+
 def find(facts: Facts) -> Iterator[Answer]:
-    refused = {one.node for one in facts.said("runtime.settings_broken") if one.get("docker") or one.get("docker2")}
+    refused = {one.node for one in facts.said("runtime.settings_broken") if first([one], *_DOCKER)}
     for config in facts.of(RuntimeConfig):
         if config.engine == "docker" and config.problem and config.node not in refused:
             yield DOCKER_REFUSED.finding(
@@ -99,8 +102,8 @@ def find(facts: Facts) -> Iterator[Answer]:
             )
     for node, said in by_node(facts.said("runtime.settings_broken")).items():
         mode = first(said, "mode")
-        if docker := first(said, "docker", "docker2"):
-            why = first(said, "why", "why2").strip()
+        if docker := first(said, *_DOCKER):
+            why = first(said, "why", "why2", "why3").strip()
             yield DOCKER_REFUSED.finding(f"dockerd refuses {docker}: {why}", ESTABLISHED, said, node=node)
             continue
         if ldconfig := first(said, "ldconfig"):
