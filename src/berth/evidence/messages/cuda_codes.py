@@ -9,11 +9,11 @@ MESSAGES: tuple[Message, ...] = (
             "gpuassert: ", "(error code ", "cuda error", "cuda runtime error", "cuda driver error", "cuda failure",
             "cuda runtime api error", "cuda driver api error", "cuda api error", "cudaerror", "cuda_error_",
             "cublas_status_", "cudnn_status_", "cusolver_status_", "cusparse_status_", "curand_status_", "cufft_",
-            "nvrtc_error_", "triton error [cuda]", "checkcuda", "cuda exception:",
+            "nvrtc_error_", "triton error [cuda]",
         ),
-        r"\bGPUassert: (?P<what>[a-z][^\n]{3,60}?) \S+\.\w{1,4} \d|\(error code (?P<what2>[a-z][\w ,'/]{3,90})\)!"
+        r"\bGPUassert: (?P<what>[a-z][^\n]{3,120}?) \S+\.\w{1,4} \d|\(error code (?P<what2>[a-z][\w ,'/]{3,140})\)!"
         r"|\bCUDA (?:(?:runtime |driver )?(?:API )?error|failure)\b(?: (?:code )?\d{1,3})?(?: (?:at|in) \S+)?"
-        r"[:,'\" ]{1,3}(?P<what3>(?!code\b|occurr?ed|\d)[a-zA-Z][^\n]{5,90})"
+        r"(?:[:,]|\W')\W{0,2}(?P<what3>(?!code\b|occurr?ed|\d)[a-zA-Z][^\n]{5,90})"
         r"|\bcudaError(?!NotReady|PeerAccessAlready|t\b|s\b|String|Name)(?P<what4>[A-Z]\w{3,})"
         r"|\bCUDA_ERROR_(?!NOT_READY|PEER_ACCESS_ALREADY|PROFILER)(?P<what5>[A-Z][A-Z_]{2,})"
         r"|\bCU(?:BLAS|DNN|SOLVER|SPARSE|RAND)_STATUS_(?!SUCCESS)(?P<what6>[A-Z]\w+)"

@@ -29,7 +29,6 @@ MESSAGES: tuple[Message, ...] = (
             "symlink of libcuda.so",
             "does not match the version torch was compiled with",
             "ninja is required to load",
-            "library not found. nccl",
             "nccl library not found",
             "shared_object_",
             "sharedobject",
@@ -37,14 +36,11 @@ MESSAGES: tuple[Message, ...] = (
             "shared object symbol not found",
             "is required for nccl symmetric memory",
             "install cuda-python",
-            "nvidia-cutlass",
             "failed to load libibverbs",
             "failed to load libmlx5",
             "is only supported on cuda 1",
-            "multiple libnvrtc",
             "no module named 'flash_attn_2_cuda",
             "no module named 'flash_attn_3",
-            "triton only support cuda",
             "curand_status_version_mismatch",
             "sublibrary_loading_failed",
             "unable to locate cutlass",
@@ -93,12 +89,71 @@ MESSAGES: tuple[Message, ...] = (
         "cuda.driver_too_old_for_call",
         (
             "supported_incompatible_cuda_driver",
-            "cuda driver version is insufficient\n",
             "driver/device not compatible",
-            "unsupporteddevsidesync",
-            "unsupported_devside_sync",
-            "unsupported call to cudadevicesynchronize",
         ),
         r"CUDNN_STATUS_NOT_SUPPORTED_INCOMPATIBLE_CUDA_DRIVER|driver/device not compatible",
+    ),
+    # Extensions that are compiled in the image, or at the first use.
+    Message(
+        "image.extension_not_built",
+        (
+            "unsupported gnu version",
+            "nvcc error ",
+            "error building extension",
+            "compiling objects for extension",
+            "could not find cuda (missing",
+            "detect a default cuda architecture",
+            "no cuda toolset found",
+            "unknown cuda arch",
+            "minimum required version by cuda",
+            "has not been built",
+            "cuda_runtime.h: no such file",
+            "cuda_runtime_api.h: no such file",
+            "cuda.h: no such file",
+            "cuda_fp16.h: no such file",
+            "nccl.h: no such file",
+            "cudnn.h: no such file",
+            "cublas_v2.h: no such file",
+            "cusparse.h: no such file",
+            "cusolverdn.h: no such file",
+            "curand.h: no such file",
+            "nvtoolsext.h: no such file",
+            "arch_list[-1] += '+ptx'",
+            "unable to find an engine to execute this computation",
+            "find a valid cudnn algorithm",
+            "no execution plans support the graph",
+            "nvlink binary was found",
+            "get ptxas/nvlink version string",
+            "failed to launch ptxas",
+            "in-memory cubin",
+            "get the cuda toolkit path",
+            "cudnn version is too old",
+            "cicc: not found",
+            "ld: cannot find -lcudart",
+            "ld: cannot find -lnccl",
+            "ld: cannot find -lcublas",
+        ),
+        r"unsupported GNU version|nvcc error +: |Error building extension '|Error compiling objects for extension"
+        r"|Could not find CUDA \(missing|Failed to detect a default CUDA architecture|No CUDA toolset found"
+        r"|Unknown CUDA arch \(|minimum required version by CUDA|Extension horovod\.\w+ has not been built"
+        r"|(?:cuda_runtime(?:_api)?|cuda|cuda_fp16|nccl|cudnn|cublas_v2|cusparse|cusolverDn|curand"
+        r"|nvToolsExt)\.h: No such "
+        r"file|arch_list\[-1\] \+= '\+PTX'|unable to find an engine to execute this computation"
+        r"|Unable to find a valid cuDNN algorithm|No execution plans support the graph"
+        r"|no nvlink binary was found|Couldn't get ptxas/nvlink version string|Failed to launch ptxas"
+        r"|Failed to load in-memory CUBIN|Failed to get the CUDA toolkit path|Cudnn version is too old"
+        r"|cicc: not found|ld: cannot find -l(?:cudart|nccl|cublas)",
+    ),
+    Message(
+        "image.transport_library_missing",
+        (
+            "libmlx5", "libmlx4", "libfabric", "libefa", "libucp", "libuct", "libucs", "libtorch", "libc10",
+            "libgdrapi", "libcutensor", "libnpp", "libnvcomp", "libnvimgcodec", "libtensorflow", "librmm",
+            "libcudf", "libpmix",
+            "libhwloc", "libsharp", "libhcoll",
+        ),
+        r"(?P<library>lib(?:mlx[45]|fabric|efa|uc[pts]|torch|c10|gdrapi|cutensor|npp|nvcomp|nvimgcodec|tensorflow"
+        r"|rmm|cudf"
+        r"|pmix|hwloc|sharp|hcoll)[\w.+-]*\.so[\w.]*)\W{1,3}cannot open shared object",
     ),
 )

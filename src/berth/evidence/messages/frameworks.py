@@ -12,24 +12,31 @@ MESSAGES: tuple[Message, ...] = (
             "runtimeerror: socket timeout",
             "gloo::enforcenotmet",
             "gloo::ioexception",
-            "deepspeed launcher",
+            "horovod has been shut down",
+            "timed out waiting for tasks to start",
+            "stop_waiting response is expected",
+            "gpu communicator error",
+            "failed to initialize gpu clique",
+            "get communicator from acquired gpu clique",
+            "horovod unable to connect",
             "runtimeerror: connection reset by peer",
             "runtimeerror: broken pipe",
             "failed to connect to ray cluster",
             "could not find any running ray instance",
             "failed to bind to",
             "failed to listen on",
-            "could not read 'session_name' from gcs",
             "did gcs start successfully",
             "failed to get the system config from raylet",
             "unable to connect to gcs",
             "failed to connect to socket",
             "failed to register worker",
-            "got an error while connecting to the coordination",
             "engine_info_bootstrap_port",
             "failed to connect to bootstrap server",
         ),
-        r"\[\d+\]: Error connecting to \S|RuntimeError: (?:Socket Timeout|Connection reset by peer|Broken pipe)\b"
+        r"\[\d+\]: Error connecting to \S|Horovod has been shut down|Timed out waiting for tasks to start"
+        r"|Stop_waiting response is expected|GPU communicator error|Failed to initialize GPU clique"
+        r"|Unable to get communicator from acquired GPU clique|Horovod unable to connect"
+        r"|RuntimeError: (?:Socket Timeout|Connection reset by peer|Broken pipe)\b"
         r"|gloo::(?:EnforceNotMet|IoException)|Failed to connect to Ray cluster"
         r"|Could not find any running Ray instance"
         r"|server socket has failed to (?:bind to|listen on)\b|Did GCS start successfully"
@@ -46,15 +53,14 @@ MESSAGES: tuple[Message, ...] = (
             "detected by watchdog at work",
             "due to a collective timeout from",
             "to avoid data inconsistency, we are taking the entire process down",
-            "failed to recover from collective",
             "scheduler watchdog timeout",
             "watchdog timeout (self.watchdog_last_forward_ct",
-            "rank-0 is stuck",
+            "waiting for remainder of ranks",
         ),
         r"Some NCCL operations have failed or timed out|successfully reached monitoredBarrier, but received errors"
         r"|Detected timeout during barrier|detected by watchdog at work: \d+|due to a collective timeout from"
         r"|To avoid data inconsistency, we are taking the entire process down|(?:scheduler )?watchdog timeout "
-        r"\(self\.watchdog_last_forward_ct",
+        r"\(self\.watchdog_last_forward_ct|waiting for remainder of ranks",
     ),
     # Keys and accounts between launcher and workers
     Message(
@@ -68,7 +74,6 @@ MESSAGES: tuple[Message, ...] = (
             "bad owner or permissions on",
             "cannot open: permission denied",
             "authentication refused: bad ownership",
-            "user root from",
             "privilege separation user sshd does not exist",
             "missing privilege separation directory",
         ),
@@ -80,8 +85,15 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "mpi.no_way",
-        ("ssh exited with exit code 255", "orte was unable to reliably start", "launcher 'pdsh' not installed"),
-        r"\bpdsh@\S+: \S+: ssh exited with exit code 255|ORTE was unable to reliably start one or more daemons"
+        (
+            "mpi_init failed for some reason",
+            "pmix_err_unreach",
+            "ssh exited with exit code 255",
+            "orte was unable to reliably start",
+            "launcher 'pdsh' not installed",
+        ),
+        r"MPI_INIT failed for some reason|PMIX_ERR_UNREACH|\bpdsh@\S+: \S+: ssh exited with exit code 255"
+        r"|ORTE was unable to reliably start one or more daemons"
         r"|launcher 'pdsh' not installed",
     ),
     # Too few or the wrong devices
@@ -93,20 +105,16 @@ MESSAGES: tuple[Message, ...] = (
             "no slot '",
             "gpu resources available",
             "mpisize == tp * pp",
-            "ngpus > number of gpus",
-            "local rank >= number of gpus",
             "gpus requested but only",
+            "not enough gpus: ",
+            "gpus requested but not available",
             "you requested gpu: [",
-            "gpus available on the machine",
-            "world size must be equal to",
-            "is larger than the number of available gpus",
-            "must be called with a dist",
-            "not enough devices",
             "world_size (",
         ),
         r"deserialize object on CUDA device \d+ but torch\.cuda\.device_count\(\) is \d+"
         r"|Invalid number of GPUs: \d+ requested but only \d+|No slot '\d+' specified on host"
         r"|Unable to proceed, no GPU resources available|Assertion failed: mpiSize == tp \* pp"
+        r"|Not enough GPUs: |GPUs requested but not available"
         r"|You requested gpu: \[[\d, ]*\]\s+But your machine only has"
         r"|world_size \(\d+\) is not (?:divisible by|equal to) ",
     ),
@@ -137,7 +145,7 @@ MESSAGES: tuple[Message, ...] = (
             "device does not support multicasting",
         ),
         r"Expected is_sm\d+\b[^\n]{0,60}to be true, but got false|requires GPU compute capability (?:>= )?\d"
-        r"|requires a (?:Blackwell|Hopper)\b|requires SM(?:80|90|100|120)\w*\b"
+        r"|requires a (?:Blackwell|Hopper) (?:GPU|\(SM)(?! for)|requires SM(?:80|90|100|120)\w*\b"
         r"|The minimum required Cuda capability is \d|requires an NVIDIA GPU with SM"
         r"|is not supported on GPU with compute capability|requires CUDA compute capability >= \d"
         r"|Compute capability >= \d[\d.]* (?:is )?(?:required|needed)|not supported on this GPU architecture"
@@ -160,7 +168,6 @@ MESSAGES: tuple[Message, ...] = (
             "error 2: out of memory",
             "create cublas handle",
             "leave no gpu memory for the kv cache",
-            "cumemcreate failed: out of memory",
             "cumemcreate",
             "openencodesessionex failed: out of memory",
             "runs out of memory. please set a smaller",
@@ -170,7 +177,6 @@ MESSAGES: tuple[Message, ...] = (
             "cudnn_status_alloc_failed",
             "cufft_alloc_failed",
             "device_allocation_failed",
-            "virtual address space (vsz)",
             "cusparse_status_insufficient_resources",
             "failed to cuda malloc",
             "failed to cuda calloc",
@@ -182,7 +188,8 @@ MESSAGES: tuple[Message, ...] = (
         r"|failed to create cublas handle: (?:cublas error|CUBLAS_STATUS_NOT_INITIALIZED)"
         r"|leave no GPU memory for the KV cache|cuMemCreate\S* failed\W+out of memory"
         r"|OpenEncodeSessionEx failed: out of memory|runs out of memory\. Please set a smaller"
-        r"|CURAND_STATUS_ALLOCATION_FAILED|CU(?:SOLVER|SPARSE|DNN)_STATUS_ALLOC_FAILED|CUFFT_ALLOC_FAILED|DEVICE_ALLOCATION_FAILED"
+        r"|CURAND_STATUS_ALLOCATION_FAILED|CU(?:SOLVER|SPARSE|DNN)_STATUS_ALLOC_FAILED|CUFFT_ALLOC_FAILED"
+        r"|DEVICE_ALLOCATION_FAILED"
         r"|CUSPARSE_STATUS_INSUFFICIENT_RESOURCES|Failed to CUDA (?:malloc|calloc(?: async)?) \d+ bytes"
         r"|GPUassert: out of memory",
     ),
@@ -209,32 +216,37 @@ MESSAGES: tuple[Message, ...] = (
             "no visible gpu devices",
             "no available gpu was found",
             "only supported with gpus, no gpus found",
-            "no available accelerator",
-            "get_device_capability() is none",
-            "cuda is not available on this",
-            "no accelerator (cuda",
-            "platform 'cuda' is not available",
             "cuda unavailable, invalid device",
-            "couldn't find a cuda device",
-            "cudaerrornodriver",
-            "no driver installed",
+            "can't initialize nvml",
+            "no cuda devices found, cuda will be disabled",
+            "no supported gpu backend found",
+            "since the accelerator is not available",
+            "gpu is required to quantize",
+            "requires a gpu (not 'cpu')",
+            "quantization requires a gpu",
+            "library=cpu",
+            "inference requires a gpu",
+            "training requires a gpu",
         ),
         r"no supported devices found for platform CUDA|CUDA initialization failure with error: (?:35|100)\b"
         r"|No clients are alive!|Couldn't init CUDA\b|libcuda\.so cannot found(?!.{0,20}Possible files)"
         r"|Failed to load CUDA driver!|Failed to open libcuda\b"
         r"|NVML Shared Library Not Found|No visible GPU devices"
+        r"|Can't initialize NVML|no CUDA devices found, CUDA will be disabled|No supported gpu backend found"
+        r"|since the accelerator is not available|GPU is required to quantize|requires a GPU \(not 'cpu'\)"
+        r"|(?:quantization|inference|training) requires a GPU\b|\"inference compute\"[^\n]{0,40}library=cpu"
         r"|only supported with GPUs, no GPUs found|No available GPU was found|CUDA unavailable, invalid device",
     ),
     # A directory that Ray reads instead of asking NVML.
     Message(
         "app.driver_files_denied",
         "/proc/driver/nvidia",
-        r"Permission ?(?:Error|denied)\b[^\n]{0,60}/proc/driver/nvidia|/proc/driver/nvidia\S*\W{1,3}Permission denied",
+        r"Permission ?(?:Error|denied)\b[^\n]{0,60}/proc/driver/nvidia"
+        r"|/proc/driver/nvidia\S*\W{1,3}Permission denied",
     ),
     Message(
         "app.shm_short_for_program",
         (
-            "increase /dev/shm",
             "instead of /dev/shm because",
             "please check shared memory limits by",
             "insufficient space in /dev/shm",
@@ -262,11 +274,13 @@ MESSAGES: tuple[Message, ...] = (
         "is killed by signal: Killed",
         "The actor is dead because its worker process has died",
         "Error executing method 'determine_num_available_blocks'",
-        "Executor failed",
+        "failed (exitcode: 1) local_rank",
         "Worker process died",
         "died unexpectedly, shutting down executor",
         "died with <Signals.SIG",
-        "Error in load module",
+        "mpirun noticed that process rank",
+        "MPI_ABORT was invoked on rank",
+        "Primary job  terminated normally, but",
     ),
     phrases("context.expandable_segments", "expandable_segments:True"),
     # Peers
@@ -293,9 +307,60 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "nccl.multicast_refused",
-        ("needs multicast memory", "multicast mapping is unavailable", "requires nvlink multicast", "nvls multicast",
-         "cumulticastcreate"),
-        r"needs multicast memory|NVLink multicast mapping is unavailable|requires NVLink multicast"
+        (
+            "fabric mismatch detected in clique",
+            "needs multicast memory",
+            "multicast mapping is unavailable",
+            "requires nvlink multicast",
+            "nvls multicast",
+            "cumulticastcreate",
+        ),
+        r"Fabric mismatch detected in clique|needs multicast memory|NVLink multicast mapping is unavailable"
+        r"|requires NVLink multicast"
         r"|NVLS Multicast bind\b[^\n]{0,80}failed|\bin expression cuMulticastCreate",
+    ),
+    # How the program uses its process groups
+    phrases(
+        "dist.called_wrongly",
+        "trying to initialize the default process group twice",
+        "Default process group has not been initialized",
+        "parallel group is already initialized",
+        "Tensors must be CUDA and dense",
+        "No backend type associated with device type cpu",
+        "is not supported for NCCL process group",
+        "Expected to have finished reduction in the prior iteration",
+        "Expected to mark a variable ready only once",
+        "world group already initialized with a different world size",
+        "Tensor list input to scatter/gather must match number of collective participants",
+        "Invalid scalar type for NCCL",
+        "ProcessGroup does not support",
+        "Tensors must be on distinct GPU devices",
+        "using multiple GPUs per process is not supported",
+    ),
+    # The first call fails and names no reason.
+    Message(
+        "cuda.count_unknown",
+        ("cudagetdevicecount returned ", "failed to get device properties, error code: "),
+        r"cudaGetDeviceCount returned (?:3|30|304|999)\b|Failed to get device properties, error code: (?:30|999)\b",
+    ),
+    Message(
+        "cuda.busy_by_number",
+        ("cudagetdevicecount returned 46", "failed to get device context 46"),
+        r"cudaGetDeviceCount returned 46\b|failed to get device context 46\b",
+    ),
+    Message(
+        "app.graph_or_event_failed",
+        (
+            "failed to launch cuda kernel",
+            "could not synchronize cuda stream",
+            "error recording cuda event",
+            "failed to query event",
+            "synchronous memcpy from device to host",
+            "failed to launch cuda graph",
+            "failed to instantiate cuda graph",
+        ),
+        r"Failed to launch CUDA (?:kernel|graph)|Could not synchronize CUDA stream|Error recording CUDA event"
+        r"|[Ff]ailed to query event: |failed to synchronous memcpy from device to host"
+        r"|Failed to instantiate CUDA graph",
     ),
 )

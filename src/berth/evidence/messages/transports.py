@@ -27,6 +27,36 @@ MESSAGES: tuple[Message, ...] = (
         r"DeepEP (?:error: |(?:\w+ )?timeout|combine .{0,40}timeout|dispatch .{0,40}timeout)(?P<why>[^\n]*)"
         r"|NVSHMEM version mismatch",
     ),
+    # perftest and what else speaks to verbs itself
+    Message(
+        "rdma.failed_status",
+        ("failed status ",),
+        r"\bFailed status (?P<status>\d{1,2}): wr_id",
+    ),
+    Message(
+        "rdma.no_device",
+        ("no ib devices found", "ib device not found", "did not detect devices",
+         "ibv_open_device", "couldn't get context for the device"),
+        r"\bNo IB devices found|Did not detect devices|IB device not found"
+        r"|ibv_open_device\W[^\n]{0,20}(?:Operation not permitted|Permission denied)"
+        r"|Couldn't get context for the device",
+    ),
+    Message(
+        "rdma.memory_refused",
+        "bad address",
+        r"\bibv_reg_(?:mr|dmabuf_mr)\w*\b[^\n]{0,80}Bad address"
+        r"|Couldn't allocate MR with error=14\b[^\n]{0,60}Bad address",
+    ),
+    Message(
+        "rdma.locked_by_openib",
+        ("trying to allocate some locked memory", "registering part of your physical memory"),
+        r"trying to allocate some locked memory|only allow registering part of your physical memory",
+    ),
+    Message(
+        "gdrcopy.not_there",
+        ("/dev/gdrdrv", "gdrcopy open"),
+        r"No such file[^\n]{0,30}/dev/gdrdrv|GDRCopy open (?:call )?failed",
+    ),
     # What NCCL says to explain the line before: it names the mechanism.
     Message(
         "nccl.hint_topology",

@@ -241,7 +241,7 @@ def find(facts: Facts) -> Iterator[Answer]:
         got, wanted = value(found[0], "got"), value(found[0], "wanted")
         sizes = f": {got} bytes came where {wanted} were expected" if got and wanted else ""
         yield MISMATCH.finding(f"Ranks do not call the same collective{sizes}.", LIKELY, found, node=node, pod=pod)
-    for node, pod, found in by_place(facts.said("nccl.bad_argument")):
+    for node, pod, found in by_place(facts.said("nccl.bad_argument", "dist.called_wrongly")):
         calls = listed(values(found, "call"))
         yield ARGUMENT.finding(
             f"NCCL refuses the arguments of {calls or 'a call'}.", LIKELY if calls else POSSIBLE, found, node=node,

@@ -110,7 +110,7 @@ UNKNOWN = Code(
 
 # A code that nothing else speaks of is one more call that was refused.
 _SAY_MORE = ("cuda.", "nccl.", "image.", "app.", "mps.", "driver.", "nvml.", "harmless.", "vgpu.", "dist.", "hami.")
-_SAY_LESS = ("app.ended", "app.server_ended")
+_SAY_LESS = ("app.ended", "app.server_ended", "app.graph_or_event_failed", "harmless.computes_without")
 GUESS = 0.5  # what else was said stands before it
 
 
@@ -148,13 +148,13 @@ def find(facts: Facts) -> Iterator[Answer]:
             cause = f"CUDA refuses what the program asks for: {listed(values(found, 'what'))}."
             yield KERNEL.finding(cause, GUESS, found, node=node, pod=pod)
     if not any(said.message not in _SAY_LESS for said in facts.said(*_SAY_MORE)):
-        for node, pod, found in by_place(facts.said("code.cuda_other")):
+        for node, pod, found in by_place(facts.said("code.cuda_other", "app.graph_or_event_failed")):
             cause = f"CUDA answers a call of the program with an error: {listed(values(found, 'what'))}."
             yield KERNEL.finding(cause, WEAK + 0.05, found, node=node, pod=pod)
     for node, pod, found in by_place(
         # Of shareable memory it says that the container lacks a right (without_reason.py).
         said
-        for said in facts.said("cuda.unknown")
+        for said in facts.said("cuda.unknown", "cuda.count_unknown")
         if "cumem" not in said.origin.text.lower()
     ):
         yield UNKNOWN.finding(

@@ -156,7 +156,7 @@ def find(facts: Facts) -> Iterator[Answer]:
     for node, pod, found in by_place(facts.said("gdr.refused_by_card")):
         cause = "The driver does not give this card's memory to another device."
         yield NOT_ON_CARD.finding(cause, POSSIBLE, found, node=node, pod=pod)
-    for node, pod, found in by_place(facts.said("gdrcopy.absent", "gds.absent")):
+    for node, pod, found in by_place(facts.said("gdrcopy.absent", "gdrcopy.not_there", "gds.absent")):
         yield HELPERS.finding(
             "The module for direct copies is not loaded, or its device file is not in the container.",
             LIKELY,

@@ -164,7 +164,7 @@ def find(facts: Facts) -> Iterator[Answer]:
     yield from heard(
         facts,
         LOCKED,
-        ("nccl.memory_locked",),
+        ("nccl.memory_locked", "rdma.locked_by_openib"),
         "Memory cannot be locked for RDMA: the limit is too low, or IPC_LOCK is missing.",
         LIKELY,
     )

@@ -228,6 +228,8 @@ def find(facts: Facts) -> Iterator[Answer]:
             "image.library_not_opened",
             "image.built_for_other",
             "image.part_missing",
+            "image.extension_not_built",
+            "image.transport_library_missing",
         )
     ):
         yield LIBRARY.finding(_library(found), LIKELY, found, node=node, pod=pod)

@@ -339,6 +339,7 @@ def _plain(facts: Facts) -> Iterator[Answer]:
             POSSIBLE,
         ),
         (BUSY, "cuda.busy", "Another process holds the device exclusively, or it waits for a reset.", POSSIBLE),
+        (BUSY, "cuda.busy_by_number", "Another process holds the device exclusively.", POSSIBLE),
         (BUSY, "cuda.in_use_exclusively", "Another thread or process holds the device exclusively.", LIKELY),
         (PARALLEL, "app.parallel_size", "The program wants more devices than its container has.", LIKELY),
         (PARALLEL, "app.too_few_devices", "The program wants more devices than its container has.", LIKELY),

@@ -196,14 +196,14 @@ NARROW = Code(
 
 def find(facts: Facts) -> Iterator[Answer]:
     by_status: dict[int, list[Said]] = {}
-    for said in facts.said("nccl.completion"):
+    for said in facts.said("nccl.completion", "rdma.failed_status"):
         by_status.setdefault(_status(said), []).append(said)
     if retried := [*by_status.get(RETRIES, ()), *by_status.get(RNR, ())]:
         yield RETRIED.finding(f"Transfers were given up after all retries.{_who(retried)}", LIKELY, retried)
     refused = [
         said for status in (LOCAL_PROTECTION, REMOTE_ACCESS, REMOTE_OPERATION) for said in by_status.get(status, ())
     ]
-    refused += list(facts.said("nccl.reg_mr_refused"))
+    refused += list(facts.said("nccl.reg_mr_refused", "rdma.memory_refused"))
     if refused:
         yield PROTECTION.finding(f"The card was refused access to memory.{_who(refused)}", POSSIBLE, refused)
     if (flushed := by_status.get(FLUSHED)) and len(by_status) == 1:
@@ -226,7 +226,7 @@ def find(facts: Facts) -> Iterator[Answer]:
     yield from heard(
         facts,
         DEVICE,
-        ("nccl.device_not_opened", "nccl.privilege", "nvshmem.no_right"),
+        ("nccl.device_not_opened", "nccl.privilege", "nvshmem.no_right", "rdma.no_device"),
         "The container lacks the device files or the rights for them.",
         POSSIBLE,
     )

@@ -60,7 +60,7 @@ _BY_WORDS: tuple[tuple[re.Pattern[str], CauseClass], ...] = tuple(
         (r"too old|compiled with|incompatible version|version mismatch|is unsupported$|not support the version",
          "version-mismatch"),
         (r"dlopen|failed to (?:open|load) lib|cannot open shared object|undefined symbol|dlsym failed", "image"),
-        (r"socket|connect|\bbind\b|\baccept\b|listen|\bpeer\b|remote|bootstrap|ibv_|\bNET/|\bQP\b|\bCQ\b|\bGID\b|recv"
+        (r"sock|connect|\bbind\b|\baccept\b|listen|\bpeer\b|remote|bootstrap|ibv_|\bNET/|\bQP\b|\bCQ\b|\bGID\b|recv"
          r"|\bsend\b|rdma|transport|endpoint|unreachable|interface|\bHCA\b|\bNIC\b|\bIB\b|getaddrinfo|proxy"
          r"|handshake|network|timeout|timed out|keepalive|\bEP\b|libfabric|\bGIN\b", "network"),
     )
@@ -89,6 +89,7 @@ _GOES_ON = re.compile(
     r"\bignor(?:ed|ing)\b|leaving it|using (?:the |built-in )?default|fall(?:ing|s)? back|retrying|[Ll]imiting value"
     r"|has no effect|set it to \d|will decide|continu(?:e|ing)|deprecated|not fatal|Unsetting|capping|clamping"
     r"|may be stale|Trying a different|instablity|NUMA auto|To disable this warning|will be disabled|not using it"
+    r"|Plugin: (?:No plugin found|Failed to find nccl)|Attaching to first CPU|Abort COMPLETE"
     r"|Setting it|going on|will not be using|using point-to-point",
     re.IGNORECASE,
 )
