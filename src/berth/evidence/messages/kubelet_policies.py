@@ -46,6 +46,7 @@ MESSAGES: tuple[Message, ...] = (
             "unknown policy: ",
             "unknown scope: ",
             "is incompatible with cpumanager",
+            "invalid configuration: ",
         ),
         r"static policy requires systemreserved\.cpu|unable to determine reserved CPU resources|"
         r"the total amount .*? is not equal to the value .*? determined by Node Allocatable|"
@@ -54,6 +55,7 @@ MESSAGES: tuple[Message, ...] = (
         r"policy (?:alpha|beta)-level options not enabled, but option|new static policy error: (?P<why>.*)|"
         r"unknown (?:CPU|Topology) Manager Policy option|policy is incompatible with CPUManager|"
         r"reserved memory configuration references a NUMA node|"
-        r"(?:(?:cpu|memory|topology)[ _-]?manager|ContainerManager|kubelet)\b.*?unknown (?:policy|scope): ",
+        r"(?:(?:cpu|memory|topology)[ _-]?manager|ContainerManager|kubelet)\b.*?unknown (?:policy|scope): |"
+        r"invalid configuration: (?:topologyManager|cpuManager|memoryManager|reservedMemory|reservedSystemCPUs)\w*",
     ),
 )

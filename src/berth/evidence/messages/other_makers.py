@@ -46,13 +46,14 @@ MESSAGES: tuple[Message, ...] = (
             "amdgpu is not loaded",
             "amdgpu driver not loaded",
             "amdgpu driver unavailable",
+            "dcmi init failed",
         ),
         r"(?:open|stat|lstat|readdir|read) /sys/class/(?:drm|kfd)\S*: no such file or directory"
         r"|[Cc]an't read sysfs folder|\bNot compatible device(?:: (?:version|renderD\d+))?"
         r"|ROCk module is NOT loaded|[Dd]river not initialized \(amdgpu not found in modules\)"
         r"|amdgpu driver not initialized|\bno neuron devices? (?:found|detected|available)"
         r"|\bamdgpu: Unknown symbol \w+|\bno /dev/kfd\b"
-        r"|\bamdgpu (?:driver )?(?:is )?not loaded|amdgpu driver unavailable: ",
+        r"|\bamdgpu (?:driver )?(?:is )?not loaded|amdgpu driver unavailable: |\bdcmi init failed\b",
     ),
     # AMD's plugin waits in silence where /sys/class/kfd is missing, and announces its plugins where it is not.
     Message(

@@ -18,8 +18,9 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "plugin.no_devices",
-        ("no devices found. waiting", "found 0 amdgpus", "no gpu nodes found via properties"),
-        r"No devices found\. Waiting indefinitely|Found 0 AMDGPUs|No GPU nodes found via properties",
+        ("no devices found. waiting", "found 0 amdgpus", "no gpu nodes found via properties", "gpu scan update"),
+        r"No devices found\. Waiting indefinitely|Found 0 AMDGPUs|No GPU nodes found via properties|"
+        r"GPU scan update: [1-9]\d*->0 '",
     ),
     Message("plugin.terminated", "received signal", r"Received signal \\?\"?(?P<signal>terminated|killed|interrupt)"),
     # The runtime did not hand the driver to it.

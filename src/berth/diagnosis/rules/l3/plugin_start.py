@@ -293,7 +293,7 @@ def _by_device(facts: Facts, told: set[str]) -> Iterator[Answer]:
     for node, said in by_node(facts.said("plugin.no_devices")).items():
         later = any(_is_after(one, said) for one in facts.said("plugin.registered"))
         if node not in told and node not in reasons and not later:
-            yield NO_DEVICES.finding("The plugin found no device at its start.", POSSIBLE, said)
+            yield NO_DEVICES.finding("The plugin finds no device on its node.", POSSIBLE, said)
 
 
 def _is_after(one: Said, said: list[Said]) -> bool:
