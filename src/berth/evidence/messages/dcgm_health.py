@@ -160,7 +160,7 @@ MESSAGES: tuple[Message, ...] = (
             "exceeded maximum allowed latency", "which is below the threshold", "in a peer-to-peer test",
             "dcgm_fr_stress", "dcgm_fr_target_power", "dcgm_fr_low_bandwidth", "dcgm_fr_high_latency",
             "dcgm_fr_memory_bandwidth", "dcgm_fr_gflops", "dcgm_fr_broken_p2p", "dcgm_fr_eud_test_failed",
-            "dcgmdiagnosticfailure",
+            "dcgmdiagnosticfailure", "dtoh bandwidth", "htod bandwidth",
         ),
         r"Max (?:stress level|power) of (?P<is>[\d.]+) did not reach desired (?:stress level|power minimum)\b.*?"
         r"of (?P<wanted>[\d.]+) for GPU (?P<gpu>\d+)"
@@ -172,6 +172,7 @@ MESSAGES: tuple[Message, ...] = (
         r"(?P<wanted4>[\d.]+)"
         r"|Detected (?P<is5>[\d.]+) [\w ]+ for GPU (?P<gpu5>\d+) which is below the threshold (?P<wanted5>[\d.]+)"
         r"|GPU (?P<gpu6>\d+) (?:was unsuccessfully written to|unsuccessfully wrote data) in a peer-to-peer test"
+        r"|\bGPU \d+ (?:DtoH|HtoD) bandwidth [\d.]+[^\n]{0,12} is (?:less than|below) [\d.]+"
         r"|DCGMDiagnosticFailure(?!\W+(?:status\W+)?False)"
         + _code(
             "STRESS_LEVEL|TARGET_POWER|LOW_BANDWIDTH|HIGH_LATENCY|MEMORY_BANDWIDTH|GFLOPS_THRESHOLD_VIOLATION"
@@ -183,8 +184,9 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "dcgm_health.test_failed",
         ("| fail",),
-        r"^\W*(?P<test>GPU Memory|Memory(?: Bandwidth)?|Diagnostic|Pulse Test|EUD|(?:SM|Targeted) (?:Stress|Power)"
-        r"|memtest|nvbandwidth|sm_stress|targeted_(?:stress|power)|memory_bandwidth|diagnostic|pulse_test)"
+        r"^\W*(?P<test>GPU Memory|Memory(?: Bandwidth)?|Diagnostic|Pulse Test|EUD(?: Test)?"
+        r"|(?:SM|Targeted) (?:Stress|Power)|memtest|nvbandwidth"
+        r"|sm_stress|targeted_(?:stress|power)|memory_bandwidth|diagnostic|pulse_test)"
         r" *\| Fail\b(?:[^\n|]*?GPUs?:? ?(?P<gpu>\d+))?",
     ),
     # It fails for links that are down, too, and those may not be there.
@@ -193,5 +195,10 @@ MESSAGES: tuple[Message, ...] = (
         "| fail",
         r"^\W*(?:PCIe|pcie) *\| Fail\b(?:[^\n|]*?GPUs?:? ?(?P<gpu>\d+))?",
     ),
-    Message("gpu_burn.faulty", ": faulty", r"\bGPU (?P<gpu>\d+): FAULTY\b"),
+    Message(
+        "gpu_burn.faulty",
+        (": faulty", "(warning!)", "(died!)", "errors found in block"),
+        r"\bGPU (?P<gpu>\d+): FAULTY\b|\berrors: [1-9]\d* +\(WARNING!\)|\berrors: -\d+ +\(DIED!\)"
+        r"|cuda_memtest[^\n]*\b[1-9]\d* errors found in block \d+",
+    ),
 )

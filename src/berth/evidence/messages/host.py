@@ -45,8 +45,9 @@ _MEMORY = (
     ),
     Message(
         "host.recovery_action",
-        "recovery action",
-        r"GPU Recovery Action\s*:\s*(?P<action>Reset|Reboot|Drain P2P|Drain and Reset)\b",
+        ("recovery action", "dcgm_fr_gpu_recovery_"),
+        r"GPU Recovery Action\s*:\s*(?P<action>Reset|Reboot|Drain P2P|Drain and Reset)\b|DCGM_FR_GPU_RECOVERY_"
+        r"(?P<action2>RESET|REBOOT|DRAIN_P2P|DRAIN_RESET)",
     ),
     Message(
         "host.firmware_outdated",
@@ -69,11 +70,13 @@ _MEMORY = (
             "double bit", "double-bit", "ecc_dbe", "ecc_uncorrectable", "nvidiadoublebiterror",
             *(f"uncorrectable {what}" for what in ("ecc", "memory", "dram", "sram", "hbm")),
             "sram uncorrectable error", "dram uncorrectable error", "volatile uncorr",
-            "due to uncorrectable ecc", "due to an uncorrectable ecc",
+            "due to uncorrectable ecc", "due to an uncorrectable ecc", "uncorrectable ecc error count",
+            "ram uncorrectable error count",
         ),
         r"(?<!no )(?:double[ -]bit (?:ECC )?errors?|uncorrectable (?:ECC|memory|DRAM|SRAM|HBM) errors?)(?: \([^)]*\))?"
         r"(?: has| have| was| were)?(?: been)? (?:detected|encountered|occurred|found|reported)|"
         r"\b[1-9]\d* (?:volatile )?(?:double[ -]bit (?:ECC )?|uncorrectable (?:ECC|memory) )errors?|"
+        r"[SD]RAM uncorrectable (?:ECC )?error count\W{1,3}[1-9]|"
         r"CUDA_ERROR_ECC_UNCORRECTABLE|Detected an? (?:very high )?(?:GPU )?[SD]RAM uncorrectable error|"
         r"\b(?:unusable|not usable|abnormal|fail\w*|crash\w*|down) due to (?:an )?uncorrectable ECC errors?\b|"
         r"\b[1-9]\d* volatile uncorr(?:ectable|\.)? ECC|"
@@ -211,6 +214,7 @@ _COUNTS = (
             *(f"nvml {word}" for word in ("only", "show", "report", "list", "see", "find", "found")),
             "nvidiadevicecountmismatch",
             "gpu count mismatch (",
+            "check_gpu_count: expected",
             "lspci",
             "nvidia-smi shows ",
             "nvidia-smi -l shows ",
@@ -228,6 +232,7 @@ _COUNTS = (
         r"(?:missing|disappeared|vanished|dropped)[^\n]{0,30}nvidia-smi|"
         r"NVML (?:only )?(?:shows?|reports?|lists?|sees?|finds?|found)\s"
         r"(?:only )?(?P<seen>\d+)\s?(?:/|of|out of)\s?(?P<there>\d+)|NvidiaDeviceCountMismatch|"
+        r"check_gpu_count: Expected (?:to see )?(?P<there5>\d+) but found (?P<seen5>\d+)|"
         r"gpu count mismatch \(found (?P<seen3>\d+), expected (?P<there3>\d+)\)|"
         r"\bnvidia-smi(?: -L)?:? (?:lists |shows |has |finds )?(?P<seen4>\d+) GPUs?\b[^\n]{0,80}\blspci (?:shows|lists"
         r"|has|finds) (?P<there4>\d+)\b|"
@@ -270,9 +275,11 @@ _LINK = (
     Message(
         "host.link_reduced",
         ("pcie", "pci-e", "pci express", "link gen", "link speed", *(f"gen{number} x" for number in range(1, 7)),
-         *(f"gen{number}x" for number in range(1, 7))),
+         *(f"gen{number}x" for number in range(1, 7)), "degraded link width error", "degraded link speed error",
+         *(f"gen{number} under load" for number in range(1, 5))),
         rf"{_PCIE}[^\n]{{0,80}}(?:Gen ?[1-5]|x(?:1|2|4|8)\b|[\d.]+ ?GT/s)[^\n]{{0,60}}"
         r"(?:under load|instead of|should be|but the (?:slot|card|GPU) (?:can|supports))|"
+        r"degraded link (?:width|speed) error|\b(?:GPU|card)\b[^\n]{0,30} Gen ?[1-4](?: x\d+)? under load|"
         r"Gen[1-6] ?x\d+[^\n]{0,30}(?:to|→|->|instead of)[^\n]{0,10}Gen ?[1-6] ?x\d+|"
         r"(?:PCIe|PCI-E|PCI Express) link[^\n]{0,30}"
         r"(?:degraded|downgraded|downtrain\w*|falls? back|fell back|retrain\w*)",

@@ -35,7 +35,7 @@ _XIDS = (
         r"(?:(?-i:X[iI][dD])|(?:(?<=gpu )|(?<=nvidia )|(?<=error: )|(?<=got )|(?<=critical ))xid|"
         r"xid(?= error)|(?<=\")xid(?=\"\s*:)|RC all channels for critical(?= error)"
         r"|SysLogsXIDError\b[^\n]{0,80}?\bError(?=Code:\d))\"?"
-        r"(?:[ _-]?(?:error|code|event|number)s?)?"
+        r"(?:[ _-]?(?:error|code|event|number)s?)?(?: detected(?=: \d))?"
         r" ?(?:is |of |code )?[:=#]? ?[#\"]?(?P<code>\d{1,3})(?:Error)?\b(?!\.\d{2,}|,? ?\d{3,})"
         r"(?:,? (?P<detail>[A-Z]{2,}[A-Z0-9_]+ (?:Non-?fatal|Fatal)\b[^\n]*))?"
         r"(?:.*?(?P<uuid>GPU-[0-9a-f]{8}-[0-9a-f-]{27}))?(?:.*?PCI:(?P<pci>[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}))?",
@@ -69,7 +69,11 @@ _XIDS = (
 
 _LOST = (
     # With an Xid, as a line of its own, and over three lines where a probe finds the loss.
-    Message("kernel.off_bus", "fallen off the bus", rf"(?:{_PCI}.*)?fallen off the bus"),
+    Message(
+        "kernel.off_bus",
+        ("fallen off the bus", "fallen off the pci"),
+        rf"(?:{_PCI}.*)?fallen off the (?:bus|PCIe bus|PCI bus|PCI Express bus)",
+    ),
     Message(
         "kernel.off_bus_at_probe",
         "the nvidia gpu",
@@ -160,9 +164,12 @@ _PROBE = (
         "kernel.gsp_boot",
         ("initialize gsp", "kgspbootstrap", "kgspinitrm", "cannot attach gpu", "failed to enable msi",
          "find an irq for your nvidia", "failed to allocate nvkmskapidevice", "kfsp", "kgspexecute", "booter",
-         "no interrupts of any type", "request_irq() failed", "error_irq_issue", "interrupt issue with a gpu"),
+         "no interrupts of any type", "request_irq() failed", "error_irq_issue", "interrupt issue with a gpu",
+         "rminitnvdevice", "bailing out of rminitadapter", "nv_err_timeout"),
         r"(?:Cannot|Failed to) initialize GSP|Cannot attach gpu|"
         r"kfsp\w+: (?:FSP (?:command timed out|response reported error|boot cmds failed)|[^\n]*timed? ?out)|"
+        r"RmInitNvDevice: \*\*\* Cannot|bailing out of RmInitAdapter|kfspDumpDebugState\w*: |"
+        r"NV_ERR_TIMEOUT\][^\n]*\b(?:_kgspBootGspRm|kgspWaitForRmInitDone)|"
         r"kgspExecute\w+:[^\n]*(?:fail|halted)|Booter failed with non-zero error code|"
         r"find an IRQ for your NVIDIA|No interrupts of any type are available|NVRM: [^\n]*request_irq\(\) failed|"
         r"NVML_ERROR_IRQ_ISSUE|detected an interrupt issue with a GPU|"
@@ -191,9 +198,10 @@ _PROBE = (
     ),
     Message(
         "nvidia_smi.inforom",
-        ("inforom", "info rom"),
+        ("inforom", "info rom", "nvidia-smi returned "),
         r"info ?ROM (?:is|was) (?:corrupted|damaged|invalid)(?: at gpu (?P<pci>[0-9a-f:.]+))?|corrupt\w* info ?ROM|"
-        r"NVML_ERROR_CORRUPTED_INFOROM|DCGM_FR_CORRUPT_INFOROM",
+        r"NVML_ERROR_CORRUPTED_INFOROM|DCGM_FR_CORRUPT_INFOROM|"
+        r"nvidia-smi returned (?:error |exit )?(?:code|status) 14\b",
     ),
 )
 
@@ -243,15 +251,16 @@ _WINDOWS = (
         "kernel.bar_invalid",
         (
             "assigned to your nvidia device is invalid", "is 0m @ 0x0", "bar0 is 0m", "bar1 is 0m",
-            "64-bit bar mapped above 4",
+            "64-bit bar mapped above",
         ),
-        r"PCI I/O region assigned to your NVIDIA device is invalid|64-bit BAR mapped above 4 ?GB by the system|"
+        r"PCI I/O region assigned to your NVIDIA device is invalid|64-bit BAR mapped above \d+ ?[GT]B by the system|"
         r"BAR(?P<bar>\d) is 0M @ 0x0(?: \((?:PCI:)?(?P<pci>[0-9a-f:.]+)\))?",
     ),
     Message(
         "kernel.above_4g",
-        ("above 4g", "mmio"),
+        ("above 4g", "mmio", "insufficient pci resources", "pci out of resources", "pci resource error"),
         # That it is enabled is no fault: only that it has to be.
+        r"insufficient PCI resources|PCI out of resources|PCI resource error: out of resources|"
         r"above 4G (?:decod\w+ )?(?:(?:is |was )?(?:off|disabled|not enabled)|"
         r"(?:needs to be |has to be |must be )enabled)|"
         r"(?:enabl|turn\w* on|switch\w* on)\w*[^\n]{0,20}above 4G|"

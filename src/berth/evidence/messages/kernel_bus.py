@@ -71,6 +71,7 @@ MESSAGES: tuple[Message, ...] = (
         ("hardware error", "edac ", "memory failure: ", "machine check", "hardware memory error"),
         r"EDAC (?:\S+ )?\S+: \d+ UE\b|Uncorrect(?:ed|able) (?:hardware memory|machine check) error|"
         r"Memory failure: 0x[0-9a-f]+: |Machine check: Processor context corrupt|Fatal machine check|"
+        r"Fatal hardware error!|"
         r"\[Hardware Error\]:.*(?:memory|MC\d+).*(?:uncorrected|fatal)",
     ),
     Message("kernel.surprise_down", ("surprise down", "surprise link down"), r"Surprise (?:Link )?Down"),

@@ -28,11 +28,15 @@ MESSAGES: tuple[Message, ...] = (
             "nmi: pci system error",
             "nmi: iock error",
             "nvidiapcieerror",
+            "pcie link training",
+            "link training error on pcie",
+            "bus uncorrectable error is detected",
         ),
         r"\b(?:a|an) (?:bus )?fatal error was detected on a component at (?P<where>bus \d+ device \d+ function \d+"
         r"|slot \d+)|Uncorrectable PCI Express Error(?: Detected)?\W*(?P<where2>Slot \d+)?"
-        r"|PCI Bus Error \((?P<where3>Slot \d+)|NMI: (?:PCI system|IOCK) error|NvidiaPCIeError"
-        r"(?!\W+(?:status\W+)?False)",
+        r"|PCI Bus Error \((?P<where3>Slot \d+)|NMI: (?:PCI system|IOCK) error|PCIe link training (?:failure|error)"
+        r"|link training error on PCIe|bus uncorrectable error is detected(?: at (?P<where4>slot \d+))?"
+        r"|NvidiaPCIeError(?!\W+(?:status\W+)?False)",
     ),
     Message(
         "host.dimm_error",
@@ -64,10 +68,23 @@ MESSAGES: tuple[Message, ...] = (
             "therm overt",
             "thermal trip",
             "nvidiathermalerror",
+            "critical temperature reached",
+            "over temperature range",
+            "ctf) detected",
+            "gpu sw ctf",
+            "coolant leak",
+            "leak detected",
+            "not spin",
+            "n't spin",
+            "stopped spinning",
         ),
         r"\|\s*Temperature\b[^|\n]*\bGPU[^|\n]*\| Upper (?:Critical|Non-recoverable) going high"
         r"|\|\s*Fan\b[^|\n]*\| Lower (?:Critical|Non-recoverable) going low"
         r"|\bGPU ?\d*\b[^\n]{0,30}\btemperature is (?:greater|higher|above)\b[^\n]{0,20}\bupper critical"
+        r"|thermal_zone\d+: critical temperature reached|: critical temperature reached[^\n]{0,12}, shutting down"
+        r"|amdgpu[^\n]*: GPU over temperature range|amdgpu[^\n]*\bCTF\) detected|due to GPU SW CTF"
+        r"|\b(?:coolant leak|liquid leak detected|water leak detected|leak detected in (?:tray|the rack|the manifold))"
+        r"|\bfans?\b[^\n]{0,30}(?: not spin|n't spin|stopped spinning)"
         r"|\bfan\b[^\n]{0,30}\bis (?:less|lower|below)\b[^\n]{0,20}\blower critical"
         r"|\bGPU ?\d+\b[^\n|]{0,12}\bTHERM OVERT\b|\bGPU\b[^\n]{0,30}\bthermal trip\b|NvidiaThermalError"
         r"(?!\W+(?:status\W+)?False)",

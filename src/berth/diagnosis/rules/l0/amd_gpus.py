@@ -74,8 +74,34 @@ LOST = Code(
     sources=_SOURCES,
 )
 
+NO_ATOMICS = Code(
+    name="PcieAtomicsMissing",
+    layer=Layer.L0,
+    cause_class="hw-firmware",
+    severity=Severity.Error,
+    effect=Effect.DeviceGone,
+    title="the way to a GPU of AMD carries no atomic operations",
+    meaning="ROCm's kernel driver (KFD) leaves a GPU out whose slot, switch or processor does not pass atomic "
+    "operations of PCI Express on. Graphics work, and rocminfo does not list the device.",
+    known_by="`skipped device …, PCI rejects atomics`, or `PCIE atomic ops is not supported`.",
+    disproved_by="rocminfo lists the device: newer firmware of the GPU can do without.",
+    counter_check="lspci -vv -s PCI | grep AtomicOps: the port above it has Routing+ and the GPU ReqEn+",
+    fix=Fix(
+        (
+            "put the card into a slot that belongs to the processor itself, not to the chipset",
+            "a virtual machine: the host's port has to be shown with atomics (QEMU 8.1 and newer), or bare metal",
+            "newest firmware of machine and card",
+        ),
+        "the machine is off meanwhile",
+        "put the card back",
+    ),
+    verify=("rocminfo: lists the device",),
+    sources=("Linux, drivers/gpu/drm/amd/amdkfd/kfd_device.c", "ROCm documentation: PCIe atomics"),
+)
+
 
 def find(facts: Facts) -> Iterator[Answer]:
+    yield from _each(NO_ATOMICS, facts.said("amd.atomics_missing"), LIKELY, "atomics do not reach it")
     lost = list(facts.said("amd.lost"))
     yield from _each(LOST, lost, LIKELY, "it is gone from the bus")
     yield from _each(MEMORY, facts.said("amd.memory_uncorrectable"), LIKELY, "errors that it could not correct")
@@ -97,4 +123,4 @@ def _each(code: Code, lines: list[Said] | Iterator[Said], sure: float, words: st
         yield code.finding(f"{where}: {words}.", sure, origins, pci=pci, node=node)
 
 
-RULE = Rule((NOT_STARTING, MEMORY, LOST), find)
+RULE = Rule((NOT_STARTING, MEMORY, LOST, NO_ATOMICS), find)

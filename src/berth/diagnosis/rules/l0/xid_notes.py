@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
+from berth.diagnosis.heard import value
 from berth.diagnosis.words import LIKELY, POSSIBLE, WEAK, Effect, Layer, Severity
 from berth.diagnosis.xid.recovery import Recovery, recovery_of
 from berth.diagnosis.xid.seen import Event, Family
@@ -137,8 +138,9 @@ def _of_devices(facts: Facts, story: Story) -> Iterator[Answer]:
     told = {one.pci for one in story.events}
     if not told and not facts.of(DeviceSeen):
         for said in facts.said("host.recovery_action"):
-            recovery = recovery_of(said.get("action"))
-            words = f"nvidia-smi shows the recovery action {said.get('action')}."
+            action = value(said, "action")
+            recovery = recovery_of(action.replace("_", " "))
+            words = f"{'DCGM' if action.isupper() else 'nvidia-smi'} shows the recovery action {action}."
             yield VERDICT.finding(words, LIKELY, [said], fix=recovery.fix if recovery else None)
     # A column of nvidia-smi, or what it answers in the place of values.
     needs = [one.quote("is_reset_required") for one in facts.of(DeviceSeen) if one.is_reset_required]
