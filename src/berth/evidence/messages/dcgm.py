@@ -64,8 +64,14 @@ MESSAGES: tuple[Message, ...] = (
             "host engine already running with pid",
             "the nvvs binary was not found",
             "failed to start the host engine",
+            "unable to terminate host engine",
+            "unable to complete diagnostic for group",
+            "error when executing the diagnostic",
+            "return: the group is not found",
         ),
-        r"Host engine already running with pid|The NVVS binary was not found in|Failed to start the host engine"
+        r"Unable to (?:terminate host engine|complete diagnostic for group)|Error when executing the diagnostic"
+        r"|Return: The Group is not found|Host engine already running with pid|The NVVS binary was not found in"
+        r"|Failed to start the host engine"
         r"|libdcgm\.so[.\d]*(?::|.*?(?:cannot open|not [Ff]ound))|DCGM initialization error|"
         r"[Ee]rror starting nv-hostengine|CacheManager Init Failed|Failed to start host engine server"
         r"|Got error \d+ while waiting for SIGUSR1|Failed to start DCGM Server|"

@@ -267,6 +267,7 @@ MESSAGES: tuple[Message, ...] = (
         "vgpu.config.state=pending",
         "assuming config changed",
         "driver is pre-installed on host",
+        "vfio-pci validations to complete",
         "cleaning up all NVIDIA driver daemonsets",
     ),
 )

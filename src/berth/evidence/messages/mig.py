@@ -136,6 +136,7 @@ MESSAGES: tuple[Message, ...] = (
             "error checking mig capable",
             "unable to apply the mig",
             "failed to persist config",
+            "failed to initialize systemd manager",
             "failed to check if a mig mode",
             "host gpu clients",
             "failed to restart validator pod",
@@ -151,7 +152,8 @@ MESSAGES: tuple[Message, ...] = (
             "value of 'nvidia.com/mig.config.state'",
         ),
         # The manager's steps, in their order: each of them sets the state to failed.
-        r"failed to persist config|failed to check if a MIG mode change is required"
+        r"failed to persist config|failed to initialize systemd manager"
+        r"|failed to check if a MIG mode change is required"
         r"|failed to (?:shutdown|restart) host GPU clients|failed to restart (?:validator pod|Kubernetes GPU clients)"
         r"|error parsing host's GPU clients file|failed to get paths required for cdi"
         r"|exceeded maximum attempts to clear MigConfig|Exiting so as not to reboot multiple times"

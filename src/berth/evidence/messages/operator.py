@@ -25,8 +25,9 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "operator.waits_for_mofed",
-        "mofed",
-        r"waiting for (?:the )?(?:mofed|MOFED)\b|mofed driver (?:is )?not ready|error validating MOFED driver",
+        ("mofed", "state-ofed"),
+        r"operator\.mofed\.wait['\"]?\s*[=:]\s*['\"]?true|state-OFED\b[^\n]{0,40}not ?ready"
+        r"|waiting for (?:the )?(?:mofed|MOFED)\b|mofed driver (?:is )?not ready|error validating MOFED driver",
     ),
     Message(
         "operator.waits_for_plugin",
@@ -46,8 +47,8 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "operator.toolkit_invalid",
-        ("toolkit is not ready", "error validating toolkit"),
-        r"toolkit is not ready|error validating toolkit installation",
+        ("toolkit is not ready", "error validating toolkit", "nodedeploymenttoolkitfailed"),
+        r"GPUOperatorNodeDeploymentToolkitFailed|toolkit is not ready|error validating toolkit installation",
     ),
     Message(
         "operator.driver_invalid",
@@ -58,14 +59,23 @@ MESSAGES: tuple[Message, ...] = (
             "error validating gdrcopy",
             "error validating nvidia-peermem",
             "waiting for driver pod to be ready",
+            "nodedeploymentdriverfailed",
+            "waiting for nvidia-driver to be installed",
         ),
-        r"error validating (?:driver|nvidia-fs driver|gdrcopy driver|nvidia-peermem driver) installation"
+        r"GPUOperatorNodeDeploymentDriverFailed|Waiting for nvidia-driver to be installed|error validating (?:driver"
+        r"|nvidia-fs driver|gdrcopy driver|nvidia-peermem driver) installation"
         r"|failed to validate the driver(?:, retrying.*)?|Waiting for driver pod to be ready",
     ),
     Message(
         "operator.cuda_invalid",
-        ("error validating cuda workload", "pod nvidia-cuda-validator", "cuda validation pod"),
-        r"error validating cuda workload|gave up waiting for pod nvidia-cuda-validator\S*"
+        (
+            "error validating cuda workload",
+            "pod nvidia-cuda-validator",
+            "cuda validation pod",
+            "nodedeploymentcudafailed",
+        ),
+        r"GPUOperatorNodeDeploymentCudaFailed|error validating cuda workload"
+        r"|gave up waiting for pod nvidia-cuda-validator\S*"
         r"|failed to create cuda validation pod",
     ),
     Message(
@@ -210,9 +220,11 @@ MESSAGES: tuple[Message, ...] = (
             "retrieve os version from label",
             "nfd rhcos version label",
             "could not find nfd labels",
+            "failednfdlabelsmissing",
             "mandatory node attribute does not exist",
         ),
-        r"Could not find NFD labels for node|mandatory node attribute does not exist|(?:proper"
+        r"GPUOperatorReconciliationFailedNfdLabelsMissing|Could not find NFD labels for node"
+        r"|mandatory node attribute does not exist|(?:proper"
         r"|no) NFD RHCOS version label|unable to retrieve OS (?:name|version) from label|"
         r"required NFD Label missing: (?P<label>\S+?)[\"\s]|required NFD Label missing|No NFD label found|"
         r"No GPU node found, watching|Number of nodes with GPU label\W+\"?NodeCount\W+0\b|"
@@ -286,8 +298,9 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "operator.policy_state",
-        "notready",
-        r"(?:ClusterPolicy|cluster-policy)\b.{0,60}?\bnotReady\b",
+        ("notready", "reconciliationfailed", "nodedeploymentfailed"),
+        r"GPUOperator(?:ReconciliationFailed|NodeDeploymentFailed)\b|(?:ClusterPolicy"
+        r"|cluster-policy)\b.{0,60}?\bnotReady\b",
     ),
     Message(
         "operator.gke_driver_not_installed",

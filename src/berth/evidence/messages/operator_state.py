@@ -123,8 +123,10 @@ MESSAGES: tuple[Message, ...] = (
             '"failed to uncordon node',
             "failed to validate driver upgrade",
             "failed to waiting for required jobs",
+            "driverautoupgradefailures",
         ),
-        r"Driver DaemonSet has Unscheduled pods|\"Failed to (?:un)?cordon nodes?\"|Failed to validate driver upgrade"
+        r"GPUOperatorDriverAutoUpgradeFailures|Driver DaemonSet has Unscheduled pods"
+        r"|\"Failed to (?:un)?cordon nodes?\"|Failed to validate driver upgrade"
         r"|Failed to waiting for required jobs"
         r"|gpu-driver-upgrade-state['\"]?[=:]? ?['\"]?upgrade-failed|[Dd]river upgrade failed"
         r"|GPUDriverUpgrade\b[^\n]*?[Ff]ailed to (?P<step>drain|cordon|uncordon|restart|delete)[^\n,]*,? ?"
@@ -149,8 +151,10 @@ MESSAGES: tuple[Message, ...] = (
             "along with pre-compiled nvidia drivers",
             "only supported with nvidia openrm",
             "dynamic resource allocation is not enabled in the",
+            "is an immutable field",
         ),
-        r"ClusterPolicy validation failed(?:: (?P<why>[^\n\"]+))?|failed to validate (?:DRA|the NRI Plugin)"
+        r"(?P<why4>(?:usePrecompiled|driverType) is an immutable field)"
+        r"|ClusterPolicy validation failed(?:: (?P<why>[^\n\"]+))?|failed to validate (?:DRA|the NRI Plugin)"
         r"(?: configuration)?(?:: (?P<why2>[^\n\"]+))?"
         # From a separator on: else each character of a line would begin a try of its own.
         r"|(?:^|[\":=]) *(?P<why3>[^\n\":]{0,200}(?:cannot both be enabled in ClusterPolicy|(?:cannot|can not) be "
@@ -198,6 +202,11 @@ MESSAGES: tuple[Message, ...] = (
         "vgpu.manager_not_ready",
         ("vgpu manager installation", "vgpu manager is not ready"),
         r"error validating vGPU Manager installation|vGPU Manager is not ready",
+    ),
+    Message(
+        "vgpu.config_unread",
+        ("vgpu config", "vgpu device type "),
+        r"[Ff]ailed to parse vGPU config|[Uu]nable to parse vGPU config|vGPU device type \S+ is invalid",
     ),
     Message(
         "vgpu.functions_not_made",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
+from berth.diagnosis.heard import value
 from berth.diagnosis.rules.l3.places import by_node, said_of
 from berth.diagnosis.words import LIKELY, Effect, Layer, Severity
 from berth.evidence.fact import Said
@@ -164,8 +165,9 @@ def find(facts: Facts) -> Iterator[Answer]:
             LIKELY,
             said,
         )
-    for said in by_node(facts.said("operator.crd_old")).values():
-        field = said_of(one.get("field") or one.get("field2") or one.get("why") for one in said)
+    refused = [one for one in facts.said("operator.crd_old") if "immutable" not in one.origin.text]
+    for said in by_node(refused).values():
+        field = said_of(one.get("field") or one.get("field2") or value(one, "why") for one in said)
         yield CRD_OLD.finding(f"The CRD does not take {field or 'the new policy'}.", LIKELY, said)
     for said in by_node(facts.said("operator.os_unread")).values():
         version = said_of(one.get("version") for one in said)

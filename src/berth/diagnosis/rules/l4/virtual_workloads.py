@@ -39,6 +39,8 @@ NOT_READY = Code(
 def find(facts: Facts) -> Iterator[Answer]:
     for said in by_node(facts.said("vgpu.manager_not_ready")).values():
         yield NOT_READY.finding("The vGPU driver of the host is not there yet.", LIKELY, said)
+    for said in by_node(facts.said("vgpu.config_unread")).values():
+        yield NOT_READY.finding("The file of layouts for virtual GPUs cannot be read.", POSSIBLE, said)
     for said in by_node(facts.said("vgpu.functions_not_made")).values():
         yield NOT_READY.finding("The virtual functions or parents of the card are not made.", POSSIBLE, said)
 
