@@ -59,6 +59,11 @@ from asked import codes, of_text
         ("amdgpu: loading out-of-tree module taints kernel.\n", "OtherMakersModuleFails"),
         ("sysfs: cannot create duplicate filename '/devices/virtual/net/veth0'\n", "SecondNvidiaDriver"),
         ("[Sep 18 2026 06:40:33] [INFO] [tid 77] IMEX library communication bind port = 50000\n", "ImexDown"),
+        ("E: Unable to locate package nvidia-container-toolkit\n", "DriverPackagesConflict"),
+        ("Error: Unable to find a match: nvidia-docker2\n", "DriverPackagesConflict"),
+        ("Installing Linux kernel headers...\nInstalling Linux kernel module files...\n", "KernelHeadersMissing"),
+        ("Verifying archive integrity... OK\nUncompressing NVIDIA Accelerated Graphics Driver\n", "DriverBuildFails"),
+        ("[Jun 10 2025 10:11:12] [INFO] [tid 12] NVLink trunk connections are trained\n", "FabricManagerDown"),
         ("vfio-pci 0000:61:00.0: not ready 1023ms after bus reset; waiting\n", "GpuNotWaking"),
     ],
 )  # fmt: skip

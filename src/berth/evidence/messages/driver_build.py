@@ -21,7 +21,8 @@ _HEADERS = (
             "could not resolve linux kernel version", "linux-headers", "kernel-headers", "kernel-devel", "kernel devel",
             "kernel headers", "linux headers", "linux kernel version string", "resolve rhel version", "kernel source",
             "kernel-core", "unable to find a match", "/build: no such file", "/build': no such file",
-            "/build’: no such file", "/build/.config", "/build/include", "could not extract /lib/modules",
+            "/build’: no such file", "/build/.config", "/build/include",
+            "cannot find vmlinux", "could not extract /lib/modules",
             "usr/src/linux-headers", "usr/src/kernels", "headers for this kernel",
             "locate the linux-headers", "kernel-default-devel", "target not found: linux-headers",
         ),
@@ -40,7 +41,8 @@ _HEADERS = (
         rf"(?:missing|no|without|find|matching) (?:the )?(?:matching |suitable )?{_HEADERS_OF}|"
         r"(?:cannot|could not|can't|unable to) find (?:the )?kernel source|"
         r"kernel source path[^\n]{0,60}(?:is incorrect|is not|does not)|"
-        r"/lib/modules/\S+?/build(?:/\.config|/include/\S+)?['’]?: No such file or directory|"
+        r"/lib/modules/\S+?/build(?:/\.config|/include/\S+)?['’]?: No such file\b|"
+        r"extract-vmlinux: Cannot find vmlinux|"
         r"/usr/src/(?:linux-headers-\S+|kernels/\S+?)['’]?: No such file or directory|"
         r"headers for this kernel do not seem to be installed|Could not extract /lib/modules/\S*vmlinuz|"
         # A tool of Python that ran the package manager: the names of the packages stand in its list.
@@ -236,12 +238,17 @@ _BUILD = (
             "conflicting requests", "files from pkg", "trying to overwrite ", "conflicts between attempted installs",
             "none of the providers can be installed", "filtered out by exclude filtering",
             "no package matching '",
-            "held broken packages", "running %p", "scriptlet failed", "dpkg: error processing package ",
+            "held broken packages", "dependency problems prevent configuration of",
+            "switching of module 'nvidia-driver",
+            "running %p", "scriptlet failed", "dpkg: error processing package ",
         ),
         r"(?:libnvidia|nvidia|cuda-drivers|linux-(?:modules|objects)-nvidia|xserver-xorg-video-nvidia)[\w.:+-]* ?:? "
         r"(?:Pre-?)?(?:Depends|Conflicts|Breaks): \S|"
         r"Depends: (?:libnvidia|nvidia-(?!container)|cuda-drivers)\S* [^\n]{0,40}but it is not "
         r"(?:going to be installed|installable)|"
+        r"dependency problems prevent configuration of (?:nvidia-(?!container)|libnvidia-(?!container)|cuda-drivers)|"
+        r"switching of module 'nvidia-driver'|"
+        r"nothing provides '?ksym\([^\n]* needed by \S*nvidia|"
         r"No package matching '(?:cuda-drivers|nvidia-driver|libnvidia|nvidia-dkms|kmod-nvidia)\S*' "
         r"(?:is available|found)|"
         r"filtered out by modular filtering for argument: (?:nvidia|cuda|kmod-nvidia)|"
@@ -293,10 +300,15 @@ _BUILD = (
         (
             "unable to load the kernel module 'nvidia.ko'", "unable to load the 'nvidia", "installation has failed",
             "unable to load the kernel module", "failed to install the kernel module", "driver installation failed",
-            "kernel module installation",
+            "kernel module installation", "sanity check failed", "pre-install script failed", "has size 0; expected",
+            "error in md5 checksums", "this .run file is intended for the ",
         ),
         r"Unable to load the (?:kernel module )?'nvidia\S*'|ERROR: Installation has failed|"
-        r"Unable to load the kernel module|Failed to install the kernel modules?|NVIDIA driver installation failed",
+        r"Unable to load the kernel module|Failed to install the kernel modules?|NVIDIA driver installation failed|"
+        # Its archive: broken on the way, or of another processor.
+        r"Post-install sanity check failed|distribution-provided pre-install script failed|"
+        r"File '[^']*nvidia[^']*' has size 0; expected|Error in MD5 checksums|"
+        r"this \.run file is intended for the Linux-\S+ platform",
     ),
 )  # fmt: skip
 

@@ -20,6 +20,10 @@ _KERNEL_TYPE = (
     r"file_operations|proc_ops|proc_dir_entry|pci_driver|hmm_\w+|migrate_vma|dev_pagemap|timespec\w*|ctl_table|"
     r"acpi_device\w*|shrinker|page|folio)"
 )
+_PACKAGE = (
+    r"(?:nvidia-(?:driver|dkms|utils|kernel|headless|open|compute|settings|modprobe|persistenced|fabric|imex|smi)\S*"
+    r"|kmod-nvidia\S*|akmod-nvidia\S*|xorg-x11-drv-nvidia\S*|cuda-drivers\S*|libnvidia-(?!container)\S+|nvlsm\S*)"
+)
 _NAME = r"(?P<module>nvidia\w*(?:-\w+)?)"
 
 MESSAGES: tuple[Message, ...] = (
@@ -166,6 +170,28 @@ MESSAGES: tuple[Message, ...] = (
         "driver.package_gone",
         "404  not found [ip: ",
         r"^\s*404  Not Found \[IP: ",
+    ),
+    # Packages of the driver that no repository has, under that name or at all.
+    Message(
+        "driver.packages_absent",
+        (
+            "unable to locate package ", "has no installation candidate", "unable to find a match: ",
+            "no match for argument: ", "no package ", "no matching modules to enable: nvidia", "as broken, refusing",
+            "' was not found",
+        ),
+        rf"(?:Unable to locate package |Unable to find a match: (?:[^\n]*\s)?|No match for argument: |No package )"
+        rf"(?P<package>{_PACKAGE})|Package '?(?P<package2>{_PACKAGE})'? has no installation candidate|"
+        r"No matching Modules to enable: (?P<package3>nvidia-driver:\S+)|"
+        r"Package \W(?P<package4>nvidia-x11-\S+?)\W? [^\n]*marked as broken, refusing|"
+        rf"Version '[^']*' for '(?P<package5>{_PACKAGE})' was not found",
+    ),
+    # A step of the driver container, and that it does not get past it.
+    Message(
+        "driver.headers_step_fails",
+        "installing linux kernel headers...",
+        r"Installing Linux kernel headers\.\.\.\s*\n(?:(?!Installing |Proceeding )[^\n]*\n){0,6}?"
+        r"(?:E|Error|ERROR): [^\n]*",
+        lines=8,
     ),
     # A key that the installer or a build was given.
     Message(

@@ -127,6 +127,6 @@ MESSAGES: tuple[Message, ...] = (
         "no space left on device",
         # Not of what container runtimes run out of: image stores, control groups, device filters.
         r"^(?!.*(?:\bpull|load program|/sys/fs/cgroup|nvidia-container|/var/lib/(?:containerd|docker|kubelet|rancher)))"
-        r".*(?:nvidia|dkms|NVIDIA-Linux|/usr/src/nvidia|kernel module)[^\n]*No space left on device",
+        r".*(?:nvidia|dkms|NVIDIA-Linux|libcuda\.so|/usr/src/nvidia|kernel module)[^\n]*No space left on device",
     ),
 )  # fmt: skip

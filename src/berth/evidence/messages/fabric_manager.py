@@ -129,6 +129,7 @@ MESSAGES: tuple[Message, ...] = (
         ("[error] [tid", "[fatal] [tid", "[critical] [tid", "nv-fabricmanager["),
         r"(?:\] \[(?:ERROR|FATAL|CRITICAL)\] \[tid \d+\]|nv-fabricmanager\[\d+\]:)"
         r"(?P<what>(?![^\n]*non-fatal)[^\n]*\b(?:fail(?:ed|ure)? to|unable to|cannot|could not|aborting|exiting|"
+        r"not trained|timed out|mismatch|"
         r"unsupported|"
         r"not supported)\b[^\n]*)",
     ),

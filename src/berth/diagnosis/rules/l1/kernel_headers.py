@@ -92,7 +92,7 @@ _OF_CONTAINER = ("plugin-log", "operator-log")
 
 def find(facts: Facts) -> Iterator[Answer]:
     headers = [*facts.said("driver.headers_missing"), *facts.said("driver.toolkit_stale")]
-    headers += [*facts.said("driver.source_unconfigured")]
+    headers += [*facts.said("driver.source_unconfigured", "driver.headers_step_fails")]
     if headers:
         custom = list(facts.said("driver.custom_kernel"))
         package = next((said.get("package") or said.get("package2") for said in headers if said.values), "")
@@ -103,7 +103,10 @@ def find(facts: Facts) -> Iterator[Answer]:
             else f"The repositories have no {package}."
             if package
             else "The driver toolkit, from which OpenShift takes the headers, is not used or is of another kernel."
-            if not any(True for _ in facts.said("driver.headers_missing", "driver.source_unconfigured"))
+            if not any(
+                True
+                for _ in facts.said("driver.headers_missing", "driver.source_unconfigured", "driver.headers_step_fails")
+            )
             else "The repositories have no headers for the running kernel: mostly it is older than what they keep."
         )
         yield NO_HEADERS.finding(why, ESTABLISHED, [*headers, *custom])

@@ -181,6 +181,9 @@ def find(facts: Facts) -> Iterator[Answer]:
     conflicts = facts.said("driver.packages_conflict")
     if parts := [one for one in conflicts if (one.origin.source, one.origin.line) not in elsewhere]:
         yield PACKAGES.finding("The package manager does not get the driver's packages together.", LIKELY, parts)
+    elif gone := list(facts.said("driver.packages_absent")):
+        package = next((found for said in gone if (found := value(said, "package"))), "")
+        yield PACKAGES.finding(f"The repositories have no {package}.", LIKELY, gone)
     if lacking := list(facts.said("driver.release_missing")):
         version = next((found for said in lacking if (found := value(said, "version"))), "")
         yield NO_PRECOMPILED.finding(
