@@ -39,8 +39,7 @@ MESSAGES: tuple[Message, ...] = (
             "failed to load libibverbs",
             "failed to load libmlx5",
             "is only supported on cuda 1",
-            "no module named 'flash_attn_2_cuda",
-            "no module named 'flash_attn_3",
+            "no module named '",
             "curand_status_version_mismatch",
             "sublibrary_loading_failed",
             "unable to locate cutlass",
@@ -59,7 +58,10 @@ MESSAGES: tuple[Message, ...] = (
         r"|Ninja is required to load C\+\+ extensions|NCCL library not found"
         r"|NCCL version \S+ or higher is required for NCCL symmetric memory|Please install cuda-python"
         r"|Unable to locate CUTLASS|Failed to load (?P<library3>libibverbs|libmlx5)\b"
-        r"|is only supported on CUDA 1\d\.\d and above|No module named '(?P<library4>flash_attn_(?:2_cuda|3\w*))"
+        r"|is only supported on CUDA 1\d\.\d and above|No module named '(?P<library4>flash_attn_(?:2_cuda|3\w*)"
+        r"|deep_ep|deep_gemm|flashinfer|sgl_kernel|nixl|tensorrt_llm|transformer_engine\w*|amp_C|fused_\w+_cuda"
+        r"|\w+_cuda"
+        r"|pynvml|cudf|rmm|cuda)\b"
         r"|SHARED_OBJECT_(?:SYMBOL_NOT_FOUND|INIT_FAILED)|cudaErrorSharedObject(?:SymbolNotFound|InitFailed)"
         r"|shared object (?:initialization failed|symbol not found)|CURAND_STATUS_VERSION_MISMATCH"
         r"|SUBLIBRARY_LOADING_FAILED"

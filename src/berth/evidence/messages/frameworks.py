@@ -15,6 +15,9 @@ MESSAGES: tuple[Message, ...] = (
             "horovod has been shut down",
             "timed out waiting for tasks to start",
             "stop_waiting response is expected",
+            "every node should have a unique ip address",
+            "sendbytes failed on socketimpl",
+            "poll for socket socketimpl",
             "gpu communicator error",
             "failed to initialize gpu clique",
             "get communicator from acquired gpu clique",
@@ -34,7 +37,10 @@ MESSAGES: tuple[Message, ...] = (
             "failed to connect to bootstrap server",
         ),
         r"\[\d+\]: Error connecting to \S|Horovod has been shut down|Timed out waiting for tasks to start"
-        r"|Stop_waiting response is expected|GPU communicator error|Failed to initialize GPU clique"
+        r"|Stop_waiting response is expected|Every node should have a unique IP address"
+        r"|sendBytes failed on SocketImpl\b[^\n]{0,160}Broken pipe"
+        r"|poll for socket SocketImpl\b[^\n]{0,60}likely a timeout|GPU communicator error"
+        r"|Failed to initialize GPU clique"
         r"|Unable to get communicator from acquired GPU clique|Horovod unable to connect"
         r"|RuntimeError: (?:Socket Timeout|Connection reset by peer|Broken pipe)\b"
         r"|gloo::(?:EnforceNotMet|IoException)|Failed to connect to Ray cluster"
@@ -140,6 +146,12 @@ MESSAGES: tuple[Message, ...] = (
             "requires an nvidia gpu with sm",
             "is not supported on gpu with compute capability",
             "compute capability >= ",
+            "not supported in this architecture",
+            "too old to be supported by the triton",
+            "requires gpus with sm",
+            "only supported on cuda devices with compute capability",
+            "requires gpu with compute capability",
+            "cutlass_scaled_mm not supported on this device",
             "not supported on this gpu architecture",
             "fp8 is only supported",
             "device does not support multicasting",
@@ -148,6 +160,9 @@ MESSAGES: tuple[Message, ...] = (
         r"|requires a (?:Blackwell|Hopper) (?:GPU|\(SM)(?! for)|requires SM(?:80|90|100|120)\w*\b"
         r"|The minimum required Cuda capability is \d|requires an NVIDIA GPU with SM"
         r"|is not supported on GPU with compute capability|requires CUDA compute capability >= \d"
+        r"|fp8e\w+ not supported in this architecture|too old to be supported by the triton GPU compiler"
+        r"|requires GPUs with sm\d|only supported on CUDA devices with compute capability"
+        r"|requires GPU with compute capability|cutlass_scaled_mm not supported on this device"
         r"|Compute capability >= \d[\d.]* (?:is )?(?:required|needed)|not supported on this GPU architecture"
         r"|fp8 is only supported (?:on|for)|Device does not support multicasting",
     ),
@@ -278,6 +293,13 @@ MESSAGES: tuple[Message, ...] = (
         "Worker process died",
         "died unexpectedly, shutting down executor",
         "died with <Signals.SIG",
+        "It usually means one child failed",
+        "It usually means the child failed",
+        "Initialization failed. Please see the error messages above",
+        "RPC call to execute_model timed out",
+        "RPC call to sample_tokens timed out",
+        "actor died because of an error raised in its creation task",
+        "The task's local raylet died",
         "mpirun noticed that process rank",
         "MPI_ABORT was invoked on rank",
         "Primary job  terminated normally, but",
@@ -287,6 +309,7 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "nccl.peer_refused",
         (
+            "transport/p2p.cc:",
             "failed to peer with device",
             "peer query failed between dev",
             " is not accessible",
@@ -299,7 +322,9 @@ MESSAGES: tuple[Message, ...] = (
             "peer_access_not_enabled",
             "peer access has not been enabled",
         ),
-        r"failed to peer with device \d|peer query failed between dev|Peer GPU \d+ is not accessible"
+        r"transport/p2p\.cc:\d+ (?:\(\w+\) )?NCCL WARN Cuda failure (?:\d+ )?'(?:invalid argument|unknown error"
+        r"|mapping of buffer object failed)|failed to peer with device \d|peer query failed between dev"
+        r"|Peer GPU \d+ is not accessible"
         r"|Two or more GPUs with Peer-to-Peer access capability are required"
         r"|cudaIpc(?:Get|Open)MemHandle failed|cuIpcOpenMemHandle\w*\(?\S* failed"
         r"|p2p: only \d+/\d+ GPU-to-GPU peer accesses passed verification"

@@ -255,8 +255,10 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "efa.other_error",
-        ("ncclwarn net/ofi", "nccl warn net/ofi"),
-        r"NCCL WARN NET/OFI (?P<why>(?!Failed to initialize|No eligible|Unable to find a protocol|Couldn.t find any"
+        ("net/ofi ",),
+        r"(?<!INFO )\bNET/OFI (?=[^\n]*(?:\bRC: -\d|Unable to|[Ff]ailed|Could(?:n.t| not)|[Ee]rror"
+        r"|not (?:available|set)))"
+        r"(?P<why>(?!Failed to initialize|No eligible|Unable to find a protocol|Couldn.t find any"
         r"|Only EFA|Could not find any optimal|Request\b|\w+: Request\b|(?:CM: )?Unable to insert remote"
         r"|.{0,40}initialization failed|.{0,40}fi_getinfo|.{0,40}fi_av_insert)[^\n]+)",
     ),
@@ -293,7 +295,8 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "nvshmem.no_right",
         ("mlx5dv_devx_uar", "mlx5dv_devx"),
-        r"cannot allocate mlx5dv_devx_uar|mlx5dv_devx_\w+\W.{0,60}(?:Operation not permitted|EPERM|Permission denied)",
+        r"cannot allocate mlx5dv_devx_uar|mlx5dv_devx_\w+\W.{0,60}(?:Operation not permitted|EPERM"
+        r"|Permission denied)",
     ),
     # The driver does not pin memory of cards without GPUDirect for another device.
     Message(

@@ -36,15 +36,15 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "rdma.no_device",
         ("no ib devices found", "ib device not found", "did not detect devices",
-         "ibv_open_device", "couldn't get context for the device"),
+         "ibv_open_device", "couldn't get context for the device", "no available rnic"),
         r"\bNo IB devices found|Did not detect devices|IB device not found"
         r"|ibv_open_device\W[^\n]{0,20}(?:Operation not permitted|Permission denied)"
-        r"|Couldn't get context for the device",
+        r"|Couldn't get context for the device|No available RNIC",
     ),
     Message(
         "rdma.memory_refused",
         "bad address",
-        r"\bibv_reg_(?:mr|dmabuf_mr)\w*\b[^\n]{0,80}Bad address"
+        r"memory registration failed: Bad address|\bibv_reg_(?:mr|dmabuf_mr)\w*\b[^\n]{0,80}Bad address"
         r"|Couldn't allocate MR with error=14\b[^\n]{0,60}Bad address",
     ),
     Message(

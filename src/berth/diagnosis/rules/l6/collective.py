@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
 from berth.diagnosis.heard import by_place, heard, listed, value, values
-from berth.diagnosis.words import ESTABLISHED, LIKELY, POSSIBLE, Effect, Layer, Severity
+from berth.diagnosis.words import ESTABLISHED, LIKELY, POSSIBLE, CauseClass, Effect, Layer, Severity
 from berth.evidence.facts import Facts
 from berth.evidence.formats.nccl_log import NcclRank, NcclVersion
 
@@ -275,8 +275,17 @@ def _fails_in_use(facts: Facts) -> Iterator[Answer]:
                 found,
                 node=node,
                 pod=pod,
-                cause_class="version-mismatch" if UNKNOWN_CALL.search(found[0].get("why")) else None,
+                cause_class=_class_of_call(found[0].get("why")),
             )
+
+
+def _class_of_call(why: str) -> CauseClass | None:
+    """By what libfabric answered; else it is the network's."""
+    if UNKNOWN_CALL.search(why):
+        return "version-mismatch"
+    if re.search(r"Cannot allocate memory|RC: -12\b", why):
+        return "host-limits"
+    return "permission" if re.search(r"Operation not permitted|Permission denied|RC: -1(?:3)?\b", why) else None
 
 
 def _versions(facts: Facts) -> Iterator[Answer]:

@@ -357,7 +357,8 @@ def _plain(facts: Facts) -> Iterator[Answer]:
         facts, TASK, ("ray.asked_for_none",), "Ray shows a task the GPUs that it asked for: here none.", POSSIBLE
     )
     for node, pod, found in by_place(facts.said("cuda.invalid_ordinal")):
-        if alone := [said for said in found if "NCCL" not in said.origin.text]:
+        # NCCL's 101 is of memory that another node exports (fabric.py).
+        if alone := [said for said in found if "NCCL" not in said.origin.text or " 101" not in said.origin.text]:
             yield ORDINAL.finding(
                 "The program names a device that its container does not have.", POSSIBLE, alone, node=node, pod=pod
             )
