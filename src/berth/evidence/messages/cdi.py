@@ -152,7 +152,11 @@ MESSAGES: tuple[Message, ...] = (
         r"|docker|cri-?o)"
         r"|\benable_cdi\b (?:is |was )?(?:missing|false|not (?:set|in|there)|off|unset|absent)\b",
     ),
-    Message("cdi.none_found", "no cdi devices found", r"no CDI devices found"),
+    Message(
+        "cdi.none_found",
+        ("no cdi devices found", "found 0 cdi devices"),
+        r"no CDI devices found|found 0 CDI devices",
+    ),
     # A sentence about where a specification lies.
     Message(
         "cdi.dir_not_searched",

@@ -50,21 +50,30 @@ MESSAGES: tuple[Message, ...] = (
             "no cgroup filesystem mounted",
             "devices.deny",
             "device cgroup rules are not supported",
+            "cgroup mount destination",
             "failed to write ",
         ),
         r"write error: \S*devices\.allow(?:: (?P<why>[\w ]+))?|cgroup subsystem devices not found"
         r"|open failed: /sys/fs/cgroup/devices\S*|write \S*devices\.(?:allow|deny): (?P<why2>[\w ]+)"
         r"|failed to write \W{1,3}[abc] [\d*]+:[\d*]+ [rwm]{1,3}\W|write to \W?/\S*/devices\.(?:allow|deny)\W"
         r"|\bopen /\S*/devices\.(?:allow|deny): (?P<why3>[\w ]+)"
-        r"|Devices cgroup isn't mounted|device cgroup rules are not supported in rootless"
+        r"|Devices cgroup isn't mounted|cannot find cgroup mount destination"
+        r"|device cgroup rules are not supported in rootless"
         r"|failed to get (?:the )?devices cgroup|failed to get device cgroup"
         r"|no cgroup filesystem mounted for the devices"
         r"|mountpoint for (?:cgroup|devices) not found|cgroup mountpoint does not exist",
     ),
     Message(
         "cgroup.driver_mismatch",
-        ("for systemd cgroups, got", "cgroupspath to be of format", "cgroup driver", "systemdcgroup"),
+        (
+            "for systemd cgroups, got",
+            "cgroupspath to be of format",
+            "cgroup driver",
+            "systemdcgroup",
+            "cgroup-parent for systemd",
+        ),
         r"expected cgroupsPath to be of format \W*slice:prefix:name"
+        r"|cgroup-parent for systemd cgroup should be a valid slice"
         r"|kubelet cgroup driver: \W*(?P<kubelet>\w+)\W* is different from \w+ cgroup driver: \W*(?P<runtime>\w+)"
         r"|cgroup drivers? (?:mismatch|differ|do not match)"
         r"|SystemdCgroup(?:\s*=\s*true)?\W+(?:is |was )?(?:missing|not set|absent|unset|lacking|not there)"
@@ -85,12 +94,18 @@ MESSAGES: tuple[Message, ...] = (
             "sd-bus call: ",
             "cgroup is not empty",
             "sys/fs/cgroup/cgroup.controllers",
+            "crun: opening file `",
+            "crun: writing file `",
+            "crun: write to `/sys/fs/cgroup",
         ),
         r"unable to (?:apply cgroup configuration"
         r"|start unit \W*(?P<unit>[\w.:@-]+))(?:[^\n]*: (?P<why>[^\n:]{3,120}))?"
         r"|error setting cgroup config for procHooks process: (?P<why2>[^\n]{3,160})"
         r"|(?P<why3>the requested cgroup controller \W?\w+\W? is not available)"
         r"|(?P<why4>controller \W?\w+\W? is not available under /sys/fs/cgroup/cgroup\.controllers)"
+        r"|crun: (?P<why7>(?:opening|writing) file `(?:/sys/fs/cgroup/\S+"
+        r"|(?:memory|cpu|cpuset|pids|io|hugetlb)\.[\w.]+)`"
+        r"[^\n]{3,80}|write to `/sys/fs/cgroup/[^\n]{3,160})"
         r"|crun: (?P<why5>sd-bus call: [^\n]{3,120})|(?P<why6>container's cgroup is not empty)",
     ),
     # Somebody saw pods of the NVIDIA runtime end by themselves.

@@ -204,7 +204,9 @@ MESSAGES: tuple[Message, ...] = (
         "runtime.program_not_in_image",
         ("executable file ", "enroot-switchroot: failed to execute"),
         r"^(?!.*skip plugin)(?:.*?"  # one of containerd's own, which it looks for when it starts
-        r"exec:? \W{0,6}(?!(?:runc|crun|conmon|pinns|containerd-shim\S*?)\W)(?P<program>(?!\S*nvidia)"
+        r"exec:? \W{0,6}(?!(?:runc|crun|conmon|pinns|apparmor_parser|new[ug]idmap"
+        r"|fuse-overlayfs|containerd-shim\S*?)\W)"
+        r"(?P<program>(?!\S*nvidia)"
         r"[\w./-][^\"\n\\]{0,80}?)\W{1,6}executable file not found in \$PATH"
         r"|.*?executable file \W(?P<program2>(?!\S*nvidia)[\w./-]+)\W not found in \$PATH"
         r"|.*?enroot-switchroot: failed to execute: (?P<program3>\S+): No such file)",

@@ -119,6 +119,13 @@ MESSAGES: tuple[Message, ...] = (
             "additional groups in a rootless",
             "could not mount /",
             "apparmor failed to apply profile",
+            "apparmor_parser version",
+            "docker.sock: connect: permission",
+            "crun: c",
+            "crun: unshare",
+            "crun: mount `",
+            "newuidmap",
+            "newgidmap",
         ),
         # Its user cannot become who it wants to be: user namespaces of another range, rootless, a security module.
         r"(?P<what5>(?:privilege|capability) change failed): (?:operation not permitted|permission denied"
@@ -150,6 +157,13 @@ MESSAGES: tuple[Message, ...] = (
         r"|(?P<what25>no sub[ug]id ranges found)|(?P<what26>cannot set any additional groups in a rootless container)"
         r"|could not mount (?P<what27>/\S*nvidia\S*): (?:operation not permitted|permission denied)"
         r"|(?P<what28>apparmor failed to apply profile: [^\n]{0,100})"
+        r"|get (?P<what29>apparmor_parser version: [^\n]{0,100})"
+        r"|dial unix (?P<what30>/\S*docker\.sock): connect: permission denied"
+        r"|crun: (?P<what31>clone|unshare|cannot setres[ug]id|mount `\w+` to `[\w/.-]+`): (?:operation not permitted"
+        r"|permission denied)"
+        r"|exec: (?P<what32>\W?(?:newuidmap|newgidmap))\W{1,3}executable file not found"
+        r"|apparmor=\W?DENIED\W[^\n]{0,40}operation=\W?(?P<what33>signal)\W[^\n]{0,240}"
+        r"(?:peer|comm)=\W?(?:runc|crun|containerd)\b"
         rf"|{_CLI} (?:detection|initialization|mount|container|ldcache|permission) error: "
         r"(?![^\n]*(?:cgroup|bpf|devices\.allow))(?P<what>[^\n\\]*?): (?:permission denied|operation not permitted)"
         r"|error opening (?:debug )?log file[^\n]{0,20}(?P<what2>/\S*nvidia-container\S*?):? [^\n]*"

@@ -98,10 +98,17 @@ MESSAGES: tuple[Message, ...] = (
     # It does not know the version of what an engine or a specification asks it for.
     Message(
         "runtime.low_level_too_old",
-        ("unknown version specified", "unsupported spec version", "unsupported oci version", "error adding seccomp "),
+        (
+            "unknown version specified",
+            "unsupported spec version",
+            "unsupported oci version",
+            "error adding seccomp ",
+            "this version of runc doesn't work",
+        ),
         r"(?P<program>crun|runc|youki|kata\S*)\b[^\n]{0,60}(?:unknown version specified"
         r"|unsupported (?:spec|OCI) version)"
         # A profile of a newer engine, for an older runc with libseccomp.
+        r"|this version of (?P<program2>runc) doesn't work on cgroups v2"
         r"|error adding seccomp (?:filter )?rule for syscall (?P<syscall>\w+): requested action matches default",
     ),
     Message(

@@ -90,7 +90,8 @@ MESSAGES: tuple[Message, ...] = (
         "toolkit.driver_root_empty",
         "/run/nvidia/driver",
         r"^(?!.*(?:Skipping library candidate|level=(?:info|debug)|\[DEBUG\]|\bstatx?\b.*retrying))"
-        r".*?(?:lstat|stat|statx|open|access|chroot|chdir|readlink)\w*:? \W*(?P<path>/run/nvidia/driver[^\s:'\"]*)\W*"
+        r".*?(?:lstat|stat|statx|open|access|chroot|chdir|readlink|root directory to)\w*:? "
+        r"\W*(?P<path>/run/nvidia/driver[^\s:'\"]*)\W*"
         r"(?:no such file|not a directory)",
     ),
     Message(

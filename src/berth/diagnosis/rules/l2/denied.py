@@ -96,7 +96,7 @@ def find(facts: Facts) -> Iterator[Answer]:
             f"{sum(one.times for one in said)} denials for device files of GPUs.", ESTABLISHED, said, node=node
         )
     for node, said in by_node(facts.said("runtime.cli_denied")).items():
-        what = first(said, "what", *(f"what{number}" for number in range(2, 29))).strip()
+        what = first(said, "what", *(f"what{number}" for number in range(2, 34))).strip()
         yield RUNTIME_DENIED.finding(f"Denied: {what}.", LIKELY, said, node=node)
     for node, said in by_node(facts.said("runtime.apptainer_nvccli")).items():
         setuid = first(said, "setuid")

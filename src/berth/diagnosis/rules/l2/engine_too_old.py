@@ -67,7 +67,8 @@ def find(facts: Facts) -> Iterator[Answer]:
             f"The engine looks for a file named {device}: it does not know CDI names.", ESTABLISHED, said, node=node
         )
     for node, said in by_node(facts.said("runtime.low_level_too_old")).items():
-        yield RUNTIME_TOO_OLD.finding(f"{first(said, 'program')} refuses the version.", LIKELY, said, node=node)
+        program = first(said, "program", "program2") or "It"
+        yield RUNTIME_TOO_OLD.finding(f"{program} refuses the version.", LIKELY, said, node=node)
 
 
 RULE = Rule((WITHOUT_CDI, RUNTIME_TOO_OLD), find)

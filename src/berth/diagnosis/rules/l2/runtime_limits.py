@@ -148,7 +148,7 @@ def find(facts: Facts) -> Iterator[Answer]:
     for node, said in by_node(facts.said("cgroup.exhausted")).items():
         yield GROUPS_EXHAUSTED.finding(f"{first(said, 'path')}: {first(said, 'why')}.", ESTABLISHED, said, node=node)
     for node, said in by_node(facts.said("cgroup.not_applied")).items():
-        why = first(said, "why", "why2", "why3", "why4", "why5", "why6").strip()
+        why = first(said, "why", "why2", "why3", "why4", "why5", "why6", "why7").strip()
         yield NOT_APPLIED.finding(f"The unit was not started{': ' + why if why else ''}.", POSSIBLE, said, node=node)
     for node, said in by_node(facts.said("runtime.name_reserved")).items():
         yield NAME_RESERVED.finding("An attempt before this one is not done.", POSSIBLE, said, node=node)
