@@ -197,8 +197,10 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "gpu_burn.faulty",
-        (": faulty", "(warning!)", "(died!)", "errors found in block"),
+        ("silent data corruption", "failed sdc check", ": faulty", "(warning!)", "(died!)", "errors found in block"),
         r"\bGPU (?P<gpu>\d+): FAULTY\b|\berrors: [1-9]\d* +\(WARNING!\)|\berrors: -\d+ +\(DIED!\)"
+        r"|\bGPU (?P<gpu2>\d+)\b[^\n]{0,40}\b(?:failed SDC check|silent data corruption)"
+        r"|silent data corruption (?:detected |found )?on GPU (?P<gpu3>\d+)"
         r"|cuda_memtest[^\n]*\b[1-9]\d* errors found in block \d+",
     ),
 )

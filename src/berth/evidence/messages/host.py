@@ -71,12 +71,12 @@ _MEMORY = (
             *(f"uncorrectable {what}" for what in ("ecc", "memory", "dram", "sram", "hbm")),
             "sram uncorrectable error", "dram uncorrectable error", "volatile uncorr",
             "due to uncorrectable ecc", "due to an uncorrectable ecc", "uncorrectable ecc error count",
-            "ram uncorrectable error count",
+            "ram uncorrectable error count", "dbe count",
         ),
         r"(?<!no )(?:double[ -]bit (?:ECC )?errors?|uncorrectable (?:ECC|memory|DRAM|SRAM|HBM) errors?)(?: \([^)]*\))?"
         r"(?: has| have| was| were)?(?: been)? (?:detected|encountered|occurred|found|reported)|"
         r"\b[1-9]\d* (?:volatile )?(?:double[ -]bit (?:ECC )?|uncorrectable (?:ECC|memory) )errors?|"
-        r"[SD]RAM uncorrectable (?:ECC )?error count\W{1,3}[1-9]|"
+        r"\bDBE count\W{1,3}[1-9]|[SD]RAM uncorrectable (?:ECC )?error count\W{1,3}[1-9]|"
         r"CUDA_ERROR_ECC_UNCORRECTABLE|Detected an? (?:very high )?(?:GPU )?[SD]RAM uncorrectable error|"
         r"\b(?:unusable|not usable|abnormal|fail\w*|crash\w*|down) due to (?:an )?uncorrectable ECC errors?\b|"
         r"\b[1-9]\d* volatile uncorr(?:ectable|\.)? ECC|"
@@ -99,12 +99,13 @@ _HEAT_AND_POWER = (
     Message(
         "host.hw_slowdown",
         (
+            "hardware slowdown",
             "hw slowdown", "hw thermal", "hw power brake", "hw_slowdown", "hw_thermal", "hw_power_brake", "_reason_hw_",
             "power brake", "hwpowerbrake", "hwslowdown", "hwthermalslowdown", "pwr_brk", "pwrbrk",
         ),
         r"(?P<reason>HW[ _](?:Thermal[ _]Slowdown|Power[ _]Brake(?:[ _]Slowdown)?|Slowdown))\W+Active\b|"
         r"<clocks_(?:throttle|event)_reason_(?P<xml>hw_\w+)>\s*Active|"
-        r"(?P<said>HW (?:thermal |power brake )?slowdown)"
+        r"(?P<said>HW (?:thermal |power brake )?slowdown|hardware slowdown)"
         r" (?:(?:is |was )?(?:active|engaged|asserted)|events\b[^\n]{0,120}\bexceed\w*)|"
         # NVML's names in logs, and people.
         r"(?:Clocks?(?:Event|Throttle)Reasons?_?)?(?P<name>Hw(?:PowerBrake|ThermalSlowdown)(?:Slowdown)?)\b"
@@ -279,6 +280,7 @@ _LINK = (
          *(f"gen{number} under load" for number in range(1, 5))),
         rf"{_PCIE}[^\n]{{0,80}}(?:Gen ?[1-5]|x(?:1|2|4|8)\b|[\d.]+ ?GT/s)[^\n]{{0,60}}"
         r"(?:under load|instead of|should be|but the (?:slot|card|GPU) (?:can|supports))|"
+        r"PCIe bandwidth of [^\n]{0,30}\bis (?:only )?(?:half|a quarter|a third|far below|much lower)\b|"
         r"degraded link (?:width|speed) error|\b(?:GPU|card)\b[^\n]{0,30} Gen ?[1-4](?: x\d+)? under load|"
         r"Gen[1-6] ?x\d+[^\n]{0,30}(?:to|→|->|instead of)[^\n]{0,10}Gen ?[1-6] ?x\d+|"
         r"(?:PCIe|PCI-E|PCI Express) link[^\n]{0,30}"

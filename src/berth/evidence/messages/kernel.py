@@ -251,15 +251,24 @@ _WINDOWS = (
         "kernel.bar_invalid",
         (
             "assigned to your nvidia device is invalid", "is 0m @ 0x0", "bar0 is 0m", "bar1 is 0m",
-            "64-bit bar mapped above",
+            "64-bit bar mapped above", "bios may have misconfigured your gpu",
         ),
         r"PCI I/O region assigned to your NVIDIA device is invalid|64-bit BAR mapped above \d+ ?[GT]B by the system|"
+        r"system BIOS may have misconfigured your GPU|"
         r"BAR(?P<bar>\d) is 0M @ 0x0(?: \((?:PCI:)?(?P<pci>[0-9a-f:.]+)\))?",
+    ),
+    # As lspci lists a region, without the line of its device.
+    Message(
+        "lspci.region_unplaced",
+        ("memory at <unassigned> (64-bit, prefetchable)", "memory at <ignored> (64-bit, prefetchable)"),
+        r"Region (?P<bar>\d): Memory at (?:<unassigned> \(64-bit, prefetchable\)|<ignored> \(64-bit, prefetchable\))",
     ),
     Message(
         "kernel.above_4g",
-        ("above 4g", "mmio", "insufficient pci resources", "pci out of resources", "pci resource error"),
+        ("above 4g", "mmio", "insufficient pci resources", "pci out of resources", "pci resource error", "csm "),
         # That it is enabled is no fault: only that it has to be.
+        r"\bCSM (?:must be|has to be|needs to be|had to be) (?:disabled|off|turned off|switched off)|"
+        r"\bneeds? (?:the )?S?BIOS option[^\n]{0,20}above 4G|"
         r"insufficient PCI resources|PCI out of resources|PCI resource error: out of resources|"
         r"above 4G (?:decod\w+ )?(?:(?:is |was )?(?:off|disabled|not enabled)|"
         r"(?:needs to be |has to be |must be )enabled)|"

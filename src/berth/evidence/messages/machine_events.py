@@ -8,7 +8,8 @@ _GOES_OFF = (
     r"(?:does a cold reboot|does a cold reset|does a hard reboot|does a hard reset|turns off|switches off|powers off"
     r"|turned off|powered off|shuts down|shuts off|shut down|shut off|power cycles|reboots)"
 )
-_UNDER_LOAD = r"(?:train\w*|load|epochs?|steps)"
+_UNDER_LOAD = r"(?:train(?:s|ing)?|under (?:full |heavy |GPU )?load|epochs?|training steps)"
+_SOON = r"(?:(?!\bnot\b|\bnever\b|\bnothing\b|n't\b|\bupdat)[^\n;.])"
 
 MESSAGES: tuple[Message, ...] = (
     # The event log of the machine's management (`ipmitool sel list`).
@@ -73,6 +74,7 @@ MESSAGES: tuple[Message, ...] = (
             "ctf) detected",
             "gpu sw ctf",
             "coolant leak",
+            " overt",
             "leak detected",
             "not spin",
             "n't spin",
@@ -81,11 +83,13 @@ MESSAGES: tuple[Message, ...] = (
         r"\|\s*Temperature\b[^|\n]*\bGPU[^|\n]*\| Upper (?:Critical|Non-recoverable) going high"
         r"|\|\s*Fan\b[^|\n]*\| Lower (?:Critical|Non-recoverable) going low"
         r"|\bGPU ?\d*\b[^\n]{0,30}\btemperature is (?:greater|higher|above)\b[^\n]{0,20}\bupper critical"
+        r"|\bHGX_GPU\w*TEMP\w* has exceeded the upper critical|\bGPU_SXM_\d+ OverT\b"
         r"|thermal_zone\d+: critical temperature reached|: critical temperature reached[^\n]{0,12}, shutting down"
         r"|amdgpu[^\n]*: GPU over temperature range|amdgpu[^\n]*\bCTF\) detected|due to GPU SW CTF"
-        r"|\b(?:coolant leak|liquid leak detected|water leak detected|leak detected in (?:tray|the rack|the manifold))"
+        r"|\b(?:coolant leak|liquid leak detected|water leak detected"
+        r"|leak detected in (?:tray \d|the rack|the manifold))"
         r"|\bfans?\b[^\n]{0,30}(?: not spin|n't spin|stopped spinning)"
-        r"|\bfan\b[^\n]{0,30}\bis (?:less|lower|below)\b[^\n]{0,20}\blower critical"
+        r"|\bfan\b[^\n]{0,30}\bis (?:less than|lower than|below) [^\n]{0,12}\blower critical"
         r"|\bGPU ?\d+\b[^\n|]{0,12}\bTHERM OVERT\b|\bGPU\b[^\n]{0,30}\bthermal trip\b|NvidiaThermalError"
         r"(?!\W+(?:status\W+)?False)",
     ),
@@ -97,8 +101,8 @@ MESSAGES: tuple[Message, ...] = (
             *(f"{verb} off" for verb in ("turns", "switches", "powers", "turned", "powered", "shuts", "shut")),
             *("shuts down", "shut down", "power cycles", "reboots", "reboot w", "reboot under", "reboot during"),
         ),
-        rf"\b{_BOX}\b[^\n]{{0,30}}\b{_GOES_OFF}\b[^\n]{{0,100}}\b{_UNDER_LOAD}\b"
-        rf"|\b{_UNDER_LOAD}\b[^\n]{{0,60}}\b{_BOX}\b[^\n]{{0,30}}\b{_GOES_OFF}\b"
+        rf"\b{_BOX}\b{_SOON}{{0,30}}\b{_GOES_OFF}\b{_SOON}{{0,100}}\b{_UNDER_LOAD}\b"
+        rf"|\b{_UNDER_LOAD}\b{_SOON}{{0,60}}\b{_BOX}\b{_SOON}{{0,30}}\b{_GOES_OFF}\b"
         r"|\b(?:immediate|instant|sudden|random|spontaneous) (?:reboot when|reboot while|reboot under|reboot during)\b"
         rf"[^\n]{{0,40}}\b{_UNDER_LOAD}\b",
     ),

@@ -18,7 +18,7 @@ MESSAGES: tuple[Message, ...] = (
             "unable to mmap",
         ),
         r"out of shared memory|insufficient shared memory|shared memory exhaust\w*"
-        r"|raise your shared memory limit|(?<!PCIe )\bBus error\b"
+        r"|raise your shared memory limit|(?<!PCIe )(?<!PCI )\bBus error\b"
         r"|unable to (?:open|allocate|write to|resize)\S* shared memory(?: ?\(shm\)| object)?.*(?:No space|\(28\)"
         r"|\(11\)|Cannot allocate|temporarily unavailable)"
         r"|unable to mmap \d+ bytes from file.*Cannot allocate|unable to write to file <?/torch_",

@@ -61,6 +61,9 @@ def find(facts: Facts) -> Iterator[Answer]:
             found.setdefault(pci, []).append(said.origin)
     for said in facts.said("kernel.bar_invalid"):
         found.setdefault(pci_of(said.get("pci")), []).append(said.origin)
+    if not any(True for _ in facts.of(PciSeen)):
+        for said in facts.said("lspci.region_unplaced"):
+            found.setdefault(NO_PCI, []).append(said.origin)
     for device in facts.of(PciSeen):
         if device.is_gpu and not device.is_dead and any(
             not region.is_assigned and region.size_bytes >= LARGE for region in device.regions

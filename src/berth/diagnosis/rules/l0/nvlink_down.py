@@ -12,6 +12,7 @@ from berth.diagnosis.xid.seen import Family
 from berth.diagnosis.xid.story import story_of
 from berth.evidence.facts import Facts
 from berth.evidence.formats.cluster_facts import NodeSeen
+from berth.evidence.formats.dcgm_metrics import Sample
 from berth.evidence.formats.smi_facts import DeviceSeen, NvlinkSeen
 
 DOWN = Code(
@@ -92,6 +93,7 @@ NO_BRIDGE = Code(
 
 _CARD = re.compile(r"\bPCI-?E\b|\bA(?:10|16|30|40)\b|\bRTX\b", re.IGNORECASE)  # H100 NVL comes in bridged pairs
 _BOARD = re.compile(r"SXM|HBM3\b|\bH(?:20|200|800)\b(?! NVL)|\bG?B[123]00\b", re.IGNORECASE)  # on a baseboard
+_COUNTED = re.compile(r"DCGM_FI_DEV_NVLINK_(CRC|REPLAY|RECOVERY)\w*ERROR_COUNT_TOTAL")
 _PRODUCT = "nvidia.com/gpu.product"
 MANY = 1_000  # replays, checksum errors
 _MANY = {"recovery_errors": 1, "fec_errors_0": 10**18}
@@ -108,6 +110,12 @@ def _erring(facts: Facts) -> Iterator[Answer]:
     for said in facts.said("dcgm_health.nvlink_errors"):
         gpu = value(said, "gpu")
         yield ERRING.finding(f"GPU {gpu}: DCGM counts NVLink errors.", POSSIBLE, [said], subject=f"NVLink of GPU {gpu}")
+    for sample in facts.of(Sample):
+        kind = _COUNTED.match(sample.field)
+        if kind and sample.value >= _MANY.get(f"{kind[1].lower()}_errors", MANY):
+            yield ERRING.finding(
+                f"{sample.field} is {sample.value:g} since the driver was loaded.", POSSIBLE, [sample], pci=sample.pci
+            )
     for one in facts.of(NvlinkSeen):
         bad = []
         for link in one.links:
