@@ -44,6 +44,17 @@ MESSAGES: tuple[Message, ...] = (
             "sublibrary_loading_failed",
             "unable to locate cutlass",
             "create cudnn handle",
+            "failed to create cudaexecutionprovider",
+            "no attribute 'standardgpuresources'",
+            "did not find a functional cuda",
+            "find an appropriate cuda runtime",
+            "detected cuda runtime version is",
+            "no registered platform called",
+            "likely mismatch of architecture",
+            "unable to load backend library",
+            "load module: file not found",
+            "load module\": file not found",
+            "library: libnvjpeg.so not found",
         ),
         r"Distributed package doesn't have NCCL built in|No backend type associated with device type cuda"
         r"|lib(?:cublas|cudnn|cudart|nvrtc|nccl)\S* not found in the system path|Cannot find ptxas"
@@ -65,6 +76,11 @@ MESSAGES: tuple[Message, ...] = (
         r"|SHARED_OBJECT_(?:SYMBOL_NOT_FOUND|INIT_FAILED)|cudaErrorSharedObject(?:SymbolNotFound|InitFailed)"
         r"|shared object (?:initialization failed|symbol not found)|CURAND_STATUS_VERSION_MISMATCH"
         r"|SUBLIBRARY_LOADING_FAILED"
+        r"|Failed to create CUDAExecutionProvider|no attribute 'StandardGpuResources'"
+        r"|did not find a functional CUDA|could not find an appropriate CUDA runtime"
+        r"|Detected CUDA Runtime version is|no registered Platform called \W{0,2}CUDA"
+        r"|ERROR: likely mismatch of architecture|unable to load backend library|load module\"?: file not found"
+        r"|library: libnvjpeg\.so not found"
         r"|Could not create cudnn handle: CUDNN_STATUS_(?:INTERNAL_ERROR|NOT_INITIALIZED)",
     ),
     Message(
@@ -92,8 +108,16 @@ MESSAGES: tuple[Message, ...] = (
         (
             "supported_incompatible_cuda_driver",
             "driver/device not compatible",
+            "the required nvenc api version",
+            "optix_error_unsupported_abi_version",
+            "update your nvidia gpu driver to support",
+            "requires cuda driver version",
+            "the cuda driver version ",
         ),
-        r"CUDNN_STATUS_NOT_SUPPORTED_INCOMPATIBLE_CUDA_DRIVER|driver/device not compatible",
+        r"CUDNN_STATUS_NOT_SUPPORTED_INCOMPATIBLE_CUDA_DRIVER|driver/device not compatible"
+        r"|Driver does not support the required nvenc API version|OPTIX_ERROR_UNSUPPORTED_ABI_VERSION"
+        r"|update your NVIDIA GPU driver to support|requires CUDA driver version >="
+        r"|The CUDA driver version \d+ is too old",
     ),
     # Extensions that are compiled in the image, or at the first use.
     Message(

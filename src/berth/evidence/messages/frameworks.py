@@ -233,6 +233,8 @@ MESSAGES: tuple[Message, ...] = (
             "only supported with gpus, no gpus found",
             "cuda unavailable, invalid device",
             "can't initialize nvml",
+            "for option 'init_hw_device'",
+            "initialize a specified accelerator device",
             "no cuda devices found, cuda will be disabled",
             "no supported gpu backend found",
             "since the accelerator is not available",
@@ -247,7 +249,9 @@ MESSAGES: tuple[Message, ...] = (
         r"|No clients are alive!|Couldn't init CUDA\b|libcuda\.so cannot found(?!.{0,20}Possible files)"
         r"|Failed to load CUDA driver!|Failed to open libcuda\b"
         r"|NVML Shared Library Not Found|No visible GPU devices"
-        r"|Can't initialize NVML|no CUDA devices found, CUDA will be disabled|No supported gpu backend found"
+        r"|Failed to set value 'cuda\S*' for option 'init_hw_device'"
+        r"|Could not find/initialize a specified accelerator device|Can't initialize NVML"
+        r"|no CUDA devices found, CUDA will be disabled|No supported gpu backend found"
         r"|since the accelerator is not available|GPU is required to quantize|requires a GPU \(not 'cpu'\)"
         r"|(?:quantization|inference|training) requires a GPU\b|\"inference compute\"[^\n]{0,40}library=cpu"
         r"|only supported with GPUs, no GPUs found|No available GPU was found|CUDA unavailable, invalid device",

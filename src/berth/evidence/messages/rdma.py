@@ -277,7 +277,14 @@ MESSAGES: tuple[Message, ...] = (
     # Engines that move caches between servers say no more than that nothing came.
     Message(
         "transfer.failed",
-        ("failed to complete transfers after", "kvtransfererror", "failed to get kvcache from", "nixl_err_"),
+        (
+            "failed to complete transfers after",
+            "kvtransfererror",
+            "failed to get kvcache from",
+            "nixl_err_",
+            "nixlbackenderror",
+            "nixlremotedisconnecterror",
+        ),
         r"Failed to complete transfers after \d+|KVTransferError|Failed to get kvcache from|NIXL_ERR_(?:BACKEND"
         r"|REMOTE_DISCONNECT|NOT_FOUND)",
     ),

@@ -126,7 +126,8 @@ def _class_of(said: Said) -> CauseClass | None:
     for pattern, cause_class in _BY_WORDS:
         if pattern.search(said.get("why")):
             return cause_class
-    return next((cause_class for pattern, cause_class in _BY_FILE if pattern.search(said.get("file"))), None)
+    unnamed: CauseClass | None = "network" if said.message in ("transport.ucx", "transport.nvshmem") else None
+    return next((cause_class for pattern, cause_class in _BY_FILE if pattern.search(said.get("file"))), unnamed)
 
 
 RULE = Rule((PART,), find)
