@@ -121,6 +121,7 @@ MESSAGES: tuple[Message, ...] = (
             "drm devices for",
             "cap device path",
             "driver store paths found",
+            "container device interface for nvidia",
             "spec dir",
             "spec file",
         ),
@@ -134,6 +135,7 @@ MESSAGES: tuple[Message, ...] = (
         r"|failed to (?:gene?reate|generate|save) CDI spec for management containers(?:: (?P<why4>[^\n]{0,240}))?"
         r"|failed to transform (?:driver root in )?CDI spec\w*(?:: (?P<why5>[^\n]{0,160}))?"
         r"|failed to get minimum required CDI spec version|failed to determine DRM devices for"
+        r"|failed to (?:generate|load|save) (?:the )?Container Device Interface for NVIDIA(?:: (?P<why7>[^\n]{0,160}))?"
         r"|failed to get [CG]I cap device path|no driver store paths found"
         r"|failed to (?:create|write) Spec (?:dir|file): (?P<why6>[^\n]{0,160})"
         r"|nvidia-cdi-refresh\.(?:service|path): (?:Failed with result|Main process exited|Start request repeated"

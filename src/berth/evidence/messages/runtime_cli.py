@@ -209,11 +209,13 @@ MESSAGES: tuple[Message, ...] = (
             "create mountpoint",
             ": openat2",
             "because it is inside /proc",
+            "error mounting ",
             "fulfil mount request: open ",
         ),
         r"mkdirat (?P<path4>\S*nvidia\S*?): (?P<why4>read-only file system|not a directory|permission denied)"
         r"|(?P<path5>/proc/driver/nvidia[^\s\"\\]*)\W{1,3} cannot be mounted (?P<why5>because it is inside /proc)"
         r"|failed to fulfil mount request: open (?P<path6>/\S*nvidia\S*?): (?P<why6>no such device or address)"
+        r"|error mounting \W*(?P<path7>/[^\s\"\\]*nvidia[^\s\"\\]*)\W[^\n]*: (?P<why7>no such device or address)"
         r"|error mounting \W*(?P<path2>/[^\s\"'\\]*(?:nvidia|libcuda)[^\s\"'\\]*)[^\n]*create mountpoint[^\n]*: "
         r"(?P<why2>no such device or address|read-only file system|not a directory|is a directory|input/output error)"
         r"|creating \W?(?P<path3>/[^\s\"'`\\]*(?:nvidia"

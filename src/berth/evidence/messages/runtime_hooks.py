@@ -61,7 +61,9 @@ MESSAGES: tuple[Message, ...] = (
             "could not exec '",
             "unexpected return from exec",
             "list of csv files",
+            "for csv files",
             "csv discoverer",
+            "failed to parse csv file",
         ),
         r"(?P<asked>unknown (?:driver capability:?|NVIDIA_DRIVER_CAPABILITIES value:?) [^\n]{0,60})"
         r"|(?P<asked2>Invalid value for config option 'supported-driver-capabilities'[^\n]{0,120})"
@@ -72,7 +74,9 @@ MESSAGES: tuple[Message, ...] = (
         r"|(?P<cdi>invalid mount CDI device request[^\n]{0,120}|failed to construct CDI modifier for mode [^\n]{0,120}"
         r"|failed to generate automatic CDI spec[^\n]{0,160})"
         r"|(?P<why4>could not exec '/[^\n]{0,120}|unexpected return from exec '/[^\n]{0,60})"
-        r"|(?P<csv>failed to (?:create CSV discoverer|get list of CSV files)[^\n]{0,160})",
+        r"|(?P<csv>failed to (?:create CSV discoverer|get list of CSV files|create container edits for CSV files"
+        r"|create discoverer for CSV files)[^\n]{0,160})"
+        r"|nvidia-c[^\n]{0,80}(?P<csv2>failed to parse CSV file[^\n]{0,160})",
     ),
     # CRI-O checks its configuration when it starts; a handler that is not whole is left out, or keeps it from starting.
     Message(

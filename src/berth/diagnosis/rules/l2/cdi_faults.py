@@ -167,7 +167,7 @@ INCOMPLETE = Code(
 )
 
 
-_REASONS = ("why", *(f"why{number}" for number in range(2, 7)))
+_REASONS = ("why", *(f"why{number}" for number in range(2, 8)))
 
 
 def find(facts: Facts) -> Iterator[Answer]:

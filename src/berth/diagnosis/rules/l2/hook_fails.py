@@ -140,7 +140,7 @@ def _of_hooks(facts: Facts) -> Iterator[Answer]:
             cause_class="runtime-install" if pivots else "cdi",
         )
     for node, said in by_node(facts.said("runtime.hook_refuses")).items():
-        what = first(said, "asked", "asked2", "why", "why2", "why3", "why4", "cdi", "csv").strip()
+        what = first(said, "asked", "asked2", "why", "why2", "why3", "why4", "cdi", "csv", "csv2").strip()
         yield FAILS.finding(
             f"The toolkit: {what}.",
             POSSIBLE,

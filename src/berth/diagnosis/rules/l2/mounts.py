@@ -193,8 +193,8 @@ def find(facts: Facts) -> Iterator[Answer]:
             f"{first(said, 'path', 'path2', 'path3')} is a mount and cannot be replaced.", LIKELY, said, node=node
         )
     for node, said in by_node(facts.said("runtime.cli_target_blocked")).items():
-        path = first(said, "path", *(f"path{n}" for n in range(2, 7)))
-        why = first(said, "why", *(f"why{n}" for n in range(2, 7)))
+        path = first(said, "path", *(f"path{n}" for n in range(2, 8)))
+        why = first(said, "why", *(f"why{n}" for n in range(2, 8)))
         yield BLOCKED.finding(f"{path}: {why}.", LIKELY, said, node=node)
 
 
