@@ -19,8 +19,10 @@ MESSAGES: tuple[Message, ...] = (
             "profiling module",
             "profile module",
             "cannot be collected in a single pass",
+            "dcgm_st_profiling_",
         ),
-        r"profiling metrics cannot be collected in a single pass|Failed to load module 8|"
+        r"DCGM_ST_PROFILING_(?:LIBRARY_ERROR|NOT_SUPPORTED|MULTI_PASS)"
+        r"|profiling metrics cannot be collected in a single pass|Failed to load module 8|"
         r"module of DCGM that is not currently loaded|Profiling is not supported|"
         r"DCGM_PROFILING_SR_\w+ failed|Not collecting DCP metrics|[Pp]rofiling module (?:returned|failed)|"
         r"(?:fail\w* to|unable to|cannot|can't|could not) (?:load|get) (?:the )?(?:DCGM )?profil(?:ing|e) module\b|"
@@ -41,8 +43,9 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "dcgm.hostengine_gone",
-        ("host engine", "hostengine", "unable to establish a connection"),
-        r"Host ?engine connection invalid|unable to establish a connection to the specified host|"
+        ("host engine", "hostengine", "unable to establish a connection", "dcgm_st_connection_not_valid"),
+        r"DCGM_ST_CONNECTION_NOT_VALID|Host ?engine connection invalid"
+        r"|unable to establish a connection to the specified host|"
         r"(?:[Ee]rror|[Ff]ailed|[Uu]nable|could ?n[o']t).{0,40}?connect\w*.{0,40}?(?:nv-)?host ?engine|"
         r"(?:nv-)?host ?engine.{0,60}?(?:connection refused|not running|timed? ?out|no such host)",
     ),
@@ -68,8 +71,17 @@ MESSAGES: tuple[Message, ...] = (
             "unable to complete diagnostic for group",
             "error when executing the diagnostic",
             "return: the group is not found",
+            "dcgm_st_init_error",
+            "dcgm_st_library_not_found",
+            "dcgm_st_ver_mismatch",
+            "dcgm_st_insufficient_driver",
+            "dcgm_st_nvml_not_loaded",
+            "dcgm_st_nvvs_binary_not_found",
+            "libdcgmmodule",
         ),
-        r"Unable to (?:terminate host engine|complete diagnostic for group)|Error when executing the diagnostic"
+        r"DCGM_ST_(?:INIT_ERROR|LIBRARY_NOT_FOUND|VER_MISMATCH|INSUFFICIENT_DRIVER_VERSION|NVML_NOT_LOADED"
+        r"|NVVS_BINARY_NOT_FOUND)|libdcgmmodule\w+\.so\S*: (?:cannot open|undefined symbol)"
+        r"|Unable to (?:terminate host engine|complete diagnostic for group)|Error when executing the diagnostic"
         r"|Return: The Group is not found|Host engine already running with pid|The NVVS binary was not found in"
         r"|Failed to start the host engine"
         r"|libdcgm\.so[.\d]*(?::|.*?(?:cannot open|not [Ff]ound))|DCGM initialization error|"
@@ -107,8 +119,11 @@ MESSAGES: tuple[Message, ...] = (
             "field id is not supported by the api",
             "find prometheus metric type",
             "watches to dcgm",
+            "dcgm_st_requires_root",
+            "dcgm_st_unknown_field",
         ),
-        r"Unknown field identifier|given field ID is not supported by the API|[Cc]ould not find Prometheus metric type"
+        r"(?P<why2>DCGM_ST_REQUIRES_ROOT)|DCGM_ST_UNKNOWN_FIELD|Unknown field identifier"
+        r"|given field ID is not supported by the API|[Cc]ould not find Prometheus metric type"
         r"|Unable to add field watches to DCGM|"
         r"(?:[Ee]rror watching fields|[Ff]ailed to watch (?:metrics|fields|DCGM fields)|Error setting watches)"
         r".*?(?P<why>Host engine is running as non-root|Feature not supported|Bad parameter[\w ]*|not supported|"

@@ -275,8 +275,9 @@ MESSAGES: tuple[Message, ...] = (
     # A program that was ended, and what the driver notes of it.
     Message(
         "harmless.program_killed",
-        ("killed", "sigkill", "sigterm", "scancel", "ctrl-c", "preempted", "was terminated", "evicted"),
-        r"\bXid\b.{0,40}\b(?:43|45)\b.{0,120}\b(?:killed|SIGKILL|SIGTERM|scancel|ctrl-c|preempted|was terminated"
+        ("killed", "sigkill", "sigterm", "scancel", "ctrl-c", "preempted", "was terminated", "evicted", "repeatedxid"),
+        # An agent that counts notes of ended programs as faults of the card.
+        r"\bRepeatedXID\w*OnSameGPU\b|\bXid\b.{0,40}\b(?:43|45)\b.{0,120}\b(?:killed|SIGKILL|SIGTERM|scancel|ctrl-c|preempted|was terminated"
         r"|evicted)\b"
         r"|\b(?:killed|SIGKILL|SIGTERM|scancel|ctrl-c|preempted|was terminated|evicted)\b.{0,120}\bXid\b.{0,40}\b(?:43"
         r"|45)\b",

@@ -200,8 +200,9 @@ MESSAGES: tuple[Message, ...] = (
     # The operator's validator on nodes for virtual machines.
     Message(
         "vgpu.manager_not_ready",
-        ("vgpu manager installation", "vgpu manager is not ready"),
-        r"error validating vGPU Manager installation|vGPU Manager is not ready",
+        ("vgpu manager installation", "vgpu manager is not ready", "vgpu-manager"),
+        r"vgpu-manager\S*\s[^\n]{0,60}\b(?:CrashLoopBackOff|crash(?:es|ing|ed)?)\b"
+        r"|error validating vGPU Manager installation|vGPU Manager is not ready",
     ),
     Message(
         "vgpu.config_unread",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
+from berth.diagnosis.heard import value
 from berth.diagnosis.rules.l3.places import by_node, said_of
 from berth.diagnosis.words import LIKELY, POSSIBLE, WEAK, Effect, Layer, Severity
 from berth.evidence.facts import Facts
@@ -163,12 +164,12 @@ _UNFETCHED = (
 
 def find(facts: Facts) -> Iterator[Answer]:
     for said in by_node(facts.said("dcgm.fields_refused", "dcgm.counters_unreadable")).values():
-        why = said_of(one.get("why") for one in said)
+        why = said_of(value(one, "why") for one in said)
         yield FIELDS_REFUSED.finding(
             f"The fields are refused{f': {why}' if why else ''}.",
             LIKELY,
             said,
-            cause_class="permission" if "non-root" in why else None,
+            cause_class="permission" if "non-root" in why or "ROOT" in why else None,
         )
     for said in by_node(facts.said("dcgm.pods_unmapped")).values():
         yield PODS_UNMAPPED.finding("The exporter cannot ask the kubelet who holds which device.", LIKELY, said)
