@@ -68,8 +68,11 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "kernel.machine_check",
-        ("hardware error", "edac ", "memory failure: ", "machine check", "hardware memory error"),
-        r"EDAC (?:\S+ )?\S+: \d+ UE\b|Uncorrect(?:ed|able) (?:hardware memory|machine check) error|"
+        ("hardware error", "edac ", "memory failure: ", "machine check", "hardware memory error",
+         "hardware memory corruption"),
+        r"EDAC MC\d+: UE page |\[Hardware Error\]: Uncorrected, software (?:restartable|containable) error|"
+        r"MCE: Killing [^\n]* due to hardware memory corruption|EDAC (?:\S+ )?\S+: \d+ UE\b|"
+        r"Uncorrect(?:ed|able) (?:hardware memory|machine check) error|"
         r"Memory failure: 0x[0-9a-f]+: |Machine check: Processor context corrupt|Fatal machine check|"
         r"Fatal hardware error!|"
         r"\[Hardware Error\]:.*(?:memory|MC\d+).*(?:uncorrected|fatal)",
@@ -84,6 +87,11 @@ MESSAGES: tuple[Message, ...] = (
         ),
         rf"(?P<driver>[\w-]+) {_PCI}: (?:AER: )? *\[ ?\d+\] (?P<bit>DLP |SDES|PoisonTLP|TLP |FCP |CmpltTO|CmpltAbrt"
         r"|UnxCmplt|RxOF |MalfTLP|ECRC |UnsupReq|ACSViol|UncorrIntErr|BlockedTLP)",
+    ),
+    Message(
+        "kernel.aer_bits_corrected",
+        ("] rxerr", "] badtlp", "] baddllp", "] rollover", "] timeout "),
+        rf"(?P<driver>[\w-]+) {_PCI}: (?:AER: )? *\[ ?\d+\] (?P<bit>RxErr|BadTLP|BadDLLP|Rollover|Timeout )",
     ),
     Message(
         "kernel.link_not_trained",

@@ -195,7 +195,9 @@ def find(facts: Facts) -> Iterator[Answer]:
 def _corrected(facts: Facts, gpus: set[Pci]) -> Iterator[Answer]:
     yield from _replays(facts)
     by_device: dict[Pci, list[Said]] = {}
-    for said in _concerning(facts, gpus, "kernel.aer_corrected"):
+    # An error is a block of lines: its bits count only where its first line is not there.
+    which = "kernel.aer_corrected" if any(facts.said("kernel.aer_corrected")) else "kernel.aer_bits_corrected"
+    for said in _concerning(facts, gpus, which):
         by_device.setdefault(pci_of(said.get("pci")), []).append(said)
     for pci, lines in by_device.items():
         count = sum(one.times for one in lines)
