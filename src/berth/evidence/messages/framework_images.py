@@ -43,7 +43,6 @@ MESSAGES: tuple[Message, ...] = (
             "curand_status_version_mismatch",
             "sublibrary_loading_failed",
             "unable to locate cutlass",
-            "create cudnn handle",
             "failed to create cudaexecutionprovider",
             "no attribute 'standardgpuresources'",
             "did not find a functional cuda",
@@ -80,8 +79,7 @@ MESSAGES: tuple[Message, ...] = (
         r"|did not find a functional CUDA|could not find an appropriate CUDA runtime"
         r"|Detected CUDA Runtime version is|no registered Platform called \W{0,2}CUDA"
         r"|ERROR: likely mismatch of architecture|unable to load backend library|load module\"?: file not found"
-        r"|library: libnvjpeg\.so not found"
-        r"|Could not create cudnn handle: CUDNN_STATUS_(?:INTERNAL_ERROR|NOT_INITIALIZED)",
+        r"|library: libnvjpeg\.so not found",
     ),
     Message(
         "image.arch_refused_by_library",

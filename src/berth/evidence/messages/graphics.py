@@ -62,7 +62,7 @@ MESSAGES: tuple[Message, ...] = (
         r"|\bno EGL devices? (?:found|available)|Cannot find EGL device"
         r"|libGL error: (?:No matching fbConfigs or visuals found|failed to load driver: swrast)"
         r"|MESA-LOADER: failed to open (?:nvidia-drm|swrast)|PLATFORM_NOT_FOUND_KHR|No OpenCL platforms found"
-        r"|GLEW init(?:al|iali)zation error|OpenGL platform library has not been loaded|gladLoadGL error"
+        r"|GLEW init(?:al|ial)ization error|OpenGL platform library has not been loaded|gladLoadGL error"
         r"|No GLXFBConfigs returned|Failed to finding matching FBConfig|GLXBadFBConfig|Double-buffered visual"
         r"|unable to load driver: nvidia-drm_dri\.so|MESA-LOADER: failed to retrieve device information"
         r"|ZINK: failed to choose pdev|(?:OpenGL renderer string|GL_RENDERER|deviceName)\W{1,4}llvmpipe"

@@ -111,6 +111,7 @@ UNKNOWN = Code(
 # A code that nothing else speaks of is one more call that was refused.
 _SAY_MORE = ("cuda.", "nccl.", "image.", "app.", "mps.", "driver.", "nvml.", "harmless.", "vgpu.", "dist.", "hami.")
 _SAY_LESS = ("app.ended", "app.server_ended", "app.graph_or_event_failed", "harmless.computes_without")
+BARE = WEAK - 0.01  # what somebody tells of it says more
 GUESS = 0.5  # what else was said stands before it
 
 
@@ -150,7 +151,7 @@ def find(facts: Facts) -> Iterator[Answer]:
     if not any(said.message not in _SAY_LESS for said in facts.said(*_SAY_MORE)):
         for node, pod, found in by_place(facts.said("code.cuda_other", "app.graph_or_event_failed")):
             cause = f"CUDA answers a call of the program with an error: {listed(values(found, 'what'))}."
-            yield KERNEL.finding(cause, WEAK + 0.05, found, node=node, pod=pod)
+            yield KERNEL.finding(cause, BARE, found, node=node, pod=pod)
     for node, pod, found in by_place(
         # Of shareable memory it says that the container lacks a right (without_reason.py).
         said

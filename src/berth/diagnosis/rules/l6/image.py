@@ -251,7 +251,8 @@ def _other_driver(facts: Facts) -> Iterator[Answer]:
         if value(found[0], "kernel") != value(found[0], "library"):
             kernel, library = value(found[0], "kernel"), value(found[0], "library")
             cause = f"The module is of {kernel}, the library of {library}: a new driver without a restart, or an image "
-            yield version_skew.SKEW.finding(f"{cause}that brings its own.", LIKELY, found, node=node, pod=pod)
+            cause += "that brings its own."
+            yield version_skew.SKEW.finding(cause, LIKELY, found, node=node, pod=pod, layer=Layer.L6)
     driver = {said.get("version") for said in facts.said("context.driver_version")}
     others = [said for said in facts.said("image.driver_library") if driver and said.get("version") not in driver]
     if others and not any(facts.said("nvml.version_mismatch", "driver.api_mismatch")):
