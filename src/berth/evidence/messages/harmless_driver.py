@@ -277,7 +277,8 @@ MESSAGES: tuple[Message, ...] = (
         "harmless.program_killed",
         ("killed", "sigkill", "sigterm", "scancel", "ctrl-c", "preempted", "was terminated", "evicted", "repeatedxid"),
         # An agent that counts notes of ended programs as faults of the card.
-        r"\bRepeatedXID\w*OnSameGPU\b|\bXid\b.{0,40}\b(?:43|45)\b.{0,120}\b(?:killed|SIGKILL|SIGTERM|scancel|ctrl-c|preempted|was terminated"
+        r"\bRepeatedXID\w*OnSameGPU\b"
+        r"|\bXid\b.{0,40}\b(?:43|45)\b.{0,120}\b(?:killed|SIGKILL|SIGTERM|scancel|ctrl-c|preempted|was terminated"
         r"|evicted)\b"
         r"|\b(?:killed|SIGKILL|SIGTERM|scancel|ctrl-c|preempted|was terminated|evicted)\b.{0,120}\bXid\b.{0,40}\b(?:43"
         r"|45)\b",
