@@ -2,6 +2,7 @@
 
 from berth.evidence.message import Message
 
+_NAME = r"[a-z0-9][\w-]*(?:\.[\w-]+)+/(?:gpu|mig|gds|mofed|nvswitch|pgpu|claim)=[\w.@:-]*[\w@]"
 _DRIVER_FILE = r"/(?!\S*fabricmanager)\S*(?:nvidia|libcuda|libnv|libGLX_nv|libEGL_nv)[^\s\"'`\\]*"
 
 MESSAGES: tuple[Message, ...] = (
@@ -33,6 +34,9 @@ MESSAGES: tuple[Message, ...] = (
         r"(?P<device>[a-z0-9][\w-]*(?:\.[\w-]+)+/(?:gpu|mig|gds|mofed|nvswitch|pgpu|claim)=[\w.@:-]*[\w@])"
         r"[^\w\n]{1,4}(?:no such file or directory|not a device node|for \W{0,2}--device\W{0,2} flag"
         r"|invalid device mode|bad (?:mode|format))"
+        # Docker's own command line, before it asks the daemon.
+        rf"|bad (?:format for path|mode specified): \W?(?P<device3>{_NAME})"
+        rf"|(?P<device4>{_NAME})\W{{1,3}}is not an absolute path"
         r"|^(?!.*\bCDI\b).*\bfailed to (?:stat|resolve) device \W*"
         r"(?P<device2>[a-z0-9][\w-]*(?:\.[\w-]+)+/(?:gpu|mig|gds|mofed|nvswitch|pgpu|claim)=[\w@]+)",
     ),

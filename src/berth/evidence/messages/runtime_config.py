@@ -71,8 +71,9 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "runtime.cri_off",
-        ("unknown service runtime.v1", "api is not implemented", "cri plugin"),
+        ("unknown service runtime.v1", "api is not implemented", "cri plugin", "api for endpoint"),
         r"unknown service runtime\.v1(?:alpha2)?\.(?:Runtime|Image)Service|CRI v1 \w+ API is not implemented"
+        r"|validate CRI v1 \w+ API for endpoint [^\n]{0,120}\bUnimplemented\b"
         r"|\bcri plugin (?:is |was )?(?:disabled|not enabled)",
     ),
     Message(
@@ -177,6 +178,7 @@ MESSAGES: tuple[Message, ...] = (
             "toml: line ",
             "is not host-relative",
             "specified both as a flag",
+            "match any configuration option",
             "both path and runtimetype",
             "either a runtimetype or a path",
             "cannot be used with a path runtime",
@@ -187,6 +189,7 @@ MESSAGES: tuple[Message, ...] = (
         r"|(?:nvidia|NVIDIA)[^\n]{0,200}error loading config|couldn't open default configuration file"
         r"|nvidia-container-cli\.ldconfig value \W*(?P<ldconfig>/[\w/.-]+)\W* is not host-relative"
         r"|(?:unable to configure the Docker daemon with file )(?P<docker>/[^\s:]+): (?P<why>[^\n]{0,200})"
+        r"|(?P<docker4>the following directives don't match any configuration option): (?P<why4>[^\n]{1,120})"
         r"|(?P<docker3>runtime [\w.-]+): (?P<why3>cannot configure both path and runtimeType[^\n]{0,40}"
         r"|either a runtimeType or a path must be configured|\w+ cannot be used with a (?:path|runtimeType) runtime)"
         r"|(?P<docker2>/\S+\.json): (?P<why2>the following directives are specified both as a flag[^\n]{0,160})",

@@ -35,7 +35,8 @@ MESSAGES: tuple[Message, ...] = (
         ),
         rf"(?:\bexec|stat|find|path)\b[^\n]{{0,200}}?{_BINARY}\W*"
         r"(?:executable file not found|no such file or directory)"
-        rf"|fork/exec {_BINARY.replace('binary', 'binary2')}: (?:permission denied|exec format error)"
+        rf"|fork/exec {_BINARY.replace('binary', 'binary2')}: (?:permission denied|exec format error|text file busy)"
+        rf"|\bexec: {_BINARY.replace('binary', 'binary6')}: (?:not found|cannot execute)"
         rf"|{_BINARY.replace('binary', 'binary3')} did not terminate suc+essfully"
         r"(?:: exit status (?:1|2|126|127)\b(?!: unable to )|(?!: exit))"
         rf"|executable file \W*{_BINARY.replace('binary', 'binary4')}\W* not found"  # crun's order of words
@@ -174,6 +175,7 @@ MESSAGES: tuple[Message, ...] = (
             " requires libnvidia-container",
             " requires nvidia-container",
             " requires nvidia-docker",
+            "nothing provides ",
             "is not known on line ",
             "error processing package ",
             "error processing archive ",
@@ -186,7 +188,7 @@ MESSAGES: tuple[Message, ...] = (
         rf"|(?:No match for argument|Unable to find a match|No provider of|target not found):? \W?{_PACKAGE}\b"
         rf"|{_PACKAGE}(?::\w+)? : Depends: |package {_PACKAGE}-\S+ from \S+ requires "
         rf"| requires {_PACKAGE}\b[^\n]{{0,60}}(?:none of the providers|cannot install|nothing provides)"
-        rf"|package {_PACKAGE}-\S+ does not verify"
+        rf"|package {_PACKAGE}-\S+ does not verify|nothing provides {_PACKAGE}\b[^\n]{{0,60}} needed by "
         r"|(?:repository|Failed to fetch|GPG error|Err:\d+|Cannot (?:download|retrieve)|Failed to (?:download|retrieve)"
         r"|Signed-By regarding source)[^\n]{0,60}https?://nvidia\.github\.io/\S*"
         r"|Unsupported distribution!\s*\W{0,3}Check https?://nvidia\.github\.io/"

@@ -62,7 +62,7 @@ RUNTIME_TOO_OLD = Code(
 
 def find(facts: Facts) -> Iterator[Answer]:
     for node, said in by_node(facts.said("cdi.name_as_path")).items():
-        device = first(said, "device", "device2")
+        device = first(said, "device", "device2", "device3", "device4")
         yield WITHOUT_CDI.finding(
             f"The engine looks for a file named {device}: it does not know CDI names.", ESTABLISHED, said, node=node
         )

@@ -131,7 +131,7 @@ def _of_another_release(said: list[Said]) -> bool:
 def find(facts: Facts) -> Iterator[Answer]:
     for node, said in by_node(facts.said("runtime.binary_missing", "runtime.library_missing")).items():
         program = (
-            first(said, *(f"binary{n}" for n in ("", "2", "3", "4", "5"))) or "a program or library of the toolkit"
+            first(said, *(f"binary{n}" for n in ("", "2", "3", "4", "5", "6"))) or "a program or library of the toolkit"
         )
         library = first(said, "library", "library2")
         sure = POSSIBLE if all(one.get("absent") for one in said) else LIKELY  # or another place is meant

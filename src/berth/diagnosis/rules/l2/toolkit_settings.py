@@ -87,7 +87,7 @@ NRI_ABSENT = Code(
 )
 
 
-_DOCKER = ("docker", "docker2", "docker3")
+_DOCKER = ("docker", "docker2", "docker3", "docker4")
 
 
 def find(facts: Facts) -> Iterator[Answer]:
@@ -103,7 +103,7 @@ def find(facts: Facts) -> Iterator[Answer]:
     for node, said in by_node(facts.said("runtime.settings_broken")).items():
         mode = first(said, "mode")
         if docker := first(said, *_DOCKER):
-            why = first(said, "why", "why2", "why3").strip()
+            why = first(said, "why", "why2", "why3", "why4").strip()
             yield DOCKER_REFUSED.finding(f"dockerd refuses {docker}: {why}", ESTABLISHED, said, node=node)
             continue
         if ldconfig := first(said, "ldconfig"):
