@@ -212,3 +212,50 @@ def test_a_request_above_the_whole_quota_is_told_from_one_that_has_to_wait(asked
         "used: requests.nvidia.com/gpu=2, limited: requests.nvidia.com/gpu=4"
     )
     assert ("ever allows" in the(with_facts(text), "QuotaExceeded").cause) == is_beyond
+
+
+@pytest.mark.parametrize(
+    ("key", "is_idle"),
+    [
+        ("limits.nvidia.com/gpu", True),
+        ("requests.nvidia.com/gpumemory", True),
+        ("requests.nvidia.com/gpu", False),
+        ("limits.nvidia.com/gpumem", False),  # a share scheduler counts it
+    ],
+)
+def test_a_quota_key_counts_where_somebody_counts_it(key: str, is_idle: bool) -> None:
+    quota = f"kind: ResourceQuota\napiVersion: v1\nmetadata:\n  name: q\n  namespace: a\nspec:\n  hard: {{{key}: '2'}}\n"
+    assert ("QuotaKeyWithoutEffect" in codes(of_text(quota))) == is_idle
+
+
+def test_a_gate_that_stays_after_kueue_has_admitted_is_somebody_elses() -> None:
+    gated = "train-0   0/1   SchedulingGated   0   2m3s"
+    admitted = "Normal  Admitted  2m25s  kueue-admission  Admitted by ClusterQueue cq"
+    assert the(of_text(gated), "HeldBySchedulingGate").cause_class == "quota-gang"
+    assert the(of_text(f"{admitted}\n{gated}"), "HeldBySchedulingGate").cause_class == "scheduling-policy"
+
+
+@pytest.mark.parametrize(
+    ("webhook", "why", "cause_class"),
+    [
+        ("validatejob.volcano.sh", "duplicated task name worker;", "scheduling-policy"),
+        ("vgpu.hami.io", "container main is privileged", "permission"),
+        ("policy.example.com", "images of this registry only", "permission"),
+    ],
+)
+def test_what_a_queue_refuses_is_written_wrongly(webhook: str, why: str, cause_class: str) -> None:
+    denied = of_text(f'admission webhook "{webhook}" denied the request: {why}')
+    assert the(denied, "PolicyDeniesPod").cause_class == cause_class
+
+
+def test_memory_of_a_guest_that_is_not_pinned_is_of_the_machine() -> None:
+    assert of_text("vfio_pin_pages_remote: RLIMIT_MEMLOCK (65536) exceeded").findings[0].cause_class == "passthrough"
+    refused = "libvirt: error : cannot limit locked memory of process 111 to 9007199254740991: Operation not permitted"
+    assert of_text(refused).findings[0].cause_class == "permission"
+
+
+def test_cards_that_the_plugin_calls_unhealthy_are_of_the_plugin() -> None:
+    sick = of_text("1 nodes CardNotHealth(gpu-1)").findings[0]
+    assert (sick.layer.name, sick.cause_class) == ("L3", "plugin-health")
+    mixed = of_text("1 nodes CardNotHealth(gpu-1)\n1 nodes CardInsufficientMemory(gpu-2)").findings[0]
+    assert (mixed.layer.name, mixed.cause_class) == ("L5", "capacity")

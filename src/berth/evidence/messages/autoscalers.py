@@ -56,7 +56,7 @@ MESSAGES: tuple[Message, ...] = (
         r"|no nodepools? (?:found|matched)|Dynamic Resource Allocation requirements\b.{0,40}\bnot (?:yet )?supported "
         r"by Karpenter|NodeClassNotReady|no (?:amis|subnets|security groups) exist given constraints"
         r"|no\.scale\.up\.(?:mig\.failing\.predicate|nap\.pod\.(?:gpu|tpu)\.[\w.]+|nap\.disabled)"
-        r"|[Aa]ccelerator type \S+ (?:does not exist|is not (?:supported|available)) in"
+        r"|[Aa]ccelerator type \S+ (?:not found|(?:does not exist|is not (?:supported|available)) in)"
         r"|acceleratorType resource cannot be found"
         r"|[Nn]o expansion options|Unable to build proper template node|[Nn]o node info for:?"
         r"|checking host port usage, "
@@ -137,6 +137,14 @@ MESSAGES: tuple[Message, ...] = (
             "no valid host was found",
             "reservationcapacityexceeded",
             "claim pci failed",
+            "operationdenied.nostock",
+            "resourceinsufficient.",
+            "resourcessoldout",
+            "any instances available with the requested",
+            "spotinterrupted",
+            "spot interruption warning",
+            "instances.preempted",
+            "instance was preempted",
             "failed launching nodeclaim",
             "pcidevicerequestfailed",
             "resource_availability",
@@ -155,6 +163,9 @@ MESSAGES: tuple[Message, ...] = (
         # Azure names the place, Compute Engine the machine, EC2 the zone; OpenStack nothing.
         r"|\b(?:size|SKU)\b.{0,80}\b(?:not available in (?:location|the current region)|NotAvailableForSubscription)"
         r"|\bcurrently unavailable in the \S+\s+zone|not supported in your requested Availability Zone"
+        r"|OperationDenied\.NoStock|ResourceInsufficient\.\w+|ResourcesSoldOut"
+        r"|any instances available with the requested"
+        r"|SpotInterrupted|[Ss]pot interruption warning|compute\.instances\.preempted|[Ii]nstance was preempted"
         r"|failed launching nodeclaim|Claim pci failed|PciDeviceRequestFailed|No valid host was found"
         r"|ReservationCapacityExceeded|reason: resource_availability"
         r"|capacity could not be fulfilled|scale\.up\.error\.out\.of\.resources|zonal\.resource\.pool\.exhausted"
@@ -186,8 +197,11 @@ MESSAGES: tuple[Message, ...] = (
             "not enough quota",
             "errcode_insufficient",
             "scale.up.error.quota.exceeded",
+            "quota exceeded for quota metric 'gpu",
+            "limit of 0 for gpu",
         ),
-        r"scale\.up\.error\.quota\.exceeded|Insufficient (?:regional |project )?quota to satisfy"
+        r"Quota exceeded for quota metric 'GPU|limit of 0 for GPU"
+        r"|scale\.up\.error\.quota\.exceeded|Insufficient (?:regional |project )?quota to satisfy"
         r"|exceeding (?:approved .{0,40}\b[Qq]uota|quota limits)"
         r"|service limits were exceeded|ErrCode_Insufficient\w*Quota|not enough (?:\w+ )?quota"
         r"|than your current vCPU limit of \d+|Insufficient(?:VCPU)?Quota"

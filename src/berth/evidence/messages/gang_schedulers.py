@@ -9,8 +9,9 @@ MESSAGES: tuple[Message, ...] = (
     # Volcano and what grew of it
     Message(
         "gang.not_ready",
-        ("podgroup", "pod group", "tasks in gang unschedulable", "notenoughpods", "valid pods of each task"),
-        r"\bNotEnoughPods(?:OfTask)?\b|Not enough valid pods of each task|"
+        ("podgroup", "pod group", "tasks in gang unschedulable", "notenoughpods", "notenoughresources",
+         "valid pods of each task"),
+        r"\bNotEnoughPods(?:OfTask)?\b|\bNotEnoughResources\b|Not enough valid pods of each task|"
         r"(?:(?P<pending>\d+)/(?P<tasks>\d+) tasks in gang unschedulable:?\s*)?pod ?group is not ready"
         r"(?:.*?(?P<minimum>\d+) minAvailable)?|(?P<pending2>\d+)/(?P<tasks2>\d+) tasks in gang unschedulable"
         r"|pod ?groups?\b.{0,60}\b(?:is|phase|status|stays?|stuck|remains?)\W+(?:in )?(?:Pending|Inqueue)\b",
@@ -99,6 +100,8 @@ MESSAGES: tuple[Message, ...] = (
             "mincount (",
             "couldn't be satisfied for job",
             "requested topology ",
+            "gang has not init",
+            "gang's schedulecycle not valid",
             "resourcereservationtimeout",
             "hypernode",
             "'minavailable' ",
@@ -115,6 +118,7 @@ MESSAGES: tuple[Message, ...] = (
         r"|optimistic rejection in PostFilter|rejection in Unreserve"
         r"|waiting for composite pod group \S+ tree to meet quorum"
         r"|minCount \((?P<minimum2>\d+)\) (?:cannot be|is not yet) satisfied: (?P<found2>\d+) scheduled"
+        r"|gang has not init|gang's scheduleCycle not valid"
         r"|[Rr]equested topology \S+ does not exist|ResourceReservationTimeout"
         r"|requirement \S+ couldn't be satisfied for job"
         r"|'minAvailable' (?:is greater than|must be <=) 'replicas'"
@@ -207,10 +211,11 @@ MESSAGES: tuple[Message, ...] = (
             "filteringfailed",
             "vgpudevicesharing error",
             "insufficient gpu devices",
+            "insufficient gpu memory in one device",
             "not enough gpu fitted",
             'err="insufficient devices',
         ),
-        r"[Ii]nsufficient gpu devices|vgpuDeviceSharing error"
+        r"[Ii]nsufficient gpu devices|insufficient GPU memory in one device|vgpuDeviceSharing error"
         r"|not enough gpu fitted on this node|err=\"Insufficient Devices"
         r"|no available node, all node scores do not meet"
         r"|calcScore:node not fit pod|FilteringFailed"

@@ -21,6 +21,7 @@ MESSAGES: tuple[Message, ...] = (
             "insufficient quota for",
             "exceedsmaxquota",
             "unavailable in clusterqueue",
+            "inadmissible",
             "no longer fits after processing another workload",
             "match node affinity",
             "in dra configuration",
@@ -33,6 +34,7 @@ MESSAGES: tuple[Message, ...] = (
         r"|capacity)"
         r"|\bNoMatchingFlavor\b|\bWaitingForQuota\b"
         r"|resource (?P<resource2>[\w./-]+) unavailable in ClusterQueue"
+        r"|QuotaReserved\W+(?:status\W+)?False\W+(?:reason\W+)?Inadmissible\b|\bWorkloadInadmissible\b"
         r"|Workload no longer fits after processing another workload"
         r"|\bflavor (?P<flavor2>[\w.-]+) does\S*(?: not)? match node affinity"
         # Kueue counts claims by a resource that its configuration names for the class.

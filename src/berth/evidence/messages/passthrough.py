@@ -45,6 +45,10 @@ MESSAGES: tuple[Message, ...] = (
             "failed to get region",
             "pci device is in use",
             "used in multiple address spaces",
+            "configure mediated devices",
+            "create mdev",
+            "unknown pci header type",
+            "could not access /sys/bus/pci/devices/",
             "hardware reports invalid configuration",
             "vfio error: ",
             "no available reset mechanism",
@@ -73,6 +77,8 @@ MESSAGES: tuple[Message, ...] = (
         r"|PCI device \S+ is in use by driver (?P<driver>\w+)"
         r"|/sys/bus/pci/devices/\S+.*(?:Permission denied|Read-only file system)|unable to (?:open"
         r"|write) .*/sys/bus/pci/"
+        r"|failed to (?:create mdev|configure mediated devices)|[Uu]nknown PCI header type"
+        r"|could not access /sys/bus/pci/devices/\S+/config"
         r"|group \S+ used in multiple address spaces|vfio error: \S+: failed to"
         r"|vfio_region_(?:read|write)\(.{0,80}failed"
         r"|vfio \S+: hardware reports invalid configuration|no available reset mechanism|is not a passthrough device"
@@ -210,6 +216,10 @@ MESSAGES: tuple[Message, ...] = (
             "unable to restore gpu operands",
             "unable to shutdown gpu operands",
             "libnvidia-vgx.so",
+            "no supported devices in vgpu mode",
+            "mdev_supported_types/",
+            "current_vgpu_type",
+            "no virtual functions",
             "amount of graphics resource available",
         ),
         r"(?P<why3>vGPU type \S+ is not supported on GPU \(index=\d+[^\n)]*\)?"
@@ -221,6 +231,10 @@ MESSAGES: tuple[Message, ...] = (
         r"(?P<why>[^\n]*(?:fail\w*|not supported|supported only|unsupported|invalid|mismatch|NVOS status 0x(?!0\b))"
         r"[^\n]*)"
         r"|(?P<why2>no parent devices found for GPU at index[^\n\"]*)|unable to read MDEV devices directory"
+        r"|No supported devices in vGPU mode|no virtual functions (?:appear|are|were)"
+        r"|(?:mdev_supported_types/\S+/create|current_vgpu_type)\b.{0,60}(?:error|No space left|Invalid argument)"
+        r"|write error: .{0,60}(?:mdev_supported_types/\S+/create|current_vgpu_type)"
+        r"|mdev_supported_types/\S+/available_instances:? ?0\b"
         r"|[Cc]ould not initialize plugin \S*libnvidia-vgx\.so"
         r"|amount of graphics resource available in the parent resource pool"
         r"|nvidia-vgpu-vfio\] [0-9a-f-]{36}: start failed|(?:error creating|failed to create) vGPU devices?\b"

@@ -104,9 +104,11 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "scheduler.bind_failed",
         ("failedbinding", "binding rejected", "failed to bind pod", "running bind plugin", "running prebind plugin",
-         "gpu reservation pod", "create reservation pod", "annotation on reservation pod"),
+         "gpu reservation pod", "create reservation pod", "annotation on reservation pod", "bindingfailed",
+         "bindingerror"),
         r"failed waiting for GPU reservation pod|timeout while waiting for GPU reservation pod"
         r"|could not create reservation pod|[Ff]ailed to create GPU reservation pod"
+        r"|\bBindingFailed\b|\bBindingError\b"
         r"|failed to find annotation on reservation pod|binding rejected|failed to bind pod"
         r"|running (?:Pre)?Bind plugin \S+ *: (?P<why>.+)",
     ),
@@ -161,9 +163,12 @@ MESSAGES: tuple[Message, ...] = (
             "deletionbytaintmanager",
             "preempting pod",
             "preemptionbyscheduler",
+            "devicetaintmanager",
+            "because of device taints",
         ),
         r"\bPreempted (?:by (?:a )?pod\b|by [\w-]+/[\w-]+ on node|in order)"
         r"|TaintManagerEviction(?!.*Cancelling deletion)|DeletionByTaintManager|PreemptionByScheduler"
+        r"|DeletionByDeviceTaintManager|evicted because of device taints"
         r"|descheduler\b.{0,80}evict|evict\w* .{0,40}\bdescheduler",
     ),
     Message(
@@ -171,7 +176,8 @@ MESSAGES: tuple[Message, ...] = (
         ("no matches for kind", "no kind ", "unknown flag: --"),
         r"no matches for kind \W*(?P<kind>\w+)\W* in version \W*(?P<version>(?:kueue\.x-k8s\.io|[\w.]*volcano\.sh"
         r"|scheduling\.(?:run\.ai|x-k8s\.io|k8s\.io)|kai\.scheduler|scheduler\.x-k8s\.io|topology\.node\.k8s\.io"
-        r"|jobset\.x-k8s\.io|leaderworkerset\.x-k8s\.io)/\w+)"
+        r"|jobset\.x-k8s\.io|leaderworkerset\.x-k8s\.io|[\w.]*kubeflow\.org|ray\.io|karpenter\.sh|karpenter\.k8s\.aws"
+        r"|kubevirt\.io|grove\.io|resource\.nvidia\.com)/\w+)"
         # Flags of kube-scheduler that went with its policy files, in 1.23.
         r"|unknown flag: --(?P<kind3>policy-config(?:-file|map\S*)|use-legacy-policy-config|algorithm-provider"
         r"|scheduler-name)"

@@ -22,6 +22,15 @@ MESSAGES: tuple[Message, ...] = (
         r"|User \W{0,3}system:serviceaccount:(?P<account3>[\w-]+:[\w.-]+)\W{1,4}cannot (?P<verb2>\w+) resource "
         r"\W{0,3}(?P<what2>resourceclaims|deviceclasses|podgroups|computedomains\w*)",
     ),
+    # Whoever else is refused what makes or shows pods.
+    Message(
+        "scheduler.rights_missing_for_pods",
+        "is forbidden: user",
+        r"(?P<what>pods|pods/\w+|jobs|deployments|daemonsets|statefulsets|nodes|events|leases|persistentvolumeclaims"
+        r"|services|workflowtaskresults|resourceclaims\w*|configmaps|secrets)(?:\.[a-z0-9.-]+)? (?:\S+ )?is forbidden: "
+        r"User \W{0,3}(?P<account>system:(?:serviceaccount:[\w-]+:[\w.-]+|anonymous)|[\w.@-]+)\W{1,4}"
+        r"cannot (?P<verb>\w+) resource",
+    ),
     # Files of configuration, and what stands in them for a plugin that was not built in.
     Message(
         "scheduler.config_refused",

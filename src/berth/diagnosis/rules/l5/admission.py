@@ -139,7 +139,7 @@ ACCOUNT = Code(
 
 _OF_OPERATOR = ("gpu-operator", "nvidia", "dcgm", "device-plugin")
 _OF_QUEUES = re.compile(
-    r"\.volcano\.sh$|\.hami\.io$|\.kb\.io$|kai|run\.ai|kueue|yunikorn|\.kubeflow\.org$|resource-claim"
+    r"\.volcano\.sh$|\.hami\.io$|\.kb\.io$|kai|run\.ai|kueue|yunikorn|\.kubeflow\.org$|knative\.dev$|resource-claim"
 )
 # What the reason behind the webhook's name says to another rule.
 _KNOWN_BETTER = ("gang.queue_short", "gang.queue_unusable", "gang.waits_for_members", "admission.device_amount",

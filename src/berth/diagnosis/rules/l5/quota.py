@@ -266,7 +266,8 @@ def _of_object(one: ObjectSeen) -> Iterator[Answer]:
         idle = [
             key
             for key in keys
-            if (is_device(key.removeprefix("limits.")) and not key.startswith("requests.")) or key in _NO_KEY
+            if key not in _OF_SHARES
+            and ((is_device(key.removeprefix("limits.")) and not key.startswith("requests.")) or key in _NO_KEY)
         ]
         if idle:
             yield WITHOUT_EFFECT.finding(
@@ -285,7 +286,10 @@ def _of_object(one: ObjectSeen) -> Iterator[Answer]:
                 yield GIVES_GPU.finding(cause, LIKELY, [one], subject=name, pod=f"{one.namespace}/")
 
 
-_NO_KEY = ("gpu", "gpus", "requests.gpu", "limits.gpu")  # no resource has such a name
+_NO_KEY = (  # no resource has such a name
+    "gpu", "gpus", "requests.gpu", "limits.gpu", "requests.nvidia.com/gpumemory", "requests.nvidia.com/gpucore",
+)  # fmt: skip
+_OF_SHARES = ("limits.nvidia.com/gpumem", "limits.nvidia.com/gpucores")  # HAMi's scheduler counts these itself
 
 
 def _defaults(limit: Mapping[str, Any]) -> list[str]:

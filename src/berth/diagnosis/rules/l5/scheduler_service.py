@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
 from berth.diagnosis.heard import by_place, value
-from berth.diagnosis.words import LIKELY, Effect, Layer, Severity
+from berth.diagnosis.words import LIKELY, POSSIBLE, Effect, Layer, Severity
 from berth.evidence.facts import Facts
 
 RIGHTS = Code(
@@ -15,7 +15,7 @@ RIGHTS = Code(
     cause_class="permission",
     severity=Severity.Error,
     effect=Effect.PodsWait,
-    title="a scheduler or its controller may not do what it needs at the API server",
+    title="a scheduler, a controller or a user may not do what it needs at the API server",
     meaning="A role that is too narrow, of another release or in another namespace. Without its lease no instance "
     "becomes the leader; without the lists it places nothing, and pods wait with no event.",
     known_by="The API server: User system:serviceaccount:... cannot get, list, watch, create or patch a resource.",
@@ -59,6 +59,9 @@ CONFIG = Code(
     verify=("the scheduler's pod is Ready, and a waiting pod gets a node",),
     sources=("Kubernetes documentation: scheduler configuration", "kubernetes, pkg/scheduler/profile"),
 )
+_OTHERS_RIGHTS = (
+    "scheduler.rights_missing", "operator.rights_missing", "plugin.rights_missing", "dra.slices_forbidden",
+)  # fmt: skip
 
 
 def find(facts: Facts) -> Iterator[Answer]:
@@ -66,6 +69,13 @@ def find(facts: Facts) -> Iterator[Answer]:
         one = found[0]
         who, verb, what = value(one, "account", "its account"), value(one, "verb"), value(one, "what", "a resource")
         yield RIGHTS.finding(f"{who} may not {verb} {what}.", LIKELY, found, node=node, pod=pod)
+    known = {said.origin.text for said in facts.said(*_OTHERS_RIGHTS)}
+    others = [said for said in facts.said("scheduler.rights_missing_for_pods") if said.origin.text not in known]
+    for node, pod, found in by_place(others):
+        one = found[0]
+        yield RIGHTS.finding(
+            f"{one.get('account')} may not {one.get('verb')} {one.get('what')}.", POSSIBLE, found, node=node, pod=pod
+        )
     # An API that is not served has a rule of its own.
     absent = {said.origin.text for said in facts.said("scheduler.api_absent", "dra.api_absent")}
     config = [said for said in facts.said("scheduler.config_refused") if said.origin.text not in absent]
