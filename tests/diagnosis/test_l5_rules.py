@@ -224,7 +224,7 @@ def test_a_request_above_the_whole_quota_is_told_from_one_that_has_to_wait(asked
     ],
 )
 def test_a_quota_key_counts_where_somebody_counts_it(key: str, is_idle: bool) -> None:
-    quota = f"kind: ResourceQuota\napiVersion: v1\nmetadata:\n  name: q\n  namespace: a\nspec:\n  hard: {{{key}: '2'}}\n"
+    quota = f"kind: ResourceQuota\nmetadata:\n  name: q\n  namespace: a\nspec:\n  hard: {{{key}: '2'}}\n"
     assert ("QuotaKeyWithoutEffect" in codes(of_text(quota))) == is_idle
 
 
