@@ -207,7 +207,7 @@ def find(facts: Facts) -> Iterator[Answer]:
         )
     yield from _other_driver(facts)
     refused_by = "A library of the image, or its code, is for other cards."
-    yield from heard(facts, NO_KERNEL, ("image.arch_refused_by_library",), refused_by, LIKELY)
+    yield from heard(facts, NO_KERNEL, ("image.arch_refused_by_library", "image.hip_code_missing"), refused_by, LIKELY)
     needs_newer = "The library needs a newer driver than the node has."
     yield from heard(facts, TOO_OLD, ("cuda.driver_too_old_for_call",), needs_newer, LIKELY)
     older = "The image is older than the card."
@@ -230,6 +230,7 @@ def find(facts: Facts) -> Iterator[Answer]:
             "image.part_missing",
             "image.extension_not_built",
             "image.transport_library_missing",
+            "image.hip_library_missing",
         )
     ):
         yield LIBRARY.finding(_library(found), LIKELY, found, node=node, pod=pod)

@@ -276,7 +276,8 @@ DENIED = Code(
 )
 
 _NONE = (
-    "cuda.no_device", "cuda.none_for_framework", "app.device_unassigned", "cuda.tool_missing", "app.first_gpu_refused",
+    "cuda.no_device", "cuda.no_hip_device", "cuda.none_for_framework", "app.device_unassigned", "cuda.tool_missing",
+    "app.first_gpu_refused",
 )  # fmt: skip
 # What says better why there is none.
 _KNOWN_BETTER = ("image.cpu_build_named", "ray.asked_for_none")

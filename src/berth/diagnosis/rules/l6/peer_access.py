@@ -107,6 +107,7 @@ SLOW = Code(
 )
 
 # What a hanging test would be about instead.
+_BLOCKED_BY = ("nccl.peer_access", "nccl.peer_refused", "nccl.hip_peer_refused", "host.plx_acs_on")
 GUESS = 0.5  # the usual reason, told of by somebody
 _OTHER_REASONS = (
     "nccl.unreachable",
@@ -119,7 +120,7 @@ _OTHER_REASONS = (
 
 
 def find(facts: Facts) -> Iterator[Answer]:
-    for node, pod, found in by_place(facts.said("nccl.peer_access", "nccl.peer_refused", "host.plx_acs_on")):
+    for node, pod, found in by_place(facts.said(*_BLOCKED_BY)):
         # ACS alone is how virtual machines want it; with a collective or a failing access it is the reason.
         only_setting = all("ACSCtl" in said.origin.text for said in found)
         seen = facts.looked_at("nccl-log", "app-log", "nccl-tests")
