@@ -126,6 +126,9 @@ MESSAGES: tuple[Message, ...] = (
             "cap device path",
             "driver store paths found",
             "container device interface for nvidia",
+            "toolkit-cdi-generator",
+            "(cdi) for nvidia generator",
+            "refresh nvidia cdi specification",
             "spec dir",
             "spec file",
         ),
@@ -139,6 +142,9 @@ MESSAGES: tuple[Message, ...] = (
         r"|failed to (?:gene?reate|generate|save) CDI spec for management containers(?:: (?P<why4>[^\n]{0,240}))?"
         r"|failed to transform (?:driver root in )?CDI spec\w*(?:: (?P<why5>[^\n]{0,160}))?"
         r"|failed to get minimum required CDI spec version|failed to determine DRM devices for"
+        r"|toolkit-cdi-generator\.service: (?:Failed with result|Main process exited)"
+        r"|(?:Failed to start|Dependency failed for) [^\n]{0,40}(?:\(CDI\) for Nvidia generator"
+        r"|Refresh NVIDIA CDI specification)"
         r"|failed to (?:generate|load|save) (?:the )?Container Device Interface for NVIDIA(?:: (?P<why7>[^\n]{0,160}))?"
         r"|failed to get [CG]I cap device path|no driver store paths found"
         r"|failed to (?:create|write) Spec (?:dir|file): (?P<why6>[^\n]{0,160})"

@@ -93,6 +93,7 @@ MESSAGES: tuple[Message, ...] = (
             "cgroup controller ",
             "sd-bus call: ",
             "cgroup is not empty",
+            "cgroup unexpectedly frozen",
             "sys/fs/cgroup/cgroup.controllers",
             "crun: opening file `",
             "crun: writing file `",
@@ -106,7 +107,7 @@ MESSAGES: tuple[Message, ...] = (
         r"|crun: (?P<why7>(?:opening|writing) file `(?:/sys/fs/cgroup/\S+"
         r"|(?:memory|cpu|cpuset|pids|io|hugetlb)\.[\w.]+)`"
         r"[^\n]{3,80}|write to `/sys/fs/cgroup/[^\n]{3,160})"
-        r"|crun: (?P<why5>sd-bus call: [^\n]{3,120})|(?P<why6>container's cgroup is not empty)",
+        r"|crun: (?P<why5>sd-bus call: [^\n]{3,120})|(?P<why6>container's cgroup (?:is not empty|unexpectedly frozen))",
     ),
     # Somebody saw pods of the NVIDIA runtime end by themselves.
     Message(

@@ -36,6 +36,7 @@ MESSAGES: tuple[Message, ...] = (
             "(code=exited, status=",
             "failed to start daemon: ",
             "failed to get listener for ",
+            "containerd exited: ",
         ),
         # cAdvisor tries every runtime that there might be, and says so at each start of a kubelet.
         r"^(?!.*(?:unable to dial|sock-dir|container factory failed)).*"
@@ -50,6 +51,7 @@ MESSAGES: tuple[Message, ...] = (
         r"|ExecStart=/\S*?/(?P<unit4>dockerd|containerd|crio)\b[^\n]*\(code=exited, status=[1-9]"
         r"|failed to start daemon: (?!specified default runtime)(?P<why3>[^\n]{3,160})"
         r"|failed to get listener for (?:main|debug) (?P<why4>[^\n]{3,160})"
+        r"|\b(?P<unit5>containerd) exited: (?:exit status|signal|fork/exec)"
         r"|containerd installed but (?P<why2>socket file does not exist|service is not active)",
     ),
     Message(

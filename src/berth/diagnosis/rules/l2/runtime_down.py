@@ -38,7 +38,7 @@ DOWN = Code(
 
 def find(facts: Facts) -> Iterator[Answer]:
     for node, said in by_node(facts.said("runtime.down")).items():
-        unit = first(said, "unit", "unit2", "unit3", "unit4")
+        unit = first(said, "unit", "unit2", "unit3", "unit4", "unit5")
         cause = (
             f"{unit}{'.service' if ' ' not in unit else ''} does not run."
             if unit
