@@ -27,7 +27,7 @@ MESSAGES: tuple[Message, ...] = (
             "ldconfig must be run in the non-system root",
             "enabling cuda compat",
         ),
-        r"failed to create link \[[^\]\n]*\]|failed to check if link exists|failed to follow path for link \S+"
+        r"failed to create link \[\S+ \S+\]|failed to check if link exists|failed to follow path for link \S+"
         r"|failed to determined container root: (?P<why>[^\n]{0,160})"
         r"|failed to load container state: (?P<why2>[^\n]{0,160})"
         r"|failed to (?:create|update) ld\.so\.conf\.d(?: update)?: (?P<why3>[^\n]{0,160})"
