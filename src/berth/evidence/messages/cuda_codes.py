@@ -26,6 +26,13 @@ MESSAGES: tuple[Message, ...] = (
         r"(?:custom_all_reduce|[Ii]pc(?:Get|Open)MemHandle)\b[^\n]{0,120}invalid argument"
         r"|invalid argument[^\n]{0,120}(?:custom_all_reduce|[Ii]pc(?:Get|Open)MemHandle)",
     ),
+    # A kernel of a framework checks its indices itself and says which.
+    Message(
+        "cuda.assert_printed",
+        ("] assertion `", "srcindex < srcselectdimsize", "probability tensor contains either"),
+        r"\.cu:\d+: \w[^\n]{0,160}\] Assertion `[^\n]{1,120}failed|srcIndex < srcSelectDimSize"
+        r"|probability tensor contains either",
+    ),
     Message(
         "cuda.in_use_exclusively",
         ("exclusive-thread device already in use", "cudaerrordevicealreadyinuse", "cuda_error_context_already_in_use"),

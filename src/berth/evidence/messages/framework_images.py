@@ -117,6 +117,13 @@ MESSAGES: tuple[Message, ...] = (
         r"|update your NVIDIA GPU driver to support|requires CUDA driver version >="
         r"|The CUDA driver version \d+ is too old",
     ),
+    # What is compiled at the first use is kept in the home directory, which a container's user may not have.
+    Message(
+        "app.cache_denied",
+        ("/.cache", "/.triton", "torch_extensions", "torchinductor", "/.nv/", "/.vllm", "/.config/vllm"),
+        r"(?:Permission denied|Read-only file system)\W{1,4}\S*(?:/\.cache|/\.triton|torch_extensions|torchinductor"
+        r"|/\.nv/|/\.vllm|/\.config/vllm)",
+    ),
     # Extensions that are compiled in the image, or at the first use.
     Message(
         "image.extension_not_built",

@@ -116,13 +116,14 @@ MESSAGES: tuple[Message, ...] = (
             "gpus requested but not available",
             "you requested gpu: [",
             "world_size (",
+            "world size (",
         ),
         r"deserialize object on CUDA device \d+ but torch\.cuda\.device_count\(\) is \d+"
         r"|Invalid number of GPUs: \d+ requested but only \d+|No slot '\d+' specified on host"
         r"|Unable to proceed, no GPU resources available|Assertion failed: mpiSize == tp \* pp"
         r"|Not enough GPUs: |GPUs requested but not available"
         r"|You requested gpu: \[[\d, ]*\]\s+But your machine only has"
-        r"|world_size \(\d+\) is not (?:divisible by|equal to) ",
+        r"|world[_ ]size \(\d+\) is not (?:divisible by|equal to) ",
     ),
     Message(
         "app.device_unassigned",

@@ -41,6 +41,12 @@ MESSAGES: tuple[Message, ...] = (
         r"|ibv_open_device\W[^\n]{0,20}(?:Operation not permitted|Permission denied)"
         r"|Couldn't get context for the device|No available RNIC",
     ),
+    # Placement of memory and threads, and reading a neighbour's memory, are capabilities of their own.
+    Message(
+        "nccl.call_denied",
+        ("mbind", "sched_setaffinity", "ptrace"),
+        r"\b(?:mbind|sched_setaffinity|ptrace)\b[^\n]{0,40}Operation not permitted",
+    ),
     Message(
         "rdma.memory_refused",
         "bad address",

@@ -130,7 +130,7 @@ def find(facts: Facts) -> Iterator[Answer]:
             node=node,
             pod=pod,
         )
-    for node, pod, found in by_place(facts.said("cuda.kernel_fault", "cuda.hip_fault")):
+    for node, pod, found in by_place(facts.said("cuda.kernel_fault", "cuda.hip_fault", "cuda.assert_printed")):
         yield KERNEL.finding(f"CUDA reports {listed(values(found, 'what'))}.", POSSIBLE, found, node=node, pod=pod)
         if not facts.looked_at("dmesg", "kernel"):
             yield Unconfirmed(

@@ -105,6 +105,29 @@ LOCKED = Code(
     verify=("kubectl exec POD -n NAMESPACE -- sh -c 'ulimit -l': unlimited", "all_reduce_perf over two nodes runs"),
     sources=("NCCL user guide: troubleshooting, InfiniBand", "libibverbs: ibv_reg_mr, ENOMEM"),
 )
+CACHE = Code(
+    name="CacheNotWritable",
+    layer=Layer.L6,
+    cause_class="permission",
+    severity=Severity.Error,
+    effect=Effect.ProgramFails,
+    title="the program may not write where it keeps its compiled code",
+    meaning="Triton, PyTorch, vLLM and CUDA's own compiler keep what they compile or download below the home "
+    "directory. A user without one (HOME=/), or a read-only root file system, has no place for it.",
+    known_by="Permission denied or a read-only file system at .cache, .triton, torch_extensions or the like.",
+    disproved_by="The same user makes a file in that directory.",
+    counter_check="id; echo $HOME; touch $HOME/.cache/x in the container: no error",
+    fix=Fix(
+        steps=(
+            "HOME, XDG_CACHE_HOME, TRITON_CACHE_DIR, TORCH_EXTENSIONS_DIR and CUDA_CACHE_PATH on a volume that the "
+            "user may write (emptyDir with fsGroup)",
+        ),
+        risk="an emptyDir counts against the pod's ephemeral storage",
+        rollback="take the variables out",
+    ),
+    verify=("the program starts, and files appear in the directory",),
+    sources=("Triton, runtime/cache.py", "CUDA programming guide: CUDA_CACHE_PATH"),
+)
 FILES = Code(
     name="FileOrProcessLimit",
     layer=Layer.L6,
@@ -168,6 +191,8 @@ def find(facts: Facts) -> Iterator[Answer]:
         "Memory cannot be locked for RDMA: the limit is too low, or IPC_LOCK is missing.",
         LIKELY,
     )
+    homeless = "The directory for compiled code cannot be written by the program's user."
+    yield from heard(facts, CACHE, ("app.cache_denied",), homeless, LIKELY)
     yield from heard(
         facts,
         FILES,
@@ -177,4 +202,4 @@ def find(facts: Facts) -> Iterator[Answer]:
     )
 
 
-RULE = Rule((SHM, SHM_DENIED, SHM_APART, LOCKED, FILES), find)
+RULE = Rule((SHM, SHM_DENIED, SHM_APART, LOCKED, CACHE, FILES), find)

@@ -226,7 +226,7 @@ def find(facts: Facts) -> Iterator[Answer]:
     yield from heard(
         facts,
         DEVICE,
-        ("nccl.device_not_opened", "nccl.privilege", "nvshmem.no_right", "rdma.no_device"),
+        ("nccl.device_not_opened", "nccl.privilege", "nvshmem.no_right", "rdma.no_device", "nccl.call_denied"),
         "The container lacks the device files or the rights for them.",
         POSSIBLE,
     )
