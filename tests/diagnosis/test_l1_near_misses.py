@@ -64,6 +64,10 @@ from asked import codes, of_text
         ("Installing Linux kernel headers...\nInstalling Linux kernel module files...\n", "KernelHeadersMissing"),
         ("Verifying archive integrity... OK\nUncompressing NVIDIA Accelerated Graphics Driver\n", "DriverBuildFails"),
         ("[Jun 10 2025 10:11:12] [INFO] [tid 12] NVLink trunk connections are trained\n", "FabricManagerDown"),
+        ("cat /proc/driver/nvidia/version: NVRM version: NVIDIA UNIX x86_64 Kernel Module 550.54.15\n",
+         "DriverNotLoaded"),
+        ("firmware: direct-loading firmware nvidia/550.54.15/gsp_ga10x.bin\n", "GspFirmwareMissing"),
+        ("depmod: WARNING: /lib/modules/6.1.0/extra/zfs.ko needs unknown symbol foo\n", "DriverModuleForOtherKernel"),
         ("vfio-pci 0000:61:00.0: not ready 1023ms after bus reset; waiting\n", "GpuNotWaking"),
     ],
 )  # fmt: skip

@@ -7,7 +7,7 @@ _TOOL = (
     r"(?P<package>elfutils-libelf(?:-devel)?|libelf-dev(?:el)?|dkms|gcc(?:-\d+)?|build-essential|kmod|libglvnd-devel"
     r"|glibc-devel|libc6-dev)(?=[\s.,:'\"]|$)"
 )
-_HEADERS_OF = r"(?:(?:linux|kernel)[- ](?:kernel )?headers|kernel[- ]devel)\b"
+_HEADERS_OF = r"(?:(?:linux|kernel)[- ](?:kernel )?headers|kernel[- ](?:(?:rt|uek|64k|default|azure)-)?devel)\b"
 _NO_BUILD = (
     r"(?:(?:fails|failed|failing|unable|refuses) (?:to build|to compile)|(?:does not|won't|doesn't|does n't) "
     r"(?:build|compile)|cannot build|cannot compile|build fail|build error|compilation fail|compilation error|"
@@ -18,7 +18,9 @@ _HEADERS = (
     Message(
         "driver.headers_missing",
         (
-            "could not resolve linux kernel version", "linux-headers", "kernel-headers", "kernel-devel", "kernel devel",
+            "could not resolve linux kernel version", "linux-headers", "kernel-rt-devel", "kernel-uek-devel",
+            "kernel-64k-devel", "kernel rt-devel", "kernel uek-devel", "kernel 64k-devel", "kernel default-devel",
+            "kernel azure-devel", "kernel-azure-devel", "kernel-headers", "kernel-devel", "kernel devel",
             "kernel headers", "linux headers", "linux kernel version string", "resolve rhel version", "kernel source",
             "kernel-core", "unable to find a match", "/build: no such file", "/build': no such file",
             "/build’: no such file", "/build/.config", "/build/include",
@@ -33,7 +35,7 @@ _HEADERS = (
         r"No provider of '(?P<package5>kernel-(?:default-)?devel[^']*)' found|"
         r"(?:No matching packages: |package )(?P<package6>kernel-(?:devel|headers)-\d\S*)(?: not found|$)|"
         r"(?:Couldn't find any package|No match for argument|Unable to find a match|No package)[^\n]*?"
-        r"(?P<package2>(?:linux-headers|kernel-headers|kernel-devel(?:-matched)?|kernel-core)-\S+)|"
+        r"(?P<package2>(?:linux-headers|kernel-headers|kernel(?:-rt|-uek|-64k)?-devel(?:-matched)?|kernel-core)-\S+)|"
         r"Unable to find a match: [^\n]*?\bkernel-\d\S+|"
         rf"{_HEADERS_OF}[^\n]{{0,60}}(?:cannot be found|not found|not available|missing|not installed|"
         rf"could not be found|"
@@ -68,14 +70,16 @@ _HEADERS = (
             "failed to update package cache", "package repositories", "dnf metadata cache", "entitlement",
             "failed to download metadata for repo", "there are no enabled repositories", "access the proper networks",
             "no_pubkey", "download.nvidia.com", "could not retrieve mirrorlist", "cannot find a valid baseurl",
-            "errors during downloading metadata for repository",
+            "errors during downloading metadata for repository", "failed to synchronize cache for repo",
         ),
         r"Failed to update package cache|failed to reach RHEL package repositories|"
         r"failed to update the dnf metadata cache|"
         r"RHEL entitlement may be improperly deployed|no entitlement|entitlement[^\n]{0,40}(?:missing|not found|"
         r"expired)|"
+        r"Failed to synchronize cache for repo|"
         r"Failed to download metadata for repo|There are no enabled repositories in|access the proper networks|"
-        r"(?:Could not resolve|Failed to connect to|Connection timed out)[^\n]{0,40}download\.nvidia\.com|"
+        r"(?:[Cc]ould not resolve|unable to resolve host address|Failed to connect to|"
+        r"Connection timed out)[^\n]{0,40}download\.nvidia\.com|"
         r"Could not retrieve mirrorlist|Cannot find a valid baseurl for repo|"
         r"Curl error \(\d+\)[^\n]{0,80}download\.nvidia\.com|"
         r"Errors during downloading metadata for repository '(?:cuda|nvidia-driver)|"

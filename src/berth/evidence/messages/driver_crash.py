@@ -70,6 +70,7 @@ MESSAGES: tuple[Message, ...] = (
         r"driver (?:fail|crash|hang|broke|break|does|did|stop)[^\n]{0,80}\b(?:from|since|after|starting|on|with|in) "
         rf"(?:the )?(?:driver |NVIDIA )?(?:branch |version |release |R)?(?P<bad>{_BRANCH}(?:\.\d+)*)\b|"
         rf"(?:driver|branch|release) (?P<bad2>{_BRANCH}(?:\.\d+)*)\b[^\n]{{0,80}}\b(?:fails?|broken|crash\w*|hangs?|"
+        r"panics|"
         r"regress\w*|not work\w*|does ?n[o']t work)|"
         r"regress\w*[^\n]{0,80}\b(?P<bad3>\d{3}\.\d+(?:\.\d+)?)\b|"
         rf"(?P<good>{_BRANCH}(?:\.\d+)*)(?: driver| branch)?(?: works|"

@@ -168,8 +168,9 @@ MESSAGES: tuple[Message, ...] = (
     # Packages that are gone from a mirror, as an index that an image brought names them.
     Message(
         "driver.package_gone",
-        "404  not found [ip: ",
-        r"^\s*404  Not Found \[IP: ",
+        ("404  not found [ip: ", "temporary failure resolving '", "could not resolve '"),
+        r"^\s*404  Not Found \[IP: |Temporary failure resolving '[\w.-]+'|"
+        r"Could not resolve '[\w.-]*(?:ubuntu|debian|redhat|suse)[\w.-]*'",
     ),
     # Packages of the driver that no repository has, under that name or at all.
     Message(

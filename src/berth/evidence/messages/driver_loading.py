@@ -39,7 +39,9 @@ MESSAGES: tuple[Message, ...] = (
         ("unknown symbol", "disagrees about version of symbol"),
         rf"{_INSERT.replace('nvidia', 'nvidia(?!.fs)', 1)}Unknown symbol|"
         rf"(?<![\w])(?P<module2>nvidia(?!_peermem|_fs)\w*): (?:Unknown symbol (?P<symbol>\w+)|disagrees about "
-        r"version of symbol (?!module_layout)(?P<symbol2>\w+))|Kernel module load error: Unknown symbol",
+        r"version of symbol (?!module_layout)(?P<symbol2>\w+))|Kernel module load error: Unknown symbol|"
+        # What puts modules in place for another kernel of the same release says it beforehand.
+        r"/nvidia\w*(?:-\w+)?\.ko\S* needs unknown symbol",
     ),
     Message(
         "modprobe.not_found",
@@ -194,8 +196,9 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "driver.gsp_firmware_missing",
-        ("firmware load for nvidia/", "no firmware image found", "gsp_", "gsp firmware"),
+        ("firmware load for nvidia/", "no firmware image found", "gsp_", "gsp firmware", "failed to load nvidia/"),
         rf"Direct firmware load for nvidia/(?P<version>{_V})/(?P<file>\S+) failed|No firmware image found|"
+        rf"firmware: failed to load nvidia/(?P<version3>{_V})/(?P<file3>gsp_\S+) \(-2\)|"
         rf"loading \S*nvidia/(?P<version2>{_V})/(?P<file2>gsp_\S+) failed with error|"
         r"(?:gsp_\w+\.bin|GSP firmware)[^\n]{0,40}(?:not found|missing|no such file)",
     ),

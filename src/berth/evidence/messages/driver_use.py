@@ -293,6 +293,7 @@ _NODES = (
             "driver-ctr-ready", "bin/nvidia: cannot overwrite", "downloading gpu installer",
             "downloading nvidia driver", "driver daemonset pod",
         ),
+        r"restarting failed container[ =]nvidia-driver-ctr\b|"
         r"Startup probe failed[^\n]*driver-ctr-ready[^\n]*timed out|failed to verify GPU driver installation|"
         r"/bin/nvidia: cannot overwrite directory|"
         r"Downloading (?:GPU installer|NVIDIA driver)[^\n]*\n[^\n]*returned error: 40[34]|"

@@ -51,8 +51,14 @@ MESSAGES: tuple[Message, ...] = (
     # Where no driver is installed there is not even the tool; in a container that says less.
     Message(
         "nvml.not_installed",
-        ("couldn't find libnvidia-ml", "nvidia-smi: command not found", "nvidia-smi: not found"),
-        r"couldn't find libnvidia-ml\.so library in your system|nvidia-smi: (?:command )?not found",
+        (
+            "couldn't find libnvidia-ml", "nvidia-smi: command not found", "nvidia-smi: not found",
+            "bin/nvidia-smi: no such file", "command 'nvidia-smi' not found", "/proc/driver/nvidia",
+            "libnvidia-ml.so.1: file too short",
+        ),
+        r"couldn't find libnvidia-ml\.so library in your system|nvidia-smi: (?:command )?not found|"
+        r"bin/nvidia-smi: No such file|Command 'nvidia-smi' not found|libnvidia-ml\.so\.1: file too short|"
+        r"/proc/driver/nvidia(?:/version)?'?: No such file",
     ),
     # The operator's validator looks into the root of the driver, the host's or a container's.
     Message(

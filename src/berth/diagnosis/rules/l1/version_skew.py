@@ -113,7 +113,7 @@ def find(facts: Facts) -> Iterator[Answer]:
         kept = list(facts.said("driver.firmware_path_kept"))
         target = list(facts.said("driver.firmware_target_missing"))
         # Nothing else says that versions differ: then the file is not there at all, or elsewhere.
-        is_absent = any("error -2" in one.origin.text for one in firmware)
+        is_absent = any(end in one.origin.text for one in firmware for end in ("error -2", "(-2)"))
         yield FIRMWARE.finding(
             f"There is no firmware {version} where the kernel looks for it.".replace("  ", " "),
             LIKELY,
