@@ -39,4 +39,11 @@ MESSAGES: tuple[Message, ...] = (
         r"unprepare dynamic resources: (?P<why>[^\n]+)|Unpreparing pod resources in reconcile loop failed"
         r"[^\n]*?err=\"(?P<why2>[^\n]+)",
     ),
+    # In dumps of goroutines, profiles and accounts: each subset of the NUMA nodes is tried.
+    Message(
+        "kubelet.hints_many",
+        ("generatedevicetopologyhints", "iteratebitmasks", "numa nodes"),
+        r"\b(?:generateDeviceTopologyHints|IterateBitMasks)\b|\b[1-9]\d NUMA nodes\b[^\n]{0,200}?"
+        r"\b(?:topology ?manager|hints)\b[^\n]{0,120}?\b(?:slow\w*|hangs?|never|minutes|times? out|stuck)\b",
+    ),
 )

@@ -54,6 +54,14 @@ MESSAGES: tuple[Message, ...] = (
         "libvgpu.so",
         r"symbol lookup error: \S*libvgpu\.so\S*: undefined symbol: (?P<symbol>\w+)(?:, version (?P<version>\w+))?",
     ),
+    # In people's words: a plugin that starts anew writes its library into the folder that running pods have mounted.
+    Message(
+        "sharing.library_replaced",
+        "vgpu",
+        r"device[- ]?plugin\b[^\n.]{0,40}?\brestart\w*[^\n.]{0,80}?\b(?:pods?|containers?|workloads?)\b[^\n.]{0,30}?"
+        r"\bvGPUs?\b[^\n.]{0,40}?\b(?:errors?|fail\w*|crash\w*)"
+        r"|libvgpu\.so\b[^\n.]{0,40}?\b(?:replaced|overwritten|rewritten|copied (?:again|anew))\b",
+    ),
     # The network plugin of a pod finds no device that the kubelet would have given.
     Message(
         "plugin.network_without_device",

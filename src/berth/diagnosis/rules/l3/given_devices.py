@@ -35,6 +35,33 @@ LIBRARY_UNFIT = Code(
     sources=("HAMi issue 27, HAMi-core issue 174",),
 )
 
+LIBRARY_REPLACED = Code(
+    name="ShareLibraryReplaced",
+    layer=Layer.L3,
+    cause_class="path-mount",
+    severity=Severity.Error,
+    effect=Effect.ProgramFails,
+    title="the sharing plugin writes its library anew under running programs",
+    meaning="HAMi and its kin mount libvgpu.so and its folders from the host into each pod. A plugin that starts anew "
+    "copies the library and clears folders there: programs that run have the old file mapped, and those that start "
+    "find neither the one nor the other whole.",
+    known_by="Somebody reports that pods with a share fail as soon as the plugin's pod restarts, or that the library "
+    "was replaced.",
+    disproved_by="nvidia-smi of the host fails at the same time: then it is the driver.",
+    counter_check="on NODE: ls -l /usr/local/vgpu: younger than the pods; in a pod: ls -l /usr/local/vgpu",
+    fix=Fix(
+        steps=(
+            "start the pods with a share again, after the plugin is ready",
+            "a release of the plugin that copies the library only where it differs, and puts it in place by a rename",
+            "update the plugin only on nodes without pods that have a share",
+        ),
+        risk="programs of those pods end",
+        rollback="the former release of the plugin",
+    ),
+    verify=("restart the plugin's pod: nvidia-smi in a pod with a share still works",),
+    sources=("HAMi docker/vgpu-init.sh",),
+)
+
 NETWORK = Code(
     name="NetworkPodWithoutDevice",
     layer=Layer.L3,
@@ -68,6 +95,8 @@ def find(facts: Facts) -> Iterator[Answer]:
         of_libc = any(one.get("version").startswith("GLIBC") for one in said)
         where = "the image's C library" if of_libc else "the node's driver"
         yield LIBRARY_UNFIT.finding(f"libvgpu.so asks for {symbol}, which {where} does not have.", LIKELY, said)
+    for said in by_node(facts.said("sharing.library_replaced")).values():
+        yield LIBRARY_REPLACED.finding("Pods with a share fail where the plugin starts anew.", POSSIBLE, said)
     absent = list(facts.said("kubelet.checkpoint_absent"))
     for said in by_node(facts.said("plugin.network_without_device")).values():
         yield NETWORK.finding(
@@ -80,4 +109,4 @@ def find(facts: Facts) -> Iterator[Answer]:
         )
 
 
-RULE = Rule((LIBRARY_UNFIT, NETWORK), find)
+RULE = Rule((LIBRARY_UNFIT, LIBRARY_REPLACED, NETWORK), find)

@@ -1,4 +1,4 @@
-"""L3. The kubelet's topology manager holds a device for one that fits on no NUMA node."""
+"""L3. Hints of the kubelet's topology manager: none for a device, or more than it can count through."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
 from berth.diagnosis.rules.l3.places import by_node, said_of
-from berth.diagnosis.words import LIKELY, Effect, Layer, Severity
+from berth.diagnosis.words import LIKELY, POSSIBLE, Effect, Layer, Severity
 from berth.evidence.facts import Facts
 
 EMPTY = Code(
@@ -35,6 +35,33 @@ EMPTY = Code(
     sources=("kubernetes pkg/kubelet/cm/devicemanager/topology_hints.go", "kubernetes issue 112234"),
 )
 
+MANY = Code(
+    name="TopologyHintsTooMany",
+    layer=Layer.L3,
+    cause_class="kubelet-state",
+    severity=Severity.Error,
+    effect=Effect.ContainersDoNotStart,
+    title="the topology manager counts through more NUMA nodes than it can",
+    meaning="For each container the kubelet tries every subset of the NUMA nodes. With each node the work doubles: a "
+    "machine whose GPUs bring NUMA nodes of their own, as GB200 does, has more than thirty, and the kubelet does not "
+    "come to the allocation.",
+    known_by="The kubelet's time goes into generateDeviceTopologyHints or IterateBitMasks, or somebody reports it of a "
+    "machine with ten NUMA nodes or more.",
+    disproved_by="lscpu shows eight NUMA nodes or fewer, or the kubelet's topology manager policy is none.",
+    counter_check="on NODE: lscpu | grep 'NUMA node(s)'; grep -i topology /var/lib/kubelet/config.yaml; top",
+    fix=Fix(
+        steps=(
+            "topologyManagerPolicy: none on such nodes, and cpuManagerPolicy and memoryManagerPolicy: none with it",
+            "or let the GPUs bring no NUMA nodes: the driver's NVreg_CoherentGPUMemoryMode=driver",
+            "restart the kubelet",
+        ),
+        risk="without alignment a GPU may be used from the far socket",
+        rollback="the former policy",
+    ),
+    verify=("a new pod with RESOURCE: 1 on NODE starts within seconds",),
+    sources=("kubernetes pkg/kubelet/cm/topologymanager/bitmask/bitmask.go", "kubernetes issue 135581"),
+)
+
 
 def find(facts: Facts) -> Iterator[Answer]:
     for said in by_node(facts.said("kubelet.hints_empty")).values():
@@ -42,6 +69,8 @@ def find(facts: Facts) -> Iterator[Answer]:
         yield EMPTY.finding(
             f"No NUMA node is possible for {resource}, says the device manager.", LIKELY, said, resource=resource
         )
+    for said in by_node(facts.said("kubelet.hints_many")).values():
+        yield MANY.finding("The kubelet's time goes into subsets of NUMA nodes.", POSSIBLE, said)
 
 
-RULE = Rule((EMPTY,), find)
+RULE = Rule((EMPTY, MANY), find)
