@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from berth.model.snapshot import Snapshot
 from berth.scheduling import admission
 from berth.scheduling.booked import vacate
-from berth.scheduling.making_room import make_room
+from berth.scheduling.making_room import asks_for_room, lowest_that_runs, make_room
 from berth.scheduling.order import ordered
 from berth.scheduling.placing import place_gang, place_run
 from berth.scheduling.plan import Plan, nothing_of
@@ -65,8 +65,8 @@ def cycle(snapshot: Snapshot, policy: Policy | None = None, cache: Tables | None
     now.keep_holds()
 
     within, above = order[~above_quota[order]], order[above_quota[order]]
-    _decide(within, now, _Kept())
-    _decide(above, now, _kept_for(now) if len(above) else _Kept())
+    _in_turn(within, now, _Kept())
+    _in_turn(above, now, _kept_for(now) if len(above) else _Kept())
     _again(now)
     clock.tick("admit and place")
 
@@ -97,6 +97,34 @@ class _Kept:
 
     closed: Mask | None = None
     waiting: str = ""
+
+
+def _in_turn(order: NDArray[np.int64], now: Round, kept: _Kept) -> None:
+    """Decide in order. Behind one that found no room, and for whom others may leave, those of less priority come once
+    that was tried: they would take what it could have, and more would have to leave for it."""
+    lowest = lowest_that_runs(now)
+    if not now.policy.evicts or not np.count_nonzero(now.waits.priority[order] > lowest):
+        _decide(order, now, kept)
+        return
+    while len(order):
+        bar, later = lowest, []
+        for part in _descents(order, now):
+            is_behind = (now.waits.priority[part] < bar) & (bar > lowest)
+            later.append(part[is_behind])
+            known = len(now.waiting)
+            _decide(part[~is_behind], now, kept)
+            asking = (w for w in now.waiting[known:] if asks_for_room(w, lowest, now))
+            bar = max([bar, *(int(now.waits.priority[w]) for w in asking)])
+        order = np.concatenate(later)
+        if len(order):
+            make_room(now)
+            now.drop_places_of_holders()
+
+
+def _descents(order: NDArray[np.int64], now: Round) -> list[NDArray[np.int64]]:
+    """Parts of an order in which nobody has less priority than one before."""
+    priority = now.waits.priority[order]
+    return np.split(order, np.flatnonzero(priority[1:] < priority[:-1]) + 1)
 
 
 def _decide(order: NDArray[np.int64], now: Round, kept: _Kept) -> None:

@@ -32,13 +32,13 @@ Mask = NDArray[np.bool_]
 
 
 def make_room(now: Round) -> None:
-    """Writes evictions, new holds and what is on its way into the round."""
-    hopefuls = [w for w in now.waiting if _may_ask(w, now)] if now.policy.evicts else []
+    """Writes evictions, new holds and what is on its way into the round. Who was looked at is not looked at again."""
+    hopefuls = [w for w in now.waiting if w not in now.sought and _may_ask(w, now)] if now.policy.evicts else []
     if not hopefuls and not any(kept.hold.leaving or kept.workload not in now.refused for kept in now.holds.values()):
         return
-    crowd = now.draft.tables.crowd
-    lowest = int(crowd.priority[crowd.may_leave].min(initial=2**31))
-    if not now.holds and not crowd.ending.any():
+    now.sought.update(hopefuls)
+    crowd, lowest = now.draft.tables.crowd, lowest_that_runs(now)
+    if not any(kept.hold not in now.new_holds for kept in now.holds.values()) and not crowd.ending.any():
         first = now.turn.first if now.turn is not None else frozenset[int]()
         owed = _owed(hopefuls, now)
         hopefuls = [w for w in hopefuls if w in first or w in owed or now.workloads[w].priority > lowest]
@@ -54,8 +54,11 @@ def _search(hopefuls: Sequence[int], now: Round) -> None:
     future = _future(now, roster)
     hunt = Hunt(future, Allowances(roster, now.snapshot.budgets, future.gone), now.policy, now.snapshot.now_s)
     expired = {hold.workload for hold in now.snapshot.holds}
+    for w, promised in now.promised.items():  # earlier in this cycle
+        hunt.keep_promise(now.workloads[w], now.rows[w], promised)
     for kept in list(now.holds.values()):
-        _confirm(kept, now, hunt)
+        if kept.workload not in now.promised:
+            _confirm(kept, now, hunt)
     owed_now = Owed.of(now, now.shares, future) if now.shares is not None else None
     hopeless: set[object] = set()
     searches = 0
@@ -91,6 +94,18 @@ def _protected_until_s(future: Future, now_s: float) -> float:
     roster = future.roster
     until = (roster.started_s + roster.min_runtime_s)[roster.may_leave & ~future.gone]
     return float(until[until > now_s].min(initial=np.inf))
+
+
+def lowest_that_runs(now: Round) -> int:
+    """The lowest priority of those who run and may be asked to leave; above every priority where nobody may."""
+    crowd = now.draft.tables.crowd
+    return int(crowd.priority[crowd.may_leave].min(initial=2**31))
+
+
+def asks_for_room(w: int, lowest: int, now: Round) -> bool:
+    """Somebody of less priority than this one, which waits, runs, and its turn to have room made has not been."""
+    is_above = bool(now.waits.priority[w] > lowest)
+    return is_above and w not in now.holds and w not in now.sought and _may_ask(w, now)
 
 
 def _may_ask(w: int, now: Round) -> bool:
@@ -194,6 +209,7 @@ def _confirm(kept: Kept, now: Round, hunt: Hunt) -> None:
     if found is None:
         now.release(kept)
         return
+    now.promised[w] = found.places
     roster = hunt.future.roster
     told = {(one.namespace, one.name) for one in kept.hold.leaving}
     there = np.flatnonzero(hunt.future.gone)
@@ -207,6 +223,7 @@ def _confirm(kept: Kept, now: Round, hunt: Hunt) -> None:
 
 def _record(w: int, found: Sacrifice, now: Round, hunt: Hunt, had_hold: bool) -> None:
     roster, workload = hunt.future.roster, now.workloads[w]
+    now.promised[w] = found.places
     nodes = {n for _, n, _ in found.places}
     pods = list(found.pods)
     others = [p for n in sorted(nodes) for p in roster.on(n).tolist() if hunt.future.gone[p] and p not in found.pods]

@@ -130,6 +130,15 @@ class Hunt:
         self.draft.drop()
         return None
 
+    def keep_promise(self, workload: Workload, rows: Sequence[int], promised: Sequence[tuple[int, int, int]]) -> None:
+        """Put a workload's minimum where it was proven to fit, (pod set, node, pods); nowhere where that has gone."""
+        places: dict[int, list[tuple[int, int]]] = {}
+        for s, n, count in promised:
+            places.setdefault(n, []).append((s, count))
+        ask = Ask.of(workload, rows, np.ones(len(self.draft.alike), bool), self._nobody, np.zeros(0, np.int64))
+        if (tried := self._prover.put_there(ask, places, is_proven=True)) is not None:
+            self._carried_out(np.zeros(0, np.int64), tried)
+
     # ---- 1, 2 candidates and prices
 
     def _may_leave(self, priority: int) -> Mask:

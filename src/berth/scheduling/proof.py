@@ -92,15 +92,18 @@ class Prover:
             ask.workload, ask.rows, self.draft, nodes & ask.allowed, rank or AsListed(), steps=self.policy.proof_steps
         )
 
-    def put_there(self, ask: Ask, places: Mapping[int, Sequence[tuple[int, int]]]) -> Tried | None:
+    def put_there(
+        self, ask: Ask, places: Mapping[int, Sequence[tuple[int, int]]], *, is_proven: bool = False
+    ) -> Tried | None:
         """Put the minimum where it was promised, (pod set, pods) by node, if the nodes still take it.
 
-        None, and the draft as it was, where they do not, where less was promised, or where other pods have a say.
+        None, and the draft as it was, where they do not, where less was promised, or where other pods have a say and
+        it was not proven in this cycle that they let it.
         """
         draft = self.draft
         left = {s: ask.workload.pod_sets[s].count for s in ask.order}
         sets: list[int] = []
-        if self.is_odd(ask):
+        if not is_proven and self.is_odd(ask):
             return None
         for n, pods in places.items():
             for s, count in pods:

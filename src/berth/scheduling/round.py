@@ -101,6 +101,8 @@ class Round:
     unproven: set[int] = field(default_factory=set)
     waiting: list[int] = field(default_factory=list)
     holds: dict[int, Kept] = field(default_factory=dict)  # by the workload that has them
+    sought: set[int] = field(default_factory=set)  # for whom room was sought already
+    promised: dict[int, tuple[tuple[int, int, int], ...]] = field(default_factory=dict)  # (pod set, node, pods) of each
     making: dict[int, Making] = field(default_factory=dict)  # for whom room is on its way
     evictions: list[Eviction] = field(default_factory=list)
     reclaimed: set[int] = field(default_factory=set)  # who gets what its queue is due from queues that hold more
@@ -399,6 +401,14 @@ class Round:
             return {}
         unit = (shares.mean_worth or 1.0) * WHOLE
         return {q.name: float(shares.due[i]) / unit for i, q in enumerate(self.ledger.queues) if q.is_stated}
+
+    def drop_places_of_holders(self) -> None:
+        """For whom room is held needs no place in time beside it."""
+        both = [w for w in self.reserved if w in self.holds]
+        holds.give_back([self.reserved.pop(w).kept for w in both], self.draft)
+        self.passages = None
+        self.__dict__.pop("in_time", None)
+        self.vain.forget()
 
     @cached_property
     def in_time(self) -> list[tuple[object, ...]]:
