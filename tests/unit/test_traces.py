@@ -101,7 +101,7 @@ def test_a_wrong_pod_is_told_by_its_cell(folder, row, told):
     [
         ("sn,cpu_milli,memory_mib,gpu\nn0,1,1,1\n", ["row 1", "lacks the column model"]),
         ("sn,sn,cpu_milli,memory_mib,gpu,model\n", ["row 1", "column sn twice"]),
-        ("", ["row 1", "lacks"]),
+        ("", ["row 1", "the file is empty"]),
         ("sn,cpu_milli,memory_mib,gpu,model\nn0,1,1,1,\n", ["row 2, column model", "names their model"]),
         ("sn,cpu_milli,memory_mib,gpu,model\nn0,1,1,1,A|B\n", ["row 2, column model", "'A|B'"]),
         ("sn,cpu_milli,memory_mib,gpu,model\nn0,1,1,0,\n", ["no node with a GPU"]),

@@ -55,6 +55,7 @@ class Jobs:
     deadline_s: Float = field(
         default_factory=lambda: np.zeros(0)
     )  # (J,) when it should have ended, inf: any time; (0,)
+    checkpoint_every_s: Float = field(default_factory=lambda: np.zeros(0))  # (J,) 0.0: it does not save; (0,)
     notes: tuple[str, ...] = ()  # what was drawn or chosen and is not in the trace, a sentence each
     remarks: tuple[str, ...] = ()  # on the file that they were read from, a sentence each
 

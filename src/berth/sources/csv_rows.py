@@ -40,13 +40,13 @@ class Row:
         at = self._columns.get(column, -1)
         return self._cells[at].strip() if at >= 0 else ""
 
-    def whole(self, column: str, most: int) -> int:
+    def whole(self, column: str, most: int, least: int = 0) -> int:
         value = self.text(column)
         if value.isascii() and value.isdigit() and len(value) <= 18:
             number = int(value)
-            if number <= most:
+            if least <= number <= most:
                 return number
-        raise self.bad(column, f"it has to be a whole number from 0 to {most}.", _digits(value, 0, most))
+        raise self.bad(column, f"it has to be a whole number from {least} to {most}.", _digits(value, least, most))
 
     def integer(self, column: str, most: int) -> int:
         """A whole number, which may be negative."""
@@ -118,21 +118,23 @@ def rows_of(
             raise unreadable(f"has {size} bytes; at most {MAX_FILE_BYTES} are read.", "Split the trace.")
         with path.open(encoding="utf-8-sig", newline="") as file:
             lines = csv.reader(file, strict=True)
-            header = [cell.strip() for cell in next(lines, [])]
+            header = next((cells for row in lines if any(cells := [cell.strip() for cell in row])), [])
+            top = f"{path}: row {lines.line_num if header else 1}"
+            if not header:
+                raise BadInput(top, "there is none: the file is empty.", f"The header has to have {', '.join(needed)}.")
             columns = {cell: at for at, cell in enumerate(header) if cell in needed + optional}
             missing = [column for column in needed if column not in columns]
             if unread is not None:
-                unread += _not_read(path, header, needed + optional, also_called or {})
+                unread += _not_read(top, header, needed + optional, also_called or {})
             if missing and len(header) == 1 and (other := next((c for c in ";\t|" if c in header[0]), "")):
                 said = {"\t": "tabs", ";": "semicolons"}.get(other, f"{other!r}")
-                raise BadInput(f"{path}: row 1", f"has {said} between its columns.", "Save it with commas.")
+                raise BadInput(top, f"has {said} between its columns.", "Save it with commas.")
             if missing:
-                raise BadInput(
-                    f"{path}: row 1", f"lacks the column {', '.join(missing)}.", f"The header has {', '.join(needed)}."
-                )
+                lacks = f"lacks the column{'s' if len(missing) > 1 else ''} {', '.join(missing)}."
+                raise BadInput(top, lacks, f"The header has to have {', '.join(needed)}.")
             repeated = [column for column in columns if header.count(column) > 1]
             if repeated:
-                raise BadInput(f"{path}: row 1", f"has the column {', '.join(repeated)} twice.", "Keep one.")
+                raise BadInput(top, f"has the column {', '.join(repeated)} twice.", "Keep one.")
             for count, cells in enumerate(lines):
                 if not cells:
                     continue
@@ -156,8 +158,9 @@ def rows_of(
         raise unreadable(f"cannot be read: {error.strerror}.", "Check the path and its rights.") from None
 
 
-def _not_read(path: Path, header: Sequence[str], known: Sequence[str], also_called: Mapping[str, str]) -> list[str]:
-    """Names of columns that are passed over. Raises BadInput for one that stands for a column that is not there."""
+def _not_read(top: str, header: Sequence[str], known: Sequence[str], also_called: Mapping[str, str]) -> list[str]:
+    """Names of columns that are passed over. Raises BadInput for one that stands for a column that is not there; `top`
+    is the place of the header."""
     absent = [column for column in known if column not in header]
     for cell in header:
         if cell in known:
@@ -168,7 +171,7 @@ def _not_read(path: Path, header: Sequence[str], known: Sequence[str], also_call
             meant = meant if meant and _likeness(cell, meant) >= ALIKE else ""
         if meant:
             raise BadInput(
-                f"{path}: row 1", f"has a column {cell!r}, which is not known.",
+                top, f"has a column {cell!r}, which is not known.",
                 f"Call it {meant!r} if that is meant, else leave the column out.",
             )  # fmt: skip
     return [cell for cell in header if cell and cell not in known]

@@ -8,7 +8,8 @@
 | gpus | yes | GPUs of one pod |
 | pods | | pods, all of which run or none; 1 where it is empty |
 | queue, owner | | names |
-| limit | | run-time limit in seconds, by which places in time go; nobody is ended by it; empty: none |
+| limit | | run-time limit in seconds, by which places in time go; nobody is ended by it; 0 or empty: none |
+| checkpoint_every | | seconds between two moments at which it saves what it has; 0 or empty: it never does |
 | min_pods | | it runs with so many pods, too, the slower the fewer; all of them where it is empty |
 | priority | | whole number, the higher goes first; 0 where it is empty |
 | class | | GPU class that it has to have; `H100|H200` is any of these |
@@ -30,6 +31,7 @@ from typing import NamedTuple
 import numpy as np
 
 from berth.base.errors import BadInput
+from berth.base.units import counted
 from berth.model.jobs import Jobs, NodeEvent
 from berth.sources.csv_rows import Row, rows_of
 
@@ -39,12 +41,16 @@ MAX_PODS = 100_000
 MAX_PRIORITY = 2**31 - 1
 
 NEEDED = ("job", "submit", "duration", "gpus")
-OPTIONAL = ("pods", "min_pods", "queue", "owner", "limit", "priority", "class", "restart", "cancelled", "deadline")
+OPTIONAL = (
+    "pods", "min_pods", "queue", "owner", "limit", "checkpoint_every", "priority", "class", "restart", "cancelled",
+    "deadline",
+)  # fmt: skip
 ALSO_CALLED = {
     "user": "owner", "timelimit": "limit", "gpuclass": "class", "gputype": "class", "mincount": "min_pods",
     "minimum": "min_pods", "prio": "priority", "due": "deadline", "runtime": "duration", "name": "job", "id": "job",
     "jobid": "job", "submittime": "submit", "submitted": "submit", "arrival": "submit", "numgpus": "gpus",
     "numgpu": "gpus", "numpods": "pods", "canceled": "cancelled",
+    "checkpoint": "checkpoint_every", "checkpointinterval": "checkpoint_every",
 }  # fmt: skip
 
 
@@ -80,6 +86,7 @@ def read_job_file(path: Path) -> Jobs:
         cancelled_s=np.array([r.cancelled for r in rows], np.float64),
         min_pods=np.array([r.min_pods for r in rows], np.int64),
         deadline_s=np.array([r.deadline for r in rows], np.float64),
+        checkpoint_every_s=np.array([r.checkpoint_every for r in rows], np.float64),
         remarks=(*((f"{path}: not read: the column {', '.join(unread)}",) if unread else ()), *_too_early(path, rows)),
     )
 
@@ -110,17 +117,14 @@ class _Job(NamedTuple):
     restart: float
     cancelled: float
     deadline: float
+    checkpoint_every: float
 
 
 def _job(row: Row, seen: set[str]) -> _Job:
-    gpus = row.whole("gpus", MAX_GPUS)
-    if not gpus:
-        raise row.bad("gpus", "a job of this trace asks for a GPU at least.", "Write its GPUs, or leave the row out.")
-    pods = row.whole("pods", MAX_PODS) if row.text("pods") else 1
-    if not pods:
-        raise row.bad("pods", "a job has a pod at least.", "Write 1, or leave the cell empty.")
-    min_pods = row.whole("min_pods", MAX_PODS) if row.text("min_pods") else pods
-    if not 1 <= min_pods <= pods:
+    gpus = row.whole("gpus", MAX_GPUS, 1)
+    pods = row.whole("pods", MAX_PODS, 1) if row.text("pods") else 1
+    min_pods = row.whole("min_pods", MAX_PODS, 1) if row.text("min_pods") else pods
+    if min_pods > pods:
         raise row.bad("min_pods", f"it is 1 to the {pods} pods of the job.", "Write fewer, or leave the cell empty.")
     for column in ("job", "queue"):
         if "/" in row.text(column):
@@ -140,6 +144,7 @@ def _job(row: Row, seen: set[str]) -> _Job:
         restart=row.number("restart", MAX_SECONDS) if row.text("restart") else 0.0,
         cancelled=row.number("cancelled", MAX_SECONDS) if row.text("cancelled") else np.inf,
         deadline=row.number("deadline", MAX_SECONDS) if row.text("deadline") else np.inf,
+        checkpoint_every=row.number("checkpoint_every", MAX_SECONDS) if row.text("checkpoint_every") else 0.0,
     )
 
 
@@ -156,3 +161,13 @@ def read_node_events(path: Path) -> tuple[NodeEvent, ...]:
     if not events:
         raise BadInput(str(path), "has no events.", "Write rows under its header, or leave --node-events out.")
     return tuple(sorted(events, key=lambda event: event.at_s))
+
+
+def before_all(path: Path, events: Sequence[NodeEvent], jobs: Jobs) -> tuple[str, ...]:
+    """A remark on events that come before the first submission, where time begins."""
+    early = sum(event.at_s < jobs.submit_s[0] for event in events)
+    if not early:
+        return ()
+    come = "comes" if early == 1 else "come"
+    which = f"{early} of {counted(len(events), 'node event')} {come} before the first submission, at"
+    return (f"{path}: {which} {jobs.submit_s[0]:.0f} s: what counts is the state that nodes are left in",)

@@ -147,10 +147,10 @@ def _of_number(value: float, schema: Schema, path: str) -> Iterator[Fault]:
     least, most = schema.get("minimum"), schema.get("maximum")
     if least is not None and (value <= least if schema.get("exclusiveMinimum") else not value >= least):
         words = f"more than {least:,}" if schema.get("exclusiveMinimum") else f"{least:,} or more"
-        yield Fault(path, f"is {_shown(value)}: it has to be {words}.", f"Write {words}.")
+        yield Fault(path, f"is {_shown(value)}: it has to be {words}.", "Mend the value.")
     elif most is not None and (value >= most if schema.get("exclusiveMaximum") else not value <= most):
         words = f"less than {most:,}" if schema.get("exclusiveMaximum") else f"{most:,} or less"
-        yield Fault(path, f"is {_shown(value)}: it has to be {words}.", f"Write {words}.")
+        yield Fault(path, f"is {_shown(value)}: it has to be {words}.", "Mend the value.")
 
 
 def _of_list(value: list[Any], schema: Schema, path: str) -> Iterator[Fault]:

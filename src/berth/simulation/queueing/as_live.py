@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from berth.model.cluster import Allocation
 from berth.model.snapshot import Snapshot
 from berth.scheduling.cycle import cycle
 from berth.scheduling.plan import Plan
@@ -39,13 +40,14 @@ class AsLive:
         return plan
 
 
+def _saver(a: Allocation) -> Allocation:
+    return replace(a, preemptible=True, checkpoint_every_s=a.checkpoint_every_s or SAVES_EVERY_S)
+
+
 def _saving(snapshot: Snapshot) -> Snapshot:
     return replace(
         snapshot,
-        allocations=tuple(
-            a if a.preemptible is not None else replace(a, preemptible=True, checkpoint_every_s=SAVES_EVERY_S)
-            for a in snapshot.allocations
-        ),
+        allocations=tuple(a if a.preemptible is not None else _saver(a) for a in snapshot.allocations),
         workloads=tuple(
             replace(w, checkpoint_every_s=w.checkpoint_every_s or SAVES_EVERY_S) for w in snapshot.workloads
         ),

@@ -23,11 +23,12 @@ def workloads_of(jobs: Jobs, node_gpus: int, *, heeds_class: bool = False) -> tu
     shapes: dict[tuple[int, int, int, str], tuple[PodSet, ...]] = {}
     pod_gpus = np.where(jobs.pod_gpus > 0, jobs.pod_gpus, node_gpus)
     least = jobs.min_pods if len(jobs.min_pods) else np.zeros(len(jobs), np.int64)
+    saves = jobs.checkpoint_every_s if len(jobs.checkpoint_every_s) else np.zeros(len(jobs))
     named = [jobs.classes[c] if heeds_class and c >= 0 else "" for c in jobs.gpu_class.tolist()]
     shown = []
-    for name, queue, priority, submit, limit, *shape in zip(
+    for name, queue, priority, submit, limit, every, *shape in zip(
         jobs.names, jobs.queue.tolist(), jobs.priority.tolist(), jobs.submit_s.tolist(), jobs.limit_s.tolist(),
-        jobs.width.tolist(), pod_gpus.tolist(), least.tolist(), named, strict=True,
+        saves.tolist(), jobs.width.tolist(), pod_gpus.tolist(), least.tolist(), named, strict=True,
     ):  # fmt: skip
         key = (shape[0], shape[1], shape[2], shape[3])
         sets = shapes.get(key) or shapes.setdefault(key, pod_sets(*key))
@@ -35,7 +36,7 @@ def workloads_of(jobs: Jobs, node_gpus: int, *, heeds_class: bool = False) -> tu
         shown.append(
             Workload(
                 name=name, namespace=queue_name, kind="Job", queue=queue_name, priority=priority, created_s=submit,
-                time_limit_s=limit, pod_sets=sets,
+                time_limit_s=limit, checkpoint_every_s=every, pod_sets=sets,
             )
         )  # fmt: skip
     return tuple(shown)
