@@ -100,7 +100,7 @@ def test_what_is_due_follows_the_tree_of_queues() -> None:
     assert own.tolist() == [[3.0], [9.0]]
     assert due_over_time(("a", "b"), np.array([[12.0], [12.0]]), 12).tolist() == [[6.0], [6.0]]
     ring = (Queue("a", "b"), Queue("b", "a"))
-    assert due_over_time(("a", "c"), np.array([[12.0], [4.0]]), 12, ring).tolist() == [[0.0], [4.0]]
+    assert due_over_time(("a", "c"), np.array([[12.0], [4.0]]), 12, ring).tolist() == [[8.0], [4.0]]
 
 
 @pytest.mark.parametrize(

@@ -169,7 +169,7 @@ def test_where_no_job_has_ended_there_are_no_times(tmp_path: Path) -> None:
     given = (*given, str(events), "--report", str(page))
     told = run_command("simulate", "jobs", *given).out
     rows = [line.split() for line in told.splitlines() if line.strip().startswith("berth-")]
-    assert [row[1:7] for row in rows[:2]] == [["-"] * 6] * 2 and "none of 1 jobs ended" in told
+    assert [row[1:7] for row in rows[:2]] == [["-"] * 6] * 2 and "berth-blind: the job did not end" in told
     times = ("avg_jct_s", "p50_jct_s", "p95_jct_s", "p99_jct_s", "makespan_s", "avg_wait_s")
     for one in json.loads(run_command("simulate", "jobs", *given, "-o", "json").out)["runs"]:
         assert [one[key] for key in times] == [None] * 6 and (one["finished"], one["cancelled"]) == (0, 1)
@@ -340,11 +340,11 @@ def test_what_is_little_is_not_nothing(gpu_hours: float, words: str) -> None:
     [
         ("job,submit,duration\na,0,1\n", "lacks the column gpus"),
         ("job,submit,duration,gpus\n", "has no jobs"),
-        ("job,submit,duration,gpus\na,0,1,0\n", "asks for a GPU at least"),
+        ("job,submit,duration,gpus\na,0,1,0\n", "it has to be a whole number from 1 to 1024"),
         ("job,submit,duration,gpus\na,soon,1,1\n", "column submit): is 'soon'"),
         ("job,submit,duration,gpus\na,0,nan,1\n", "a number from 0"),
         ("job,submit,duration,gpus\na,0,1,1\na,0,1,1\n", "an earlier row has this name"),
-        ("job,submit,duration,gpus,pods\na,0,1,1,0\n", "a pod at least"),
+        ("job,submit,duration,gpus,pods\na,0,1,1,0\n", "a whole number from 1 to 100000"),
         ("job,submit,duration,gpus\na/b,0,1,1\n", "holds no slash"),
         ("job,submit,duration,gpus,prioritiy\na,0,1,1,3\n", "Call it 'priority'"),
         ("job,submit,duration,gpus,Queue\na,0,1,1,x\n", "Call it 'queue'"),

@@ -131,7 +131,7 @@ def test_events_are_told_by_their_row_whoever_meets_them(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("cell", "words"),
     [
-        ("1e3", "is '1e3': it has to be a whole number from 0 to 1024. Write it in digits alone: 1000."),
+        ("1e3", "is '1e3': it has to be a whole number from 1 to 1024. Write it in digits alone: 1000."),
         ("8.0", "Write it in digits alone: 8."),
         ("1e9", "Mend the cell or drop the row."),
         ("0.5", "Mend the cell or drop the row."),

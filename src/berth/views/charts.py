@@ -65,13 +65,16 @@ def distributions(
     strong: Sequence[str] = (),
 ) -> str:
     """Which part (up) has had to wait for how long at most (across, logarithmic from `least` to `most`). Values ascend,
-    at equal parts from the first to the last. Those of `strong` names stand out."""
+    at equal parts from the first to the last, and lines rise in steps where they are. Those of `strong` names stand
+    out."""
     shapes = []
     for (words, values), colour in zip(series, colours, strict=True):
         last = max(len(values) - 1, 1)
+        across = [f"{SIDE * log_place(value, least, most):.0f}" for value in values]
         points = [f"0,{SIDE}"]
-        for i, value in enumerate(values):
-            points.append(f"{SIDE * log_place(value, least, most):.0f},{SIDE * (1 - i / last):.0f}")
+        for i, (before, place) in enumerate(pairwise(["0", *across])):
+            up = f"{SIDE * (1 - i / last):.0f}"
+            points += [f"{before},{up}", f"{place},{up}"] if before != place else [f"{place},{up}"]
         points.append(f"{SIDE},0")
         kind = f"s{colour % COLOURS}{_dashes(colour)}{' strong' if words in strong else ''}"
         shapes.append(f'<polyline class="{kind}" points="{" ".join(_plain(points))}">{_title(words)}</polyline>')

@@ -40,8 +40,9 @@ def show(runs: Sequence[Figures], screen: Console) -> None:
         screen.print(title, soft_wrap=True)
         show_whole(screen, table([Column(_HEADS[0]), *(Column(h, number=True) for h in _HEADS[1:])], _rows(group), 2))
         screen.print()
-        screen.print(Text("Average wait for the first start, by GPUs of a job", style=HEADER_STYLE), soft_wrap=True)
-        show_whole(screen, _sizes(group))
+        if any(run.sizes for run in group):
+            screen.print(Text("Average wait for the first start, by GPUs of a job", style=HEADER_STYLE), soft_wrap=True)
+            show_whole(screen, _sizes(group))
         for run in group:
             if run.deadlines_met or run.deadlines_missed:
                 of = run.deadlines_met + run.deadlines_missed

@@ -59,6 +59,13 @@ def _trace(runs: Sequence[Figures]) -> str:
     first = runs[0]
     best = min(range(len(runs)), key=lambda i: (not runs[i].is_whole, not runs[i].finished, runs[i].avg_jct_s))
     shown = sorted(runs, key=lambda run: (run.policy not in OWN, run is not runs[best]))
+    waited = (
+        "<h3>How long jobs wait for their first start</h3>"
+        "<p class=about>Part of the jobs that has started within a time, by GPUs of a job. The further to the upper "
+        f"left, the better.</p>{waits(runs)}"
+        if any(run.sizes for run in runs)
+        else ""
+    )
     notes = "".join(f"<li>{escape(note)}.</li>" for note in dict.fromkeys(n for run in runs for n in run.notes))
     return (
         f"<section><h2>{escape(first.trace)}</h2>"
@@ -67,9 +74,7 @@ def _trace(runs: Sequence[Figures]) -> str:
         f"{escape(first.overhead.partition(': ')[2] or first.overhead)}.</p>"
         f"{_tiles(runs, best)}"
         f"<h3>Policies side by side</h3>{_table(runs, best)}"
-        f"<h3>How long jobs wait for their first start</h3>"
-        "<p class=about>Part of the jobs that has started within a time, by GPUs of a job. The further to the upper "
-        f"left, the better.</p>{waits(runs)}"
+        f"{waited}"
         f"<h3>What each policy made of the cluster</h3>{''.join(_policies(shown))}"
         f"{f'<h3>Notes</h3><ul class=notes>{notes}</ul>' if notes else ''}</section>"
     )

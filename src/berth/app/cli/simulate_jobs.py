@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,13 +19,17 @@ from berth.base.errors import BadInput
 
 if TYPE_CHECKING:
     from berth.model.jobs import Jobs
+    from berth.model.reasons import Reason
+    from berth.model.snapshot import Snapshot
+    from berth.scheduling.plan import Plan
+    from berth.scheduling.policy import Policy
     from berth.simulation.queueing.cluster import Site
     from berth.simulation.queueing.figures import Figures, OfCause
     from berth.simulation.queueing.forecasts import Accuracy
     from berth.simulation.queueing.schedule import Overhead, Schedule
 
 OWN, BLIND = "berth", "berth-blind"  # knows how long jobs take, and does not
-LIVE = "berth-live"  # as on a cluster: by share, priority and age, with places in time; nobody is set aside
+LIVE = "berth-live"  # as on a cluster: by share, priority and age, with places in time
 PUBLISHED = ("fifo", "sjf", "srtf", "srsf", "tiresias-l")
 POLICIES = (OWN, BLIND, *PUBLISHED)
 STICKY = "srsf-sticky"  # SRSF that moves nobody without need: the one to compare with where moves cost something
@@ -126,7 +130,8 @@ def cluster_of_text(_: click.Context, __: click.Parameter, text: str | None) -> 
 @click.option(
     "--cluster", metavar="SPEC", callback=cluster_of_text,
     help="Like nodes, 8x8 is eight nodes of eight GPUs; or a dump, as for --from of other commands: its nodes, GPU "
-    "classes and queues, with nothing on them. Default: 8x8, and of a built-in trace the cluster that it is made for.",
+    "classes, queues and reservations, with nothing on them. Default: 8x8, and of a built-in trace the cluster that it "
+    "is made for.",
 )  # fmt: skip
 @click.option(
     "--load", "load_pct", type=click.FloatRange(1, 500), metavar="PERCENT",
@@ -245,13 +250,17 @@ def site_of(offered: Jobs, shape: tuple[int, int] | None, load_pct: float | None
 def offered_jobs(trace: str, seed: int | None, node_events: str | None = None) -> Jobs:
     from berth.simulation.queueing.drawn import PREFIX, drawn_jobs
     from berth.simulation.queueing.limits import with_limits
-    from berth.sources.job_csv import read_node_events
+    from berth.sources.job_csv import before_all, read_node_events
     from berth.sources.job_traces import read_jobs
 
     offered = drawn_jobs(trace) if trace.startswith(PREFIX) else read_jobs(trace)
     if seed is not None:
         offered = with_limits(offered, seed)
-    return replace(offered, node_events=read_node_events(Path(node_events))) if node_events else offered
+    if node_events is None:
+        return offered
+    path = Path(node_events)
+    events = read_node_events(path)
+    return replace(offered, node_events=events, remarks=(*offered.remarks, *before_all(path, events, offered)))
 
 
 def _runs(
@@ -260,7 +269,7 @@ def _runs(
 ) -> list[Figures]:  # fmt: skip
     from berth.simulation.baselines.passed_over import passed_over
     from berth.simulation.baselines.schedules import run
-    from berth.simulation.queueing.cluster import refuse_too_wide, with_queues
+    from berth.simulation.queueing.cluster import on_clock_of, refuse_too_wide, with_queues
     from berth.simulation.queueing.figures import figures_of
     from berth.simulation.queueing.state import outside_of
 
@@ -268,7 +277,7 @@ def _runs(
     told = f"{charged}: {OVERHEADS[charged]}"
     refuse_too_wide(offered, site)
     outside_of(offered, site.snapshot.nodes)  # raises for a node that is not there, also where nobody meets the events
-    site = with_queues(site, offered)
+    site = with_queues(on_clock_of(site, offered), offered)
     offered = replace(offered, notes=(*offered.notes, *site.notes, *_beside(offered, site, policies)))
     simply = passed_over(offered)
     met = replace(offered, notes=(*offered.notes, simply)) if simply else offered
@@ -277,13 +286,18 @@ def _runs(
     runs = []
     for policy in _able(policies, site):
         if policy in (OWN, BLIND, *LIVE_ONES):
-            schedule, causes = _own(policy, offered, site, _overhead(charged), settings, foretold)
-            runs.append(figures_of(schedule, told, causes, weights, queues))
+            schedule, causes, stuck = _own(policy, offered, site, _overhead(charged), settings, foretold)
+            runs.append(figures_of(schedule, told, causes, weights, queues, site.by_class, stuck))
         else:
             assert site.shape is not None
             schedule = run(policy, met, *site.shape, _overhead(charged))
-            runs.append(figures_of(schedule, told, (), weights, queues))
+            runs.append(figures_of(schedule, told, (), weights, queues, site.by_class))
     return runs
+
+
+_LIKE_NODES = (
+    "published policies know like nodes only, and this cluster's differ, or it has quotas, limits or reservations"
+)
 
 
 def _beside(offered: Jobs, site: Site, policies: tuple[str, ...] | None) -> list[str]:
@@ -293,7 +307,7 @@ def _beside(offered: Jobs, site: Site, policies: tuple[str, ...] | None) -> list
         named = ", ".join(offered.classes[:3]) + (", …" if len(offered.classes) > 3 else "")
         notes.append(f"classes that jobs name ({named}) do not count: all nodes are alike; give a dump with --cluster")
     if site.shape is None and policies is None:
-        notes.append("published policies know like nodes only, and this cluster's differ: they were left out")
+        notes.append(f"{_LIKE_NODES}: they were left out")
     return notes
 
 
@@ -303,7 +317,7 @@ def _able(policies: tuple[str, ...] | None, site: Site) -> tuple[str, ...]:
         return policies or POLICIES
     if policies and (unable := [policy for policy in policies if policy in (*PUBLISHED, STICKY)]):
         raise BadInput(
-            "--policy", f"{', '.join(unable)}: published policies know like nodes only, and this cluster's differ.",
+            "--policy", f"{', '.join(unable)}: {_LIKE_NODES}.",
             f"Give --policy {OWN},{BLIND}, or a --cluster like 8x8.",
         )  # fmt: skip
     return policies or (OWN, BLIND)
@@ -312,18 +326,18 @@ def _able(policies: tuple[str, ...] | None, site: Site) -> tuple[str, ...]:
 def _own(
     name: str, offered: Jobs, site: Site, overhead: Overhead, settings: dict[str, float],
     foretold: list[Accuracy] | None,
-) -> tuple[Schedule, tuple[OfCause, ...]]:  # fmt: skip
+) -> tuple[Schedule, tuple[OfCause, ...], Mapping[Reason, int]]:  # fmt: skip
     """Berth's own cycle, the one that schedules clusters. It sets aside who runs for who should run first, by what is
     left to do, or where nobody says that by what those like it took; as on a cluster it does not. From time to time it
-    says why who waits waits, and when it will start where that is asked for."""
+    says why who waits waits, and when it will start where that is asked for. The last are those that wait at the end,
+    by why they do."""
     from msgspec.structs import replace as changed
 
-    from berth.scheduling.cycle import cycle
+    from berth.app.compile import few_jobs
     from berth.scheduling.policy import Policy
-    from berth.scheduling.tables import Tables
-    from berth.simulation.queueing.as_live import AsLive
     from berth.simulation.queueing.causes import Explained, every_s
-    from berth.simulation.queueing.engine import schedule_of, steps
+    from berth.simulation.queueing.cluster import like_nodes
+    from berth.simulation.queueing.engine import run, schedule_of, steps
     from berth.simulation.queueing.forecasts import MOMENTS, Forecasting
     from berth.simulation.queueing.schedule import PARTS
     from berth.simulation.queueing.shown import workloads_of
@@ -331,21 +345,20 @@ def _own(
     knows, is_live = name == OWN, name in LIVE_ONES
     wait_s = STOP_WAIT_S if is_live or overhead == _overhead("start") else 0.0
     policy = changed(Policy(sets_aside=not is_live, explains=False, stop_wait_s=wait_s), **settings)
-    cache = Tables()
-    telling = changed(policy, explains=True)
-    by_least_left = AsLive(name == SET_ASIDE, policy) if name in (LEAST_LEFT, SET_ASIDE) else None
-    decide = Explained(
-        by_least_left.decide if by_least_left else lambda snapshot: cycle(snapshot, policy, cache),
-        by_least_left.explain if by_least_left else lambda snapshot: cycle(snapshot, telling, cache),
-        every_s(offered, site.gpus),
-    )
-    foreseen = changed(policy, least_left=by_least_left is not None)
+    remembers = not knows and not is_live
+    few = few_jobs()  # compiled code is loaded by them: what decisions take is told, and loading is none
+    run(
+        name, few, like_nodes(2, 8), overhead, Explained(*_deciding(name, policy), every_s(few, 16)), knows=knows,
+        remembers=remembers,
+    )  # fmt: skip
+    decide = Explained(*_deciding(name, policy), every_s(offered, site.gpus))
+    foreseen = changed(policy, least_left=name in (LEAST_LEFT, SET_ASIDE))
     watching = Forecasting(decide, foreseen, -(-len(offered) // MOMENTS)) if is_live and foretold is not None else None
     shown = workloads_of(offered, site.node_gpus, heeds_class=True) if site.heeds_class and offered.classes else None
     with progress("simulating jobs") as told:
         for state in steps(
             offered, site.snapshot, overhead, watching.decide if watching else decide, knows=knows,
-            remembers=not knows and not is_live, workloads=shown,
+            remembers=remembers, workloads=shown,
         ):  # fmt: skip
             if told:
                 told(float(state.ended), float(len(offered)))
@@ -354,7 +367,22 @@ def _own(
     schedule = schedule_of(name, state)
     if watching and foretold is not None:
         foretold.append(watching.accuracy(name, state))
-    return schedule, decide.over_time(schedule.events, PARTS)
+    return schedule, decide.over_time(schedule.events, PARTS), decide.at_end() if state.waiting else {}
+
+
+def _deciding(name: str, policy: Policy) -> tuple[Callable[[Snapshot], Plan], Callable[[Snapshot], Plan]]:
+    """One cycle of the policy, and the same that says why who waits does."""
+    from msgspec.structs import replace as changed
+
+    from berth.scheduling.cycle import cycle
+    from berth.scheduling.tables import Tables
+    from berth.simulation.queueing.as_live import AsLive
+
+    if name in (LEAST_LEFT, SET_ASIDE):
+        live = AsLive(name == SET_ASIDE, policy)
+        return live.decide, live.explain
+    cache, telling = Tables(), changed(policy, explains=True)
+    return lambda snapshot: cycle(snapshot, policy, cache), lambda snapshot: cycle(snapshot, telling, cache)
 
 
 def _overhead(name: str) -> Overhead:

@@ -28,10 +28,11 @@ class Explained:
     def __init__(self, decide: Decide, explain: Decide, every_s: float) -> None:
         self._decide, self._explain, self._every_s = decide, explain, every_s
         self._at_s, self._next_s = -np.inf, -np.inf
+        self._last: Snapshot | None = None
         self.counts: dict[float, Counter[Reason]] = {}
 
     def __call__(self, snapshot: Snapshot) -> Plan:
-        now = snapshot.now_s
+        self._last, now = snapshot, snapshot.now_s
         if now < self._next_s and now != self._at_s:
             return self._decide(snapshot)
         plan = self._explain(snapshot)
@@ -39,6 +40,13 @@ class Explained:
         self.counts[now] = Counter(v.reason for v in plan.verdicts.values() if v.reason is not None)
         self._at_s, self._next_s = now, now + self._every_s
         return plan
+
+    def at_end(self) -> Counter[Reason]:
+        """Causes of those that wait after the last cycle, and will wait for ever. For a schedule that is whole."""
+        if self._last is None:
+            return Counter()
+        verdicts = self._explain(self._last).verdicts
+        return Counter(verdict.reason for verdict in verdicts.values() if verdict.reason is not None)
 
     def over_time(self, events: Events, parts: int) -> tuple[OfCause, ...]:
         """Jobs by cause in each of so many equal parts of the time, as last seen before its middle; 0 where nobody

@@ -28,6 +28,7 @@ from berth.simulation.queueing.shown import wish_of
 # Traces of jobs ask for GPUs only: a node has CPU, memory and places for pods in plenty.
 GPU_CLASS = GpuClass("GPU", link="nvlink")
 _CORES, _MEMORY_GIB, _PODS = 256, 2048, 256
+SINCE_1970 = 1e9  # of a trace that begins so late times are seconds since 1970, else since its own begin
 LOAD_GPUS = 8  # of each node, where a load says how many nodes there are
 
 
@@ -40,10 +41,19 @@ class Site:
     shape: tuple[int, int] | None
     heeds_class: bool = False  # jobs that name a GPU class get no other
     notes: tuple[str, ...] = ()
+    taken_s: float = 0.0  # seconds since 1970 at which its reservations have second 0
 
     @property
     def node_gpus(self) -> int:
         return max((len(node.devices) for node in self.snapshot.nodes), default=0)
+
+    @property
+    def by_class(self) -> dict[str, int]:
+        """GPUs by their class."""
+        found: Counter[str] = Counter()
+        for node in self.snapshot.nodes:
+            found[node.gpu_class] += len(node.devices)
+        return found
 
     @property
     def gpus(self) -> int:
@@ -79,7 +89,7 @@ def emptied(seen: Snapshot, name: str) -> Site:
         raise BadInput(name, "has no node that jobs may use: whole GPUs, ready, fit, and no taint of its own.")
     left_out = len([node for node in seen.nodes if node.devices]) - len(usable)
     pods = sum(1 for allocation in seen.allocations if not allocation.is_daemon)
-    notes = []
+    notes = list(seen.notes)
     if pods:
         run = "runs" if pods == 1 else "run"
         notes.append(f"the cluster begins empty: {counted(pods, 'pod')} that {run} in {name} left out")
@@ -87,6 +97,11 @@ def emptied(seen: Snapshot, name: str) -> Site:
         notes.append(
             f"{counted(left_out, 'node')} with GPUs of {name} left out: cordoned, unfit, tainted, or cut into parts"
         )
+    open_ones = [booking.name for booking in seen.bookings if booking.window(seen.now_s) is not None]
+    if open_ones:
+        named = ", ".join(open_ones[:3]) + (", …" if len(open_ones) > 3 else "")
+        many = "GPUReservation" + ("s" if len(open_ones) > 1 else "")
+        notes.append(f"{many} of {name} {'are' if len(open_ones) > 1 else 'is'} heeded: {named}")
     nodes = tuple(_with_fit_devices(node) for node in usable)
     snapshot = Snapshot(
         nodes=nodes,
@@ -97,13 +112,14 @@ def emptied(seen: Snapshot, name: str) -> Site:
         bookings=tuple(_from_now(booking, seen.now_s) for booking in seen.bookings),
     )
     sizes, classes = Counter(len(node.devices) for node in nodes), {node.gpu_class for node in nodes}
-    is_plain = len(sizes) == 1 and len(classes) == 1 and not any(q.quota or q.limit for q in seen.queues)
-    return Site(snapshot, (len(nodes), len(nodes[0].devices)) if is_plain else None, True, tuple(notes))
+    has_rules = bool(open_ones) or any(q.quota or q.limit for q in seen.queues)
+    shape = (len(nodes), len(nodes[0].devices)) if len(sizes) == 1 and len(classes) == 1 and not has_rules else None
+    return Site(snapshot, shape, True, tuple(notes), seen.now_s)
 
 
 def _from_now(booking: Booking, now_s: float) -> Booking:
     """The reservation, on a clock that is at 0 when the dump was taken; hours that repeat stay those of the day."""
-    begins_s, ends_s = max(booking.from_s - now_s, 0.0), booking.until_s - now_s
+    begins_s, ends_s = booking.from_s - now_s, booking.until_s - now_s
     return msgspec.structs.replace(booking, from_s=begins_s, until_s=ends_s, shares=())
 
 
@@ -152,6 +168,14 @@ def refuse_too_wide(jobs: Jobs, site: Site) -> None:
                 job = f"trace {jobs.name!r}: job {jobs.names[int(asks.argmax())]}"
                 gpus = words if asks.max() != 1 else words.replace("GPUs", "GPU", 1)
                 raise BadInput(job, f"asks for {asks.max()} {gpus} {there}.", "Give a larger --cluster.")
+
+
+def on_clock_of(site: Site, jobs: Jobs) -> Site:
+    """The site, whose reservations are at their own times where those of the trace are seconds since 1970."""
+    if not site.snapshot.bookings or jobs.submit_s[0] < SINCE_1970:
+        return site
+    bookings = tuple(_from_now(booking, -site.taken_s) for booking in site.snapshot.bookings)
+    return replace(site, snapshot=msgspec.structs.replace(site.snapshot, bookings=bookings), taken_s=0.0)
 
 
 def with_queues(site: Site, jobs: Jobs) -> Site:

@@ -6,15 +6,18 @@ ended there are no times: completion, wait and makespan are NaN, which JSON has 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from math import nan
 
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from berth.base.units import counted
 from berth.model.jobs import Float
 from berth.model.queue import Queue
+from berth.model.reasons import Reason
 from berth.scheduling.shares import due_shares
 from berth.simulation.queueing.due import due_over_time
 from berth.simulation.queueing.schedule import Schedule
@@ -34,7 +37,7 @@ class OfQueue(Struct, frozen=True):
     p95_jct_s: float
     p99_jct_s: float
     avg_wait_s: float
-    makespan_s: float  # from the first submission of all to the last end of its own
+    makespan_s: float  # from the first submission of all queues to the last end of its own
     gpu_utilisation: float  # its GPU time in use, of all GPU time
     preemptions: int
     lost_gpu_hours: float
@@ -108,15 +111,18 @@ def figures_of(
     causes: Sequence[OfCause] = (),
     weights: Mapping[str, float] | None = None,
     queues: Sequence[Queue] = (),
+    there: Mapping[str, int] | None = None,
+    stuck: Mapping[Reason, int] | None = None,
 ) -> Figures:
-    """Of the jobs that ended; shares are of the GPUs of the whole cluster. What is due is by the tree of `queues`, else
-    by `weights`; queues that neither names weigh 1."""
+    """Of the jobs that ended; shares are of the GPUs of the whole cluster. What is due is by the tree and limits of
+    `queues`, with so many GPUs `there` by class, else by `weights`; queues that neither names weigh 1. `stuck` is for
+    what reasons jobs wait at the end, and how many."""
     jobs, events = schedule.jobs, schedule.events
     ended = np.isfinite(schedule.end_s)
     used, wanted = events.over_time(events.used), events.over_time(events.wanted)
     weight = np.array([(weights or {}).get(queue, 1.0) for queue in jobs.queues])
-    if any(queue.parent for queue in queues):
-        due = due_over_time(jobs.queues, wanted, schedule.gpus, queues)
+    if any(queue.parent or queue.limit or not queue.borrowing for queue in queues):
+        due = due_over_time(jobs.queues, wanted, schedule.gpus, queues, there)
     else:
         due = due_shares(weight, wanted, schedule.gpus)
     begin, length = float(events.at_s[0]), float(events.at_s[-1] - events.at_s[0])
@@ -156,18 +162,33 @@ def figures_of(
             for q in range(len(jobs.queues))
         ),
         sizes=tuple(one for low, high in SIZES if (one := _of_size(schedule, edges, low, high)).jobs),
-        notes=_notes(schedule, int(ended.sum())),
+        notes=_notes(schedule, int(ended.sum()), stuck or {}),
     )
 
 
-def _notes(schedule: Schedule, ended: int) -> tuple[str, ...]:
+def _notes(schedule: Schedule, ended: int, stuck: Mapping[Reason, int]) -> tuple[str, ...]:
     jobs = schedule.jobs
-    notes = list(jobs.notes)
+    notes, policy = list(jobs.notes), schedule.policy
     if not ended:
-        notes.append(f"{schedule.policy}: none of {len(jobs)} jobs ended; there are no times")
+        none = "the job did not end" if len(jobs) == 1 else f"none of {len(jobs)} jobs ended"
+        notes.append(f"{policy}: {none}; there are no times")
     elif ended < len(jobs):
-        notes.append(f"{schedule.policy}: {ended} of {len(jobs)} jobs ended; times are of those")
-    return tuple(notes)
+        notes.append(f"{policy}: {ended} of {len(jobs)} jobs ended; times are of those")
+    if stuck:
+        many = sum(stuck.values())
+        why = ", ".join(f"{count} {reason.name} ({reason.summary})" for reason, count in Counter(stuck).most_common())
+        notes.append(f"{policy}: {counted(many, 'job')} {'waits' if many == 1 else 'wait'} at the end: {why}")
+    return (*notes, *_too_late(schedule))
+
+
+def _too_late(schedule: Schedule) -> Iterator[str]:
+    """Of the node events of a file those that nothing met; who passes over events of nodes has said so."""
+    over_s, events = float(schedule.events.at_s[-1]), schedule.jobs.node_events
+    late = [event.where for event in events if event.at_s > over_s and ": row " in event.where]
+    if late and len(schedule.events.up):
+        come, change = ("comes", "changes") if len(late) == 1 else ("come", "change")
+        told = f"{len(late)} of {counted(len(events), 'node event')} {come} after the end, at {over_s:.0f} s"
+        yield f"{schedule.policy}: {late[0].partition(': row ')[0]}: {told}, and {change} nothing"
 
 
 def _of_queue(schedule: Schedule, q: int, mine: NDArray[np.bool_], share: Float, due: Float) -> OfQueue:

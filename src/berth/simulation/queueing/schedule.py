@@ -42,10 +42,11 @@ class Events:
 
     def over_time(self, values: NDArray[np.float64], parts: int = PARTS) -> NDArray[np.float64]:
         """(Q, B) means over equal parts of the time, of one of the tables."""
-        lasted = np.diff(self.at_s, append=self.at_s[-1])
+        since = self.at_s - self.at_s[0]  # small numbers: seconds since 1970 would leave few digits to a part
+        lasted = np.diff(since, append=since[-1])
         integral = np.vstack([np.zeros(values.shape[1]), np.cumsum(values * lasted[:, None], axis=0)])
-        edges = np.linspace(self.at_s[0], self.at_s[-1], parts + 1)
-        at = np.append(self.at_s, self.at_s[-1])
+        edges = np.linspace(0.0, since[-1], parts + 1)
+        at = np.append(since, since[-1])
         length = (edges[1] - edges[0]) or 1.0
         return np.array([np.diff(np.interp(edges, at, one)) / length for one in integral.T])
 
