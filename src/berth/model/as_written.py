@@ -25,6 +25,7 @@ def problems(snapshot: Snapshot) -> Iterator[str]:
             yield f"GPUQueue {queue.name}: {message}"
         for message in _beyond(queue, snapshot.queues, gpus):
             yield f"GPUQueue {queue.name}: {message}"
+    yield from _together(snapshot.queues, gpus)
     for booking in snapshot.bookings:
         for _, message in _of_booking(booking, snapshot):
             yield f"GPUReservation {booking.name}: {message}"
@@ -51,6 +52,32 @@ def _beyond(queue: Queue, queues: Sequence[Queue], there: Mapping[str, int]) -> 
             up = above.get(up.parent)
         if 0 < there[gpu_class] < gpus:
             yield f"{_some(gpus, gpu_class)} are guaranteed, and there are {there[gpu_class]:,}"
+
+
+def _together(queues: Sequence[Queue], there: Mapping[str, int]) -> Iterator[str]:
+    """Guarantees that nobody can keep all at once, each of which could be kept alone. A queue guarantees as much as
+    those below it do together, if that is more."""
+    names = {queue.name for queue in queues}
+    below: dict[str, list[Queue]] = {}
+    for queue in queues:
+        below.setdefault(queue.parent if queue.parent in names else "", []).append(queue)
+
+    def of_all(above: str, gpu_class: str) -> int:
+        return sum(max(_guaranteed(q, gpu_class), of_all(q.name, gpu_class)) for q in below.get(above, ()))
+
+    for gpu_class in dict.fromkeys((ANY_CLASS, *(c for queue in queues for c, _ in queue.quota))):
+        total, most = of_all("", gpu_class), max((_guaranteed(q, gpu_class) for q in queues), default=0)
+        if 0 < most <= there[gpu_class] < total:
+            said = f"add up to {_some(total, gpu_class)}, and there are {there[gpu_class]:,}"
+            yield f"quotas of GPUQueues {said}: where all are wanted, all are cut by the same part"
+            return
+
+
+def _guaranteed(queue: Queue, gpu_class: str) -> int:
+    """Of a class; of all (`*`) what it says of them, or of its classes together where that is more."""
+    quota = dict(queue.quota)
+    of_classes = sum(gpus for name, gpus in queue.quota if name != ANY_CLASS)
+    return max(quota.get(ANY_CLASS, 0), of_classes) if gpu_class == ANY_CLASS else quota.get(gpu_class, 0)
 
 
 def _some(gpus: int, gpu_class: str) -> str:

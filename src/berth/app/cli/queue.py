@@ -57,6 +57,8 @@ def queue(
     if preset is not None:
         from berth.app.cli import presets
 
+        if output not in ("table", "yaml"):
+            raise click.UsageError(f"--preset prints a manifest, which is YAML: -o {output} is for what is looked at.")
         click.echo(presets.preset(preset, name or preset), nl=False)
         return
     plain_unless_kept()

@@ -134,7 +134,9 @@ def _page_path(asked: str | None) -> Path:
         return path
     if asked is None:
         return Path(tempfile.gettempdir()) / REPORT
-    raise BadInput(asked, "it cannot be written.", "Name another file.", UNREADABLE)
+    why = "it is a folder" if path.is_dir() else "permission denied"
+    why = why if folder.is_dir() else f"there is no folder {folder}"
+    raise BadInput(asked, f"it cannot be written: {why}.", "Name another file.", UNREADABLE)
 
 
 def _offered(trace: str, cluster: Cluster | None, seed: int | None) -> Offered:
