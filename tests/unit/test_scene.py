@@ -131,9 +131,19 @@ def test_what_is_not_over_yet_is_not_told() -> None:
         early = scene if scene.at_s <= 10.0 else early
         last = state
     assert early is not None
-    schedule = schedule_at(last, early)
+    schedule = schedule_at(last, early, early.at_s)
     assert schedule.jobs.names == ("a", "b") and schedule.end_s.tolist() == [10.0, np.inf]
     assert schedule.events.at_s.tolist() == [0.0, 2.0, 10.0] and len(schedule.events.used) == 3
+    later = schedule_at(last, early, 20.0)
+    assert later.events.at_s.tolist() == [0.0, 2.0, 10.0, 20.0], "what is used goes on until it is looked at"
+    assert later.events.used[-1].tolist() == schedule.events.used[-1].tolist()
+
+
+def test_who_was_stopped_waits_since_then() -> None:
+    jobs = trace_of("two", [("a", 0.0, 100.0, 4, 0.0, "")])
+    fails = replace(jobs, node_events=(NodeEvent(40.0, "node-0000", False), NodeEvent(90.0, "node-0000", True)))
+    waits = [(scene.at_s, one.since_s) for _, _, scene in played(fails, like_nodes(1, 4)) for one in scene.waits]
+    assert waits == [(40.0, 40.0)]
 
 
 some = st.lists(

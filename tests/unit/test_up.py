@@ -111,7 +111,7 @@ def test_where_nobody_watches_there_are_lines(trace: str, tmp_path: Path) -> Non
     done = here("up", "--trace", trace, "--cluster", "2x4", "--report", str(tmp_path / "page.html"))
     assert done.code == 0
     assert re.search(r"day 1 00:\d\d  \d+ of 8 GPUs in use, \d+ run, \d+ wait", done.out)
-    assert "12 of 12 jobs ended, 0 run, 0 wait" in done.out
+    assert "12 of 12 jobs that came ended, 0 run, 0 wait" in done.out
     assert "\x1b" not in done.out and (tmp_path / "page.html").exists()
 
 
@@ -137,8 +137,9 @@ def test_wrong_input_is_a_usage_error(arguments: tuple[str, ...], words: str) ->
 
 def test_a_page_that_cannot_be_written_is_told_before_the_day(tmp_path: Path) -> None:
     done = here("up", "--report", str(tmp_path / "no" / "page.html"))
-    assert done.code == 3 and "cannot be written" in done.err and not done.out
-    assert here("up", "--report", str(tmp_path)).code == 3
+    assert done.code == 3 and f"cannot be written: there is no folder {tmp_path / 'no'}." in done.err and not done.out
+    done = here("up", "--report", str(tmp_path))
+    assert done.code == 3 and "cannot be written: it is a folder." in done.err
 
 
 def test_the_clock_waits_for_decisions_and_never_runs_back() -> None:

@@ -97,11 +97,11 @@ class Watch:
 def expected(watch: Watch, one: Waits, *, is_short: bool = False) -> str:
     """`15:10–17:40`, between which the start lies in four cases of five; the likely one where it is to be short. Its
     place in time where nothing else is known, "" where that is not either."""
-    start = one.start
+    start, now_s = one.start, watch.scene.at_s if watch.scene is not None else 0.0
     if start is not None and start.p50_s < float("inf"):
         if is_short or start.p90_s == float("inf"):
-            return watch.clock(start.p50_s)
-        early, late = watch.clock(start.p10_s), watch.clock(start.p90_s)
+            return watch.clock(max(start.p50_s, now_s))  # worked out a while ago, and it waits still
+        early, late = (watch.clock(max(at, now_s)) for at in (start.p10_s, start.p90_s))
         day = early.rpartition(" ")[0]
         return early if early == late else f"{early}–{late.removeprefix(f'{day} ') if day else late}"
     return watch.clock(one.place_s) if one.place_s is not None else ""
@@ -114,4 +114,4 @@ def _seconds(stamp: str) -> float:
 def gpus_words(gpus: float) -> str:
     """`1 GPU`, `64 GPUs`, `0.5 GPU`."""
     number = f"{gpus:.0f}" if abs(gpus - round(gpus)) < 0.005 else f"{gpus:.2f}".rstrip("0")
-    return f"{number} GPU{'s' if gpus > 1 else ''}"
+    return f"{number} GPU{'' if 0 < gpus <= 1 else 's'}"

@@ -11,6 +11,7 @@ from berth.model.reasons import Answer
 from berth.simulation.queueing.stories import Kind
 from berth.views.jobs_page import document, over_time, waits
 from berth.views.live import Watch, expected, gpus_words
+from berth.views.live_plain import gave_up, held_hours
 from berth.views.live_words import pieces, short
 
 if TYPE_CHECKING:
@@ -62,7 +63,10 @@ def _tiles(watch: Watch, figures: Figures) -> str:
     wait = duration(figures.avg_wait_s) if figures.finished else "-"
     rows = (
         ("GPUs in use, on average", f"{100 * figures.gpu_utilisation:.1f} %", f"of {figures.gpus:,}"),
-        ("Jobs that ended", f"{figures.finished:,}", f"of {figures.jobs:,} that came; {scene.running:,} run"),
+        (
+            "Jobs that ended", f"{figures.finished:,}",
+            f"of {figures.jobs:,} that came; {scene.running:,} run{gave_up(figures)}",
+        ),
         ("Average wait for the first start", wait, f"{scene.still:,} still wait"),
         ("Set aside for others", f"{watch.set_aside:,}", "for who had priority, or was owed it"),
     )
@@ -100,7 +104,7 @@ def _waiting(watch: Watch, until_s: float) -> str:
         rows.append(
             f"<tr{' class=never' if is_never else ''}><th scope=row>{escape(watch.keys[one.job])}</th>"
             f"<td>{gpus_words(float(watch.jobs.width[one.job]))}</td>"
-            f"<td>{duration(max(0.0, until_s - float(watch.jobs.submit_s[one.job])))}</td><td>{starts}</td>"
+            f"<td>{duration(max(0.0, until_s - one.since_s))}</td><td>{starts}</td>"
             f"<td class=left>{cause.reason.name if cause else ''}</td><td class=words>{escape(words)}</td></tr>"
         )
     heads = "".join(f"<th scope=col>{name}</th>" for name in ("", "asks for", "has waited", "expected start"))
@@ -114,7 +118,7 @@ def _queues(figures: Figures) -> str:
     rows = "".join(
         f"<tr><th scope=row>{escape(q.queue)}</th><td>{q.jobs:,}</td>"
         f"<td>{duration(q.avg_wait_s) if q.jobs else '-'}</td>"
-        f"<td>{q.gpu_hours:,.0f}</td><td>{_mean(q.share)}</td><td>{_mean(q.due_share)}</td></tr>"
+        f"<td>{held_hours(figures, q)}</td><td>{_mean(q.share)}</td><td>{_mean(q.due_share)}</td></tr>"
         for q in figures.queues
     )
     names = ("", "jobs that ended", "average wait", "GPU hours", "share of all GPUs", "due")

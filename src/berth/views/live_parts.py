@@ -97,7 +97,7 @@ def _start_width(watch: Watch, width: int) -> int:
 
 def _waits(watch: Watch, one: Waits, width: int, columns: _Columns, paint: Paint, now_s: float) -> Text:
     queue = int(watch.jobs.queue[one.job])
-    waited = duration(max(0.0, now_s - float(watch.jobs.submit_s[one.job])))
+    waited = duration(max(0.0, now_s - one.since_s))
     starts = expected(watch, one, is_short=columns.start < 2 * len(watch.clock(0.0)))
     starts = starts.replace("–", paint.sign("–", "-"))
     is_never = one.verdict is not None and one.verdict.answer is Answer.Never

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from berth.base.units import counted, duration
 from berth.model.reasons import Answer
-from berth.simulation.queueing.figures import Figures
+from berth.simulation.queueing.figures import Figures, OfQueue
 from berth.views.live import Watch, gpus_words
 from berth.views.live_words import short, text
 from berth.views.report import ANSWER_WORDS
@@ -58,7 +58,9 @@ def progress(watch: Watch) -> str:
     """`191 of 224 GPUs in use, 130 run, 12 wait (9 NotEnoughGpus, 2 Fragmented), 213 of 525 ended`."""
     scene = watch.scene
     assert scene is not None
-    reasons = ", ".join(f"{count} {name}" for name, count in scene.reasons[:3])
+    named = [f"{count} {name}" for name, count in scene.reasons[:3]]
+    others = sum(count for _, count in scene.reasons[3:])
+    reasons = ", ".join([*named, *([f"{others} others"] if others else [])])
     return (
         f"{scene.used.sum():.0f} of {gpus_words(watch.gpus)} in use, {scene.running} run, {scene.still} wait"
         f"{f' ({reasons})' if reasons else ''}, {scene.ended} of {len(watch.jobs)} ended"
@@ -80,7 +82,8 @@ def show(watch: Watch, figures: Figures, until_s: float, screen: Console) -> Non
     say(
         screen,
         f"{pct(100 * figures.gpu_utilisation)} of all GPUs were in use on average. {figures.finished:,} of "
-        f"{counted(figures.jobs, 'job')} ended, {scene.running:,} run, {scene.still:,} wait. "
+        f"{counted(figures.jobs, 'job')} that came ended, {scene.running:,} run, {scene.still:,} wait"
+        f"{gave_up(figures)}. "
         f"{_set_aside(watch)}",
         2,
     )
@@ -102,7 +105,7 @@ def _queues(figures: Figures, screen: Console) -> None:
             q.queue,
             f"{q.jobs:,}",
             duration(q.avg_wait_s) if q.jobs else "-",
-            f"{q.gpu_hours:,.0f}",
+            held_hours(figures, q),
             _mean(q.share),
             _mean(q.due_share),
         )
@@ -110,8 +113,21 @@ def _queues(figures: Figures, screen: Console) -> None:
     ]
     columns = [Column("queue"), *(Column(c, number=True) for c in ("ended", "mean wait", "GPU-h", "share", "due"))]
     show_whole(screen, table(columns, rows, 2))
-    say(screen, "Share and due share are of all GPUs, over the whole time.", 2, QUIET_STYLE)
+    told = "GPU-h are those that jobs held. Share and due share are of all GPUs, over the whole time."
+    say(screen, told, 2, QUIET_STYLE)
     screen.print()
+
+
+def held_hours(figures: Figures, queue: OfQueue) -> str:
+    """GPU hours that jobs of a queue held, those that go on among them: what its share comes to."""
+    hours = sum(queue.share) * figures.part_s * figures.gpus / HOUR_S
+    return f"{hours:,.0f}" if hours >= 10 or not hours else f"{hours:.2g}"
+
+
+def gave_up(figures: Figures) -> str:
+    """`, 2 were given up`, or nothing."""
+    count = figures.cancelled
+    return f", {count:,} {'was' if count == 1 else 'were'} given up" if count else ""
 
 
 def _mean(values: tuple[float, ...]) -> str:
@@ -129,14 +145,15 @@ def _stories(watch: Watch, screen: Console) -> None:
 
 
 def _reasons(watch: Watch, until_s: float, screen: Console) -> None:
-    """One that waits for each reason."""
+    """One that waits for each reason, and how many do."""
     scene = watch.scene
     assert scene is not None
+    counts = dict(scene.reasons)
     first: dict[str, tuple[str, str, Answer]] = {}
     for one in scene.waits:
         if one.verdict is not None and one.verdict.reason is not None:
             sentence = short(watch.sentence(one.verdict.causes[0].sentence))
-            waited = duration(max(0.0, until_s - float(watch.jobs.submit_s[one.job])))
+            waited = duration(max(0.0, until_s - one.since_s))
             who = f"{watch.keys[one.job]}, {gpus_words(float(watch.jobs.width[one.job]))}, waits {waited}"
             first.setdefault(one.verdict.reason.name, (who, sentence, one.verdict.answer))
     if not first:
@@ -144,7 +161,11 @@ def _reasons(watch: Watch, until_s: float, screen: Console) -> None:
     screen.print(Text("Why the rest waits", style=HEADER_STYLE))
     for reason, (who, sentence, answer) in list(first.items())[:MOST_REASONS]:
         words, style = ANSWER_WORDS[answer]
-        line = Text.assemble("  ", (f"{words:<9}", style), (reason, "bold"), f"  {who}")
+        others = counts.get(reason, 1) - 1
+        more = f", and {others:,} more" if others else ""
+        line = Text.assemble("  ", (f"{words:<9}", style), (reason, "bold"), f"  {who}{more}")
         screen.print(line, soft_wrap=True)
         say(screen, f"{sentence}.", 11)
+    if len(first) > MOST_REASONS:
+        say(screen, f"and {counted(len(first) - MOST_REASONS, 'reason')} more.", 2, QUIET_STYLE)
     screen.print()

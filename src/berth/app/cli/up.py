@@ -215,7 +215,7 @@ def _finish(
         say("berth: it ended before anything was decided; there is nothing to report.")
         return
     weights = {queue.name: float(queue.weight) for queue in offered.cluster.queues}
-    schedule = schedule_at(ahead.state, shown.scene)
+    schedule = schedule_at(ahead.state, shown.scene, now_s)
     causes = counted.over_time(schedule.events, PARTS)
     figures = figures_of(schedule, "start: who starts pays its restart", causes, weights)
     notes = _notes(how, shown, now_s)

@@ -36,9 +36,11 @@ class Runs(NamedTuple):
 
 
 class Waits(NamedTuple):
-    """`place_s` is when it has a place in time, `start` when it is expected to start; None: it is not known."""
+    """`since_s` is when it came, or was stopped last; `place_s` is when it has a place in time, `start` when it is
+    expected to start; None: it is not known."""
 
     job: int
+    since_s: float
     verdict: Verdict | None
     place_s: float | None
     start: Start | None
@@ -92,7 +94,10 @@ def scene_of(
         key=lambda one: (-state.jobs.width[one.job], one.started_s),
     )
     waits = sorted(
-        (Waits(job, state.said.get(job), state.starts_by.get(job), starts.get(job)) for job in state.waiting),
+        (
+            Waits(job, _since_s(job, state), state.said.get(job), state.starts_by.get(job), starts.get(job))
+            for job in state.waiting
+        ),
         key=lambda one: (_is_never(one.verdict), place.get(one.job, 0), -state.jobs.priority[one.job], one.job),
     )
     reasons = Counter(v.reason.name for job, v in state.said.items() if v.reason and job in state.waiting)
@@ -114,6 +119,10 @@ def scene_of(
         stories=tuple(stories),
         so_far=SoFar(state.start_s.copy(), state.end_s.copy(), state.stops.copy(), state.lost_s.copy()),
     )
+
+
+def _since_s(job: int, state: State) -> float:
+    return float(state.waiting[job].waits_since_s or state.jobs.submit_s[job])
 
 
 def _is_never(verdict: Verdict | None) -> bool:
@@ -198,9 +207,9 @@ def _fill(
         is_new[n, g] = any(starts for _, starts in here)
 
 
-def schedule_at(state: State, scene: Scene, policy: str = "berth") -> Schedule:
-    """What had become of the jobs that had come by the time of the scene; the state may be further on. Raises
-    ValueError where none had come."""
+def schedule_at(state: State, scene: Scene, until_s: float, policy: str = "berth") -> Schedule:
+    """What had become of the jobs that had come by the time of the scene; the state may be further on. What was used
+    and due counts until `until_s`: since the scene nothing has happened. Raises ValueError where none had come."""
     whole, jobs = schedule_of(policy, state), state.jobs
     count = int(np.searchsorted(jobs.submit_s, scene.at_s, side="right"))
     if not count:
@@ -210,7 +219,11 @@ def schedule_at(state: State, scene: Scene, policy: str = "berth") -> Schedule:
         f.name: getattr(jobs, f.name)[came] for f in fields(jobs) if isinstance(getattr(jobs, f.name), np.ndarray)
     }
     events = whole.events
-    rows = slice(0, int(np.searchsorted(events.at_s, scene.at_s, side="right")))
+    rows = [*range(int(np.searchsorted(events.at_s, scene.at_s, side="right")))]
+    goes_on = bool(until_s > events.at_s[rows[-1]])
+    cut = Events(**{f.name: getattr(events, f.name)[[*rows, *rows[-1:] * goes_on]] for f in fields(events)})
+    if goes_on:
+        cut.at_s[-1] = until_s
     return replace(
         whole,
         jobs=replace(jobs, names=jobs.names[came], **by_job),
@@ -218,5 +231,5 @@ def schedule_at(state: State, scene: Scene, policy: str = "berth") -> Schedule:
         end_s=scene.so_far.end_s[came],
         preemptions=scene.so_far.stops[came],
         lost_s=scene.so_far.lost_s[came],
-        events=Events(**{f.name: getattr(events, f.name)[rows] for f in fields(events)}),
+        events=cut,
     )
