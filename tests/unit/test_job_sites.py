@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 from cli_runs import here as run_command
 
+from berth.app.cli.options import now_s
 from berth.base.errors import BadInput
 from berth.model.queue import Queue
 from berth.simulation.queueing.cluster import like_site, refuse_too_wide, site_for
@@ -180,3 +182,91 @@ def test_a_column_that_is_not_read_is_told_on_stderr(tmp_path: Path) -> None:
     path = trace(tmp_path, "job,submit,duration,gpus,cost centre\na,0,10,1,4711\n")
     done = run_command("simulate", "jobs", "--trace", path, "--policy", "fifo", "-o", "csv")
     assert "not read: the column cost centre" in done.err and "cost centre" not in done.out
+
+
+def test_what_is_due_is_no_more_than_limits_let_a_queue_have() -> None:
+    wanted = np.full((2, 1), 16.0)
+    by_limit = (Queue("a", limit=(("*", 4),)), Queue("b", weight=0))
+    assert due_over_time(("a", "b"), wanted, 16, by_limit).tolist() == [[4.0], [12.0]]
+    by_class = (Queue("a", limit=(("H100", 1),)), Queue("b"))
+    there = {"H100": 20, "A100": 12}
+    assert due_over_time(("a", "b"), np.full((2, 1), 32.0), 32, by_class, there).tolist() == [[13.0], [19.0]]
+    own_only = (Queue("a", quota=(("*", 3),), borrowing=False), Queue("b"))
+    assert due_over_time(("a", "b"), wanted, 16, own_only).tolist() == [[3.0], [13.0]]
+    above = (Queue("top", limit=(("*", 6),)), Queue("a", "top"), Queue("b"))
+    assert due_over_time(("a", "b"), wanted, 16, above).tolist() == [[6.0], [10.0]]
+
+
+def test_what_a_limit_leaves_is_due_to_others_in_a_run(tmp_path: Path) -> None:
+    seen = dump(tmp_path, node("n1", 8), queue("a", limit={"H100-80GB": 2}), queue("b"))
+    rows = "".join(f"{q}{i},0,100,1,{q}\n" for q in "ab" for i in range(8))
+    (run,) = runs("--trace", trace(tmp_path, f"job,submit,duration,gpus,queue\n{rows}"), "--cluster", seen,
+                  "--policy", "berth")  # fmt: skip
+    assert {one["queue"]: one["due_share"][0] for one in run["queues"]} == {"a": 0.25, "b": 0.75}
+
+
+def test_notes_on_the_objects_of_a_dump_are_those_of_the_queue(tmp_path: Path) -> None:
+    odd = queue("a", wieght=2, parent="zz", quota={"H10": 4})
+    ring = queue("b", parent="c"), queue("c", parent="b")
+    seen = dump(tmp_path, node("n1", 8), odd, *ring)
+    told = json.loads(run_command("queue", "--from", seen, "-o", "json").out)["notes"]
+    about = [note for note in told if "GPUQueue" in note]
+    assert len(about) == 5
+    (run,) = runs(
+        "--trace", trace(tmp_path, "job,submit,duration,gpus\nj,0,1,1\n"), "--cluster", seen, "--policy", "berth"
+    )
+    assert [note for note in run["notes"] if "GPUQueue" in note] == about
+
+
+def test_why_jobs_wait_for_ever_is_told(tmp_path: Path) -> None:
+    seen = dump(
+        tmp_path,
+        node("n1", 8),
+        queue("batch", checkpointRequired=True, preemptible=True),
+        queue("free", limit={"*": 0}),
+    )
+    head = "job,submit,duration,gpus,queue,checkpoint_every\n"
+    stuck = f"{head}a,0,100,8,batch,\nb,5,100,8,batch,0\nc,9,50,1,free,\n"
+    given = ("--cluster", seen, "--policy", "berth,berth-live-least-left")
+    for run in runs("--trace", trace(tmp_path, stuck), *given):
+        told = f"{run['policy']}: 3 jobs wait at the end: 2 CheckpointMissing (the queue takes nothing that may"
+        assert any(note.startswith(told) and ", 1 LargerThanLimit (" in note for note in run["notes"])
+        assert f"{run['policy']}: none of 3 jobs ended; there are no times" in run["notes"]
+    page = tmp_path / "page.html"
+    table = run_command(
+        "simulate", "jobs", "--trace", trace(tmp_path, f"{head}a,0,100,8,batch,\n"), *given, "--report", str(page)
+    )
+    assert "the job did not end" in table.out and "1 job waits at the end: 1 CheckpointMissing" in table.out
+    assert "Average wait" not in table.out and "How long jobs wait" not in page.read_text()
+    (saves, *_) = runs("--trace", trace(tmp_path, f"{head}a,0,100,8,batch,1800\n"), *given)
+    assert saves["finished"] == 1 and not any("at the end" in note for note in saves["notes"])
+
+
+def test_a_job_that_saves_its_work_loses_no_more_than_that(tmp_path: Path) -> None:
+    events = tmp_path / "events.csv"
+    events.write_text("at,node,state\n70,node-0000,down\n100,node-0000,up\n")
+    head = "job,submit,duration,gpus,checkpoint_every\n"
+    given = ("--cluster", "1x8", "--policy", "berth-live", "--node-events", str(events))
+    ends = [
+        runs("--trace", trace(tmp_path, f"{head}a,0,100,8,{every}\n"), *given)[0]["makespan_s"] for every in (0, 30)
+    ]
+    assert ends == [200.0, 140.0]
+
+
+def test_reservations_of_a_dump_keep_their_gpus(tmp_path: Path) -> None:
+    """One of two nodes is kept for another queue from the moment of the dump on, for a day."""
+    until = datetime.fromtimestamp(now_s() + 86_400, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    kept = {"apiVersion": "berth.dev/v1alpha1", "kind": "GPUReservation", "metadata": {"name": "day"},
+            "spec": {"queue": "a", "nodes": ["n1"], "from": "2020-01-01T00:00:00Z", "until": until}}  # fmt: skip
+    seen = dump(tmp_path, node("n1", 8), node("n2", 8), queue("a"), queue("b"), kept)
+    at = {"dump": 0, "open": int(now_s()), "over": int(now_s()) + 90_000}
+    took = {}
+    for name, begin in at.items():
+        rows = "".join(f"b{i},{begin},100,8,b\n" for i in range(2))
+        (run,) = runs("--trace", trace(tmp_path, f"job,submit,duration,gpus,queue\n{rows}"), "--cluster", seen,
+                      "--policy", "berth-live")  # fmt: skip
+        took[name] = run["makespan_s"]
+        assert f"GPUReservation of {seen} is heeded: day" in run["notes"]
+    assert took == {"dump": 200.0, "open": 200.0, "over": 100.0}
+    done = run_command("simulate", "jobs", "--trace", str(tmp_path / "jobs.csv"), "--cluster", seen, "--policy", "fifo")
+    assert done.code == 2 and "quotas, limits or reservations" in done.err

@@ -285,6 +285,12 @@ def parsed(block: str, kind: str) -> list[dict[str, Any]]:
     [
         ([{"quota": {"*": 9}}], {}, "GPUQueue q0: 9 GPUs are guaranteed, and there are 8"),
         ([{"quota": {"H100-80GB": 9}}], {}, "GPUQueue q0: 9 GPUs of class H100-80GB are guaranteed, and there are 8"),
+        ([{"quota": {"*": 5}}, {"quota": {"*": 4}}], {},
+         "quotas of GPUQueues add up to 9 GPUs, and there are 8: where all are wanted, all are cut"),
+        ([{"quota": {"H100-80GB": 5}}, {"quota": {"*": 4}}], {}, "quotas of GPUQueues add up to 9 GPUs, and there"),
+        ([{"quota": {"*": 5}, "parent": "q2"}, {"quota": {"*": 4}, "parent": "q2"}, {}], {}, "add up to 9 GPUs"),
+        ([{"quota": {"*": 8}}, {"quota": {"*": 8}, "parent": "q0"}], {}, ""),
+        ([{"quota": {"*": 4}}, {"quota": {"H100-80GB": 4}}], {}, ""),
         ([{"quota": {"*": 4}, "parent": "q1"}, {"limit": {"*": 2}}], {},
          "GPUQueue q0: 4 GPUs are guaranteed, and queue q1 above it has a limit of 2"),
         ([{"quota": {"*": 4}, "parent": "q1"}, {"limit": {"*": 4}}], {}, ""),
@@ -301,5 +307,5 @@ def test_what_nobody_can_keep_is_a_note(
     if reservation:
         things.append({**head, "kind": "GPUReservation", "metadata": {"name": "it"}, "spec": reservation})
     found = read_snapshot(written(tmp_path, NODE, *things), now_s=1.8e9)
-    told = [note for note in found.notes if note.startswith(("GPUQueue", "GPUReservation"))]
+    told = [note for note in found.notes if note.startswith(("GPUQueue", "GPUReservation", "quotas of"))]
     assert [words in note for note in told] == ([True] if words else [])

@@ -165,6 +165,13 @@ def test_a_preset_has_the_name_that_was_asked_for(name: str) -> None:
     assert yaml.safe_load(done.out)["metadata"]["name"] == name
 
 
+@pytest.mark.parametrize(("output", "code"), [("yaml", 0), ("table", 0), ("json", 2), ("csv", 2), ("wide", 2)])
+def test_a_preset_is_yaml_and_nothing_else(output: str, code: int) -> None:
+    done = run_command("queue", "--preset", "batch", "-o", output)
+    assert done.code == code
+    assert done.out.endswith("min-runtime: 30m\n") if not code else f"-o {output} is for what is looked at" in done.err
+
+
 def test_a_queue_is_printed_with_what_holds_in_it(tmp_path: Path) -> None:
     node = {
         "apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"},

@@ -199,3 +199,115 @@ def test_times_before_the_submission_are_told(tmp_path: Path) -> None:
 def test_a_shape_that_cannot_be_is_told_by_its_bound(tmp_path: Path, cluster: str, words: str) -> None:
     ran = jobs(tmp_path, PLAIN, "--policy", "fifo", cluster=cluster)
     assert ran.code == 2 and words in ran.err
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("job,submit,duration\na,0,1\n", "row 1: lacks the column gpus. The header has to have job, submit, duration,"),
+        ("job,gpus\na,1\n", "row 1: lacks the columns submit, duration. The header has to have job,"),
+        ("", "row 1: there is none: the file is empty. The header has to have job, submit, duration, gpus."),
+        ("\n \n\n", "there is none: the file is empty."),
+        ("\n\njob,submit,duration\n", "row 3: lacks the column gpus."),
+        ("\njob,submit,duration,gpus\na,0,1,0\n", "row 3, column gpus: is '0': it has to be a whole number from 1"),
+        ("job,submit,duration,gpus,pods\na,0,1,1,0\n", "pods: is '0': it has to be a whole number from 1 to 100000"),
+        ("job,submit,duration,gpus,min_pods\na,0,1,1,0\n", "min_pods: is '0': it has to be a whole number from 1"),
+        ("job,submit,duration,gpus,checkpoint\na,0,1,1,9\n", "Call it 'checkpoint_every' if that is meant"),
+    ],
+)  # fmt: skip
+def test_what_a_file_has_to_have_is_told(tmp_path: Path, text: str, words: str) -> None:
+    ran = jobs(tmp_path, text, "--policy", "fifo")
+    assert ran.code == 2 and words in ran.err
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (
+            "at,node\n1,node-0000\n",
+            "events.csv: row 1: lacks the column state. The header has to have at, node, state.",
+        ),
+        ("", "events.csv: row 1: there is none: the file is empty. The header has to have at, node, state."),
+    ],
+)
+def test_what_a_file_of_events_has_to_have_is_told(tmp_path: Path, text: str, words: str) -> None:
+    ran = jobs(tmp_path, PLAIN, "--policy", "berth", "--node-events", written(tmp_path, "events.csv", text))
+    assert ran.code == 2 and words in ran.err
+
+
+def test_blank_lines_before_the_header_are_no_header(tmp_path: Path) -> None:
+    ran = jobs(tmp_path, f"\n\n{PLAIN}", "--policy", "fifo", "-o", "json")
+    assert json.loads(ran.out)["runs"][0]["finished"] == 2
+
+
+@pytest.mark.parametrize(
+    ("begin", "events", "early", "late"),
+    [
+        (0, "2000,node-0000,down\n3000,node-0000,up\n", "", "2 of 2 node events come after the end, at 1000 s"),
+        (0, "100,node-0000,down\n3000,node-0001,up\n", "", "1 of 2 node events comes after the end, at"),
+        (5000, "50,node-0000,down\n5100,node-0000,up\n", "1 of 2 node events comes before the first", ""),
+        (0, "0,node-0000,down\n100,node-0000,up\n", "", ""),
+    ],
+)  # fmt: skip
+def test_events_outside_the_time_of_the_trace_are_told(
+    tmp_path: Path, begin: int, events: str, early: str, late: str
+) -> None:
+    text = f"job,submit,duration,gpus\na,{begin},1000,4\n"
+    ran = jobs(tmp_path, text, "--policy", "berth,fifo", "-o", "json", events=events)
+    assert f"events.csv: {early}" in ran.err if early else "before the first" not in ran.err
+    own, published = (run["notes"] for run in json.loads(ran.out)["runs"])
+    assert ["berth: " in note and f"events.csv: {late}" in note for note in own] == ([True] if late else [])
+    assert not any("after the end" in note for note in published)
+
+
+def test_limits_that_published_policies_pass_over_are_told(tmp_path: Path) -> None:
+    text = "job,submit,duration,gpus,limit,checkpoint_every\na,0,1,1,5,\nb,0,1,1,0,9\n"
+    ran = jobs(tmp_path, text, "--policy", "fifo", "-o", "json")
+    (note,) = json.loads(ran.out)["runs"][0]["notes"]
+    assert note.endswith("of this trace: 1 run-time limit, 1 job with checkpoint_every")
+    ran = jobs(tmp_path, PLAIN, "--policy", "fifo", "--limits", "1", "-o", "json")
+    assert any(note.endswith("2 run-time limits") for note in json.loads(ran.out)["runs"][0]["notes"])
+
+
+def test_time_since_1970_leaves_figures_as_exact(tmp_path: Path) -> None:
+    full = "job,submit,duration,gpus,pods\na,{0},100,8,2\nb,{0},77,8,2\n"
+    for begin in (0, 1764547200):
+        ran = jobs(tmp_path, full.format(begin), "--policy", "fifo,berth", "-o", "json")
+        assert [run["gpu_utilisation"] for run in json.loads(ran.out)["runs"]] == pytest.approx([1.0, 1.0], abs=1e-12)
+
+
+def test_the_pace_of_decisions_holds_no_loading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What loads compiled code before a run is no part of the time that decisions took."""
+    from berth.simulation.baselines import schedules
+    from berth.sources.job_csv import read_job_file
+
+    plain, order = schedules._run, []
+    monkeypatch.setattr(schedules, "_run", lambda *given: order.append(len(given[1])) or plain(*given))
+    schedules._loaded.cache_clear()
+    trace = read_job_file(Path(written(tmp_path, "jobs.csv", PLAIN)))
+    for policy in ("fifo", "sjf"):
+        schedules.run(policy, trace, 2, 8, schedules.Overhead.Nothing)
+    assert order == [1, 2, 2], "one job alone, before the first"
+
+
+@pytest.mark.parametrize("policies", [("berth", "berth-live"), ("berth-live-set-aside",)])
+def test_own_policies_decide_on_a_few_jobs_before_the_clock_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, policies: tuple[str, ...]
+) -> None:
+    from berth.app import compile as compiling
+    from berth.simulation.queueing import engine
+
+    few, ran, seen = compiling.few_jobs, engine.steps, []
+    monkeypatch.setattr(compiling, "few_jobs", lambda: seen.append("few") or few())
+    monkeypatch.setattr(
+        engine, "steps", lambda jobs, *given, **more: seen.append(jobs.name) or ran(jobs, *given, **more)
+    )
+    assert jobs(tmp_path, PLAIN, "--policy", ",".join(policies)).code == 0
+    assert seen == ["few", "few", str(tmp_path / "jobs.csv")] * len(policies), "loaded, then decided and measured"
+
+
+def test_waits_of_two_jobs_are_a_step() -> None:
+    from berth.views.charts import distributions
+
+    chart = distributions([("p", (0.0,) * 10 + (1000.0,) * 11)], 10.0, 1000.0, "waits", (), [0])
+    assert 'points="0,1000 0,500 1000,500 1000,0 1000,0"' in chart

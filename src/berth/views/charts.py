@@ -73,9 +73,10 @@ def distributions(
         across = [f"{SIDE * log_place(value, least, most):.0f}" for value in values]
         points = [f"0,{SIDE}"]
         for i, (before, place) in enumerate(pairwise(["0", *across])):
-            up = f"{SIDE * (1 - i / last):.0f}"
-            points += [f"{before},{up}", f"{place},{up}"] if before != place else [f"{place},{up}"]
-        points.append(f"{SIDE},0")
+            if before != place:
+                up = f"{SIDE * (1 - i / last):.0f}"
+                points += [f"{before},{up}", f"{place},{up}"]
+        points += [f"{across[-1]},0", f"{SIDE},0"] if across else [f"{SIDE},{SIDE}"]
         kind = f"s{colour % COLOURS}{_dashes(colour)}{' strong' if words in strong else ''}"
         shapes.append(f'<polyline class="{kind}" points="{" ".join(_plain(points))}">{_title(words)}</polyline>')
     return _plot("".join(reversed(shapes)), name, x, ((0.5, "50 %"), (1.0, "100 %")), "middle")
