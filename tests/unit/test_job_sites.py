@@ -256,9 +256,10 @@ def test_a_job_that_saves_its_work_loses_no_more_than_that(tmp_path: Path) -> No
 def test_reservations_of_a_dump_keep_their_gpus(tmp_path: Path) -> None:
     """One of two nodes is kept for another queue from the moment of the dump on, for a day."""
     until = datetime.fromtimestamp(now_s() + 86_400, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    kept = {"apiVersion": "berth.dev/v1alpha1", "kind": "GPUReservation", "metadata": {"name": "day"},
+    kept: dict[str, Any] = {"apiVersion": "berth.dev/v1alpha1", "kind": "GPUReservation", "metadata": {"name": "day"},
             "spec": {"queue": "a", "nodes": ["n1"], "from": "2020-01-01T00:00:00Z", "until": until}}  # fmt: skip
-    seen = dump(tmp_path, node("n1", 8), node("n2", 8), queue("a"), queue("b"), kept)
+    lost = {**kept, "metadata": {"name": "lost"}, "spec": {**kept["spec"], "nodes": ["n3"]}}
+    seen = dump(tmp_path, node("n1", 8), node("n2", 8), queue("a"), queue("b"), kept, lost)
     at = {"dump": 0, "open": int(now_s()), "over": int(now_s()) + 90_000}
     took = {}
     for name, begin in at.items():
@@ -267,6 +268,7 @@ def test_reservations_of_a_dump_keep_their_gpus(tmp_path: Path) -> None:
                       "--policy", "berth-live")  # fmt: skip
         took[name] = run["makespan_s"]
         assert f"GPUReservation of {seen} is heeded: day" in run["notes"]
+        assert any(note.startswith("GPUReservation lost: there is no node n3") for note in run["notes"])
     assert took == {"dump": 200.0, "open": 200.0, "over": 100.0}
     done = run_command("simulate", "jobs", "--trace", str(tmp_path / "jobs.csv"), "--cluster", seen, "--policy", "fifo")
     assert done.code == 2 and "quotas, limits or reservations" in done.err

@@ -15,6 +15,7 @@ import numpy as np
 
 from berth.base.errors import BadInput
 from berth.base.units import GIB, counted
+from berth.model.as_written import booking_problem
 from berth.model.booking import Booking
 from berth.model.cluster import Device, GpuClass, Health, Node
 from berth.model.gpus import satisfies
@@ -97,11 +98,11 @@ def emptied(seen: Snapshot, name: str) -> Site:
         notes.append(
             f"{counted(left_out, 'node')} with GPUs of {name} left out: cordoned, unfit, tainted, or cut into parts"
         )
-    open_ones = [booking.name for booking in seen.bookings if booking.window(seen.now_s) is not None]
-    if open_ones:
-        named = ", ".join(open_ones[:3]) + (", …" if len(open_ones) > 3 else "")
-        many = "GPUReservation" + ("s" if len(open_ones) > 1 else "")
-        notes.append(f"{many} of {name} {'are' if len(open_ones) > 1 else 'is'} heeded: {named}")
+    kept = [one.name for one in seen.bookings if one.window(seen.now_s) and not booking_problem(one, seen)[0]]
+    if kept:  # the others are among the notes of the dump
+        named = ", ".join(kept[:3]) + (", …" if len(kept) > 3 else "")
+        many, are = ("GPUReservations", "are") if len(kept) > 1 else ("GPUReservation", "is")
+        notes.append(f"{many} of {name} {are} heeded: {named}")
     nodes = tuple(_with_fit_devices(node) for node in usable)
     snapshot = Snapshot(
         nodes=nodes,
@@ -112,7 +113,7 @@ def emptied(seen: Snapshot, name: str) -> Site:
         bookings=tuple(_from_now(booking, seen.now_s) for booking in seen.bookings),
     )
     sizes, classes = Counter(len(node.devices) for node in nodes), {node.gpu_class for node in nodes}
-    has_rules = bool(open_ones) or any(q.quota or q.limit for q in seen.queues)
+    has_rules = bool(seen.bookings) or any(q.quota or q.limit for q in seen.queues)
     shape = (len(nodes), len(nodes[0].devices)) if len(sizes) == 1 and len(classes) == 1 and not has_rules else None
     return Site(snapshot, shape, True, tuple(notes), seen.now_s)
 
