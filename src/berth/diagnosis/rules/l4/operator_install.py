@@ -18,7 +18,7 @@ UNRESOLVED = Code(
     effect=Effect.OperandsHeldBack,
     title="OpenShift's lifecycle manager cannot install the operator",
     meaning="Subscription, catalogue and cluster do not go together: the channel is not in this catalogue, the version "
-    "is not for this release, or something that it requires is missing. Nothing of the operator is installed or "
+    "is not for the one that runs, or something that it requires is missing. Nothing of the operator is installed or "
     "upgraded.",
     known_by="ResolutionFailed, ConstraintsNotSatisfiable, RequirementsNotMet, or an install strategy that fails.",
     disproved_by="oc get csv shows the version as Succeeded.",
