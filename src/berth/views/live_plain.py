@@ -60,7 +60,7 @@ def progress(watch: Watch) -> str:
     assert scene is not None
     named = [f"{count} {name}" for name, count in scene.reasons[:3]]
     others = sum(count for _, count in scene.reasons[3:])
-    reasons = ", ".join([*named, *([f"{others} others"] if others else [])])
+    reasons = ", ".join([*named, *([f"{others} other{'s' if others > 1 else ''}"] if others else [])])
     return (
         f"{scene.used.sum():.0f} of {gpus_words(watch.gpus)} in use, {scene.running} run, {scene.still} wait"
         f"{f' ({reasons})' if reasons else ''}, {scene.ended} of {len(watch.jobs)} ended"

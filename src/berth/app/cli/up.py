@@ -217,7 +217,7 @@ def _finish(
     weights = {queue.name: float(queue.weight) for queue in offered.cluster.queues}
     schedule = schedule_at(ahead.state, shown.scene, now_s)
     causes = counted.over_time(schedule.events, PARTS)
-    figures = figures_of(schedule, "start: who starts pays its restart", causes, weights)
+    figures = figures_of(schedule, "start: who starts pays its restart", causes, weights, offered.cluster.queues)
     notes = _notes(how, shown, now_s)
     live_plain.show(shown, figures, now_s, tables.console())
     for note in notes:

@@ -26,7 +26,7 @@ UNRESOLVED = Code(
     "the channel is listed",
     fix=Fix(
         steps=(
-            "take a channel that the catalogue of this release has; one OperatorGroup in the namespace",
+            "take a channel that the cluster's catalogue has; one OperatorGroup in the namespace",
             "catalogue not reached: pods of openshift-marketplace, its image, the pull secret, a mirror's index",
             "a former subscription or version in the way: delete subscription and csv, subscribe anew",
         ),
