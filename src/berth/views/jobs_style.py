@@ -91,6 +91,7 @@ footer h3 { margin-top: 1.2rem; }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: 0.2rem 1.2rem; margin: 0.3rem 0 0; font-size: 0.9rem; }
 dt { font-weight: 600; } dd { margin: 0; }
 @media (max-width: 40rem) { body { padding: 1.2rem 0.9rem 2rem; } h1 { font-size: 1.5rem; }
+  th:first-child { max-width: 42vw; min-width: 8rem; white-space: normal; overflow-wrap: anywhere; }
   .tiles { grid-template-columns: 1fr 1fr; gap: 0.6rem; } .tile { padding: 0.7rem 0.75rem; }
   .value { font-size: 1.35rem; } details.policy { padding: 0.8rem; } dl { display: block; } dt { margin-top: 0.5rem; }
   .plot { grid-template-columns: 2.6rem 1fr; } }
