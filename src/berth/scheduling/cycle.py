@@ -28,6 +28,8 @@ from berth.scheduling.waiting import Waiting
 
 Mask = NDArray[np.bool_]
 
+MOST_LEVELS = 8  # of priority for which room is made before those below are placed
+
 
 def cycle(snapshot: Snapshot, policy: Policy | None = None, cache: Tables | None = None) -> Plan:
     """Decide once. The same snapshot and policy give the same plan, whatever the cache holds.
@@ -106,7 +108,7 @@ def _in_turn(order: NDArray[np.int64], now: Round, kept: _Kept) -> None:
     if not now.policy.evicts or not np.count_nonzero(now.waits.priority[order] > lowest):
         _decide(order, now, kept)
         return
-    while len(order):
+    for _ in range(MOST_LEVELS):
         bar, later = lowest, []
         for part in _descents(order, now):
             is_behind = (now.waits.priority[part] < bar) & (bar > lowest)
@@ -116,9 +118,11 @@ def _in_turn(order: NDArray[np.int64], now: Round, kept: _Kept) -> None:
             asking = (w for w in now.waiting[known:] if asks_for_room(w, lowest, now))
             bar = max([bar, *(int(now.waits.priority[w]) for w in asking)])
         order = np.concatenate(later)
-        if len(order):
-            make_room(now)
-            now.drop_places_of_holders()
+        if not len(order):
+            return
+        make_room(now)
+        now.drop_places_of_holders()
+    _decide(order, now, kept)
 
 
 def _descents(order: NDArray[np.int64], now: Round) -> list[NDArray[np.int64]]:

@@ -61,7 +61,6 @@ def _search(hopefuls: Sequence[int], now: Round) -> None:
             _confirm(kept, now, hunt)
     owed_now = Owed.of(now, now.shares, future) if now.shares is not None else None
     hopeless: set[object] = set()
-    searches = 0
     for w in hopefuls:
         workload = now.workloads[w]
         alike = (
@@ -70,9 +69,9 @@ def _search(hopefuls: Sequence[int], now: Round) -> None:
         )  # fmt: skip
         if w in now.holds or alike in hopeless or now.over_limit(w):
             continue
-        if searches == now.policy.room_searches:
+        if now.searches == now.policy.room_searches:
             break
-        searches += 1
+        now.searches += 1
         # Nobody leaves for a place on a node that may be failing.
         fit = now.allowed(w) & ~now.draft.columns.suspect & ~now.booked.shut(w, now.draft.columns.size)
         has_turn = now.turn is not None and w in now.turn.first
@@ -104,7 +103,7 @@ def lowest_that_runs(now: Round) -> int:
 
 def asks_for_room(w: int, lowest: int, now: Round) -> bool:
     """Somebody of less priority than this one, which waits, runs, and its turn to have room made has not been."""
-    is_above = bool(now.waits.priority[w] > lowest)
+    is_above = bool(now.waits.priority[w] > lowest) and now.searches < now.policy.room_searches
     return is_above and w not in now.holds and w not in now.sought and _may_ask(w, now)
 
 

@@ -102,6 +102,7 @@ class Round:
     waiting: list[int] = field(default_factory=list)
     holds: dict[int, Kept] = field(default_factory=dict)  # by the workload that has them
     sought: set[int] = field(default_factory=set)  # for whom room was sought already
+    searches: int = 0  # so many times
     promised: dict[int, tuple[tuple[int, int, int], ...]] = field(default_factory=dict)  # (pod set, node, pods) of each
     making: dict[int, Making] = field(default_factory=dict)  # for whom room is on its way
     evictions: list[Eviction] = field(default_factory=list)
