@@ -161,7 +161,7 @@ class Cluster:
 
     def pause(self, name: str) -> None:
         """SIGSTOP: it keeps its connections and answers nothing."""
-        self._processes[name].signal(signal.SIGSTOP)
+        self._processes[name].pause()
 
     def resume(self, name: str) -> None:
         """SIGCONT."""

@@ -99,6 +99,13 @@ class Process:
         if self.identity is not None:
             self.identity.signal_group(number)
 
+    def pause(self, patience_s: float = 5.0) -> None:
+        """SIGSTOP, and until all of its threads stand still: one that runs yet may answer meanwhile."""
+        self.signal(signal.SIGSTOP)
+        until = time.monotonic() + patience_s
+        while self.identity is not None and time.monotonic() < until and not _stands_still(self.identity.pid):
+            time.sleep(0.01)
+
     def stop(self, patience_s: float = 5.0) -> None:
         """End it: politely, and by force where that takes longer than `patience_s`. Gone when this returns."""
         self.signal(signal.SIGCONT)
@@ -129,6 +136,14 @@ class Process:
             return "\n".join(self.log.read_text(errors="replace").splitlines()[-count:])
         except OSError:
             return "(no log)"
+
+
+def _stands_still(pid: int) -> bool:
+    tasks = Path(f"/proc/{pid}/task").glob("*/stat")
+    try:
+        return all(task.read_text().rpartition(")")[2].split()[0] in "Tt" for task in tasks)
+    except OSError:
+        return False  # a thread has just ended
 
 
 def _threads(pid: int) -> int:

@@ -84,16 +84,14 @@ class Scanner:
     """The messages as one automaton."""
 
     def __init__(self, messages: Sequence[Message]) -> None:
-        self._wanted: list[list[Message]] = []
-        numbers: dict[str, int] = {}
+        wanted: dict[str, tuple[Message, ...]] = {}
         for message in messages:
+            alone = (message,)  # one for all its literals: most are of one message
             for anchor in message.anchors:
-                number = numbers.setdefault(anchor, len(numbers))
-                if number == len(self._wanted):
-                    self._wanted.append([])
-                self._wanted[number].append(message)
-        self._automaton = ahocorasick_rs.BytesAhoCorasick([anchor.encode() for anchor in numbers])
-        self._overlap = max((len(anchor) for anchor in numbers), default=1) - 1
+                wanted[anchor] = (*wanted[anchor], message) if anchor in wanted else alone
+        self._wanted = [*wanted.values()]
+        self._automaton = ahocorasick_rs.BytesAhoCorasick([anchor.encode() for anchor in wanted])
+        self._overlap = max((len(anchor) for anchor in wanted), default=1) - 1
 
     def mentioned(self, texts: Sequence[bytes]) -> list[int]:
         """Which of many short texts say anything that is known: looked at in one pass."""
@@ -144,7 +142,7 @@ class Scanner:
                     storm.said.append((message, line, values))
                     yield message, begin, line, values
 
-    def _literals(self, raw: bytes) -> Iterator[tuple[int, list[Message]]]:
+    def _literals(self, raw: bytes) -> Iterator[tuple[int, tuple[Message, ...]]]:
         for block in range(0, len(raw), BLOCK):
             text = raw[block : block + BLOCK + self._overlap].lower()
             for number, start, _ in self._automaton.find_matches_as_indexes(text, overlapping=True):

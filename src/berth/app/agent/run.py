@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ctypes
 import gc
 import logging
 import os
@@ -13,6 +12,7 @@ from contextlib import suppress
 
 from berth.app.agent.configuration import Configured, looking_of, node_of, places_of
 from berth.app.agent.server import Server
+from berth.app.memory import keep_small, trim
 from berth.evidence.fact import Fact
 from berth.kube.access import Access
 from berth.kube.few import FewRequests
@@ -36,6 +36,7 @@ def main(configured: Configured, access: Access | None) -> int:
         log.info("configuration", extra={"key": path, "value": value, "source": source})
     for sentence in configured.unknown:
         log.warning(sentence)
+    keep_small(arenas=1)  # hardly ever do two of its threads work
     node = node_of(configured.value, os.environ)
     measures = Measures(node)
     server = Server(configured, measures)
@@ -91,6 +92,7 @@ class _Loop:
             if self._is_first:
                 self._is_first = False
                 _settle()
+            trim()  # what a look has read is not needed any more
             await self._wait(ends)
 
     async def _look(self) -> None:
@@ -166,8 +168,6 @@ def _settle() -> None:
     """What the first look and the imports left over goes back to the machine; what stays is not gone through again."""
     gc.collect()
     gc.freeze()
-    with suppress(OSError, AttributeError):  # another C library than GNU's
-        ctypes.CDLL(None).malloc_trim(0)
 
 
 def _pods_of(report: Report) -> set[str]:

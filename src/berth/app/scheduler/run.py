@@ -22,13 +22,13 @@ from berth.actions.letting_in import LettingIn
 from berth.actions.telling import Teller
 from berth.actions.volumes import Volumes
 from berth.app.compile import warm_up
+from berth.app.memory import give_back, keep_small
 from berth.app.scheduler.configuration import Configured
 from berth.app.scheduler.driver import Driver
 from berth.app.scheduler.foreign import Foreign
 from berth.app.scheduler.foretelling import Foretelling
 from berth.app.scheduler.leader import Leadership, Terms
 from berth.app.scheduler.listening import listen
-from berth.app.scheduler.memory import give_back, keep_small
 from berth.app.scheduler.move_budget import MoveBudget
 from berth.app.scheduler.others import Others
 from berth.app.scheduler.server import Server

@@ -1,6 +1,6 @@
 """What the process does not need goes back to the system.
 
-A scheduler that lives for months takes and frees buffers of all sizes from several threads. glibc keeps what was freed
+A process that lives for months takes and frees buffers of all sizes from several threads. glibc keeps what was freed
 for itself: in an arena for each thread, in gaps between what stays, and, since it raises its threshold for large
 blocks with each one freed, ever larger blocks in the heap. What is in use stayed flat while the process grew by a
 mebibyte a minute; with these it does not. Where the C library is another one nothing is done.
@@ -29,12 +29,18 @@ def _libc() -> ctypes.CDLL | None:
     return libc
 
 
-def keep_small() -> None:
-    """Before threads begin: two arenas for all of them, and a threshold for large blocks that stays where it is."""
+def keep_small(arenas: int = 2) -> None:
+    """Before threads begin: few arenas for all of them, and a threshold for large blocks that stays where it is."""
     if (libc := _libc()) is not None:
-        libc.mallopt(_ARENAS, 2)
+        libc.mallopt(_ARENAS, arenas)
         libc.mallopt(_MMAP, _LARGE_BYTES)
         libc.mallopt(_TRIM, _LARGE_BYTES)
+
+
+def trim() -> None:
+    """Once, now."""
+    if (libc := _libc()) is not None:
+        libc.malloc_trim(0)
 
 
 async def give_back(every_s: float = EVERY_S) -> None:
