@@ -22,6 +22,8 @@ from berth.evidence.formats.cluster_facts import (
     PodSeen,
 )
 
+_UNSAID_STATE, _UNSAID_STATES = wire.StateWire(), wire.States()
+
 # Resources that have a slash and no device behind them.
 _NO_DEVICES = ("hugepages-", "attachable-volumes-", "kubernetes.io/")
 
@@ -91,7 +93,7 @@ def conditions(some: Iterable[wire.ConditionWire] | None) -> tuple[Condition, ..
     )
 
 
-def pod(meta: wire.Meta, spec: wire.PodSpec | None, status: wire.PodStatus | None, origin: Origin) -> Iterator[Fact]:
+def pod(meta: wire.Meta, spec: wire.PodSpec | None, status: wire.PodStatus | None, origin: Origin) -> PodSeen:
     spec, status = spec or wire.PodSpec(), status or wire.PodStatus()
     owner = next((one for one in meta.owner_references or () if one.controller), None)
     labels = texts(meta.labels)
@@ -99,7 +101,7 @@ def pod(meta: wire.Meta, spec: wire.PodSpec | None, status: wire.PodStatus | Non
         state(one) for one in (*(status.init_container_statuses or ()), *(status.container_statuses or ()))
     )
     words = " ".join(word for word in (status.phase, status.reason, status.message) if word)
-    yield PodSeen(
+    return PodSeen(
         origin=replace(origin, text=words),
         namespace=meta.namespace or "default",
         name=meta.name or meta.generate_name or "",
@@ -167,12 +169,15 @@ def limit(container: wire.ContainerWire, *, is_init: bool) -> Limit:
 
 
 def state(status: wire.ContainerStatus) -> ContainerState:
-    now, last = status.state or wire.States(), status.last_state or wire.States()
-    word, said = next(
-        ((word, said) for word in ("waiting", "terminated", "running") if (said := getattr(now, word)) is not None),
-        ("", wire.StateWire()),
-    )
-    before = last.terminated or wire.StateWire()
+    now, last = status.state or _UNSAID_STATES, status.last_state or _UNSAID_STATES
+    word, said = "", _UNSAID_STATE
+    if now.waiting is not None:
+        word, said = "waiting", now.waiting
+    elif now.terminated is not None:
+        word, said = "terminated", now.terminated
+    elif now.running is not None:
+        word, said = "running", now.running
+    before = last.terminated or _UNSAID_STATE
     return ContainerState(
         container=status.name or "",
         state=word,
@@ -185,18 +190,18 @@ def state(status: wire.ContainerStatus) -> ContainerState:
     )
 
 
-def pod_texts(status: wire.PodStatus) -> Iterator[str]:
+def pod_texts(seen: PodSeen) -> Iterator[str]:
     """What the kubelet and the scheduler wrote into a pod's status."""
-    if status.message:
-        yield f"{status.reason or ''}  {status.message}"
-    for condition in status.conditions or ():
+    if seen.message:
+        yield f"{seen.reason}  {seen.message}"
+    for condition in seen.conditions:
         if condition.message:
-            yield f"{condition.reason or ''}  {condition.message}"
-    for one in (*(status.init_container_statuses or ()), *(status.container_statuses or ())):
-        seen = state(one)
-        for reason, message in ((seen.reason, seen.message), (seen.last_reason, seen.last_message)):
-            if message:
-                yield f"{reason}  {message}"
+            yield f"{condition.reason}  {condition.message}"
+    for one in seen.states:
+        if one.message:
+            yield f"{one.reason}  {one.message}"
+        if one.last_message:
+            yield f"{one.last_reason}  {one.last_message}"
 
 
 def event(found: wire.EventWire, origin: Origin) -> EventSeen:

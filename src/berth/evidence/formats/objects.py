@@ -193,10 +193,11 @@ def _pod(
     spec: wire.PodSpec | None, status: wire.PodStatus | None, meta: wire.Meta, origin: Origin,
     texts: list[tuple[str, Origin]],
 ) -> Iterator[Fact]:  # fmt: skip
-    yield from facts_of.pod(meta, spec, status, origin)
-    if status is not None:
-        said = replace(origin, kind="pod-events")
-        texts.extend((text, said) for text in facts_of.pod_texts(status))
+    seen = facts_of.pod(meta, spec, status, origin)
+    yield seen
+    if said := list(facts_of.pod_texts(seen)):
+        of_status = replace(origin, kind="pod-events")
+        texts.extend((text, of_status) for text in said)
 
 
 def _event(event: wire.EventWire | None, origin: Origin, texts: list[tuple[str, Origin]]) -> Iterator[Fact]:

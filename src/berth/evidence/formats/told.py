@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 
 from berth.evidence.fact import LONGEST_TEXT, Fact, Origin
 from berth.evidence.formats import Format
@@ -236,9 +237,6 @@ TOPICS: dict[str, tuple[str, ...]] = {
     **TOPICS_OF_CONTAINERS,
     **TOPICS_OF_PROGRAMS,
 }
-_COMPILED = tuple((name, re.compile("|".join(patterns), re.IGNORECASE)) for name, patterns in TOPICS.items())
-_TOPICS = tuple((name, pattern) for name, pattern in _COMPILED if name not in TEXT_WIDE)
-_WIDE = tuple((name, pattern) for name, pattern in _COMPILED if name in TEXT_WIDE)
 
 # One of them is in whatever is worth a look. Cheap, since every piece is asked.
 _WORTH = (
@@ -312,6 +310,13 @@ _UNWELL = re.compile(
 )  # no good news, although it says so
 
 
+@cache
+def _compiled() -> tuple[tuple[tuple[str, re.Pattern[str]], ...], tuple[tuple[str, re.Pattern[str]], ...]]:
+    """Topics of a sentence, and those of a whole text. Compiled for the first who tells something: most never do."""
+    every = [(name, re.compile("|".join(patterns), re.IGNORECASE)) for name, patterns in TOPICS.items()]
+    return tuple(one for one in every if one[0] not in TEXT_WIDE), tuple(one for one in every if one[0] in TEXT_WIDE)
+
+
 def looks_like(head: bytes) -> object:
     if len(head) > LARGEST or (head[:1] in b"{[" and not _TITLE.match(head)):
         return False
@@ -323,7 +328,7 @@ def read(piece: Piece) -> Iterator[Fact]:
     if piece.pod:  # an event, or a log: a component's words
         return
     read_so_far = 0
-    of_text = frozenset(name for name, pattern in _WIDE if pattern.search(piece.text))
+    of_text: frozenset[str] | None = None
     for number, text in _thoughts(piece.text):
         if len(text) > LONGEST or text.count(" ") < FEWEST_WORDS - 1 or _WELL.search(_UNWELL.sub("", text)):
             continue
@@ -333,8 +338,10 @@ def read(piece: Piece) -> Iterator[Fact]:
         if read_so_far > MOST:
             return
         words = without_denied(text.translate(_PLAIN))
-        topics = frozenset(name for name, pattern in _TOPICS if pattern.search(words))
-        if topics:
+        of_sentence, wide = _compiled()
+        if topics := frozenset(name for name, pattern in of_sentence if pattern.search(words)):
+            if of_text is None:
+                of_text = frozenset(name for name, pattern in wide if pattern.search(piece.text))
             origin = Origin(piece.source, KIND, text[:LONGEST_TEXT], line=number, node=piece.node, pod=piece.pod)
             yield Told(origin=origin, topics=topics | of_text)
 
