@@ -11,7 +11,7 @@ from berth.diagnosis import chain
 from berth.diagnosis.finding import MOST_EVIDENCE, Finding, Rule, Unconfirmed
 from berth.diagnosis.gate import Gate, gate_of
 from berth.diagnosis.rules import RULES
-from berth.diagnosis.words import WEAK
+from berth.diagnosis.words import GUESSED, WEAK
 from berth.evidence.facts import Facts
 from berth.evidence.formats.told import KIND as TOLD_KIND
 
@@ -43,7 +43,8 @@ def diagnose(facts: Facts, rules: Sequence[Rule] = RULES) -> Diagnosis:
                 missing.setdefault((answer.what, answer.how), answer)
             else:
                 found.append(answer)
-    merged = chain.ranked(_without_mistaken(_without_harmless_lines(_without_hints(_merged(found))), rules))
+    certain = _without_guesses(_without_harmless_lines(_without_hints(_merged(found))))
+    merged = chain.ranked(_without_mistaken(certain, rules))
     faults = [one for one in merged if not one.is_trap]
     under = chain.explained(faults)
     causes = tuple(one for index, one in enumerate(faults) if index not in under)
@@ -91,6 +92,10 @@ def _without_harmless_lines(found: list[Finding]) -> list[Finding]:
         )
     ]
     return [one for one in left if not (one.is_trap and one.confidence <= WEAK)] or left
+
+
+def _without_guesses(found: list[Finding]) -> list[Finding]:
+    return [one for one in found if one.confidence > GUESSED] or found
 
 
 def _is_hint(one: Finding) -> bool:

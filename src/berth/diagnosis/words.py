@@ -64,6 +64,7 @@ ESTABLISHED = 0.95  # the component itself says so, and nothing else is known to
 LIKELY = 0.85  # the usual cause of what was seen
 POSSIBLE = 0.6  # one of few causes
 WEAK = 0.4  # a hint; it does not outrank what is stronger
+GUESSED = 0.3  # by who says it and what sort of error it is; left out where anything else was found
 
 
 class Effect(Enum):

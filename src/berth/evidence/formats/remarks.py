@@ -59,7 +59,7 @@ _NAMED = re.compile(
 )
 # What is no way to go on for who has a GPU or a fast network.
 _WORSE = r"(?: to)? (?:the )?(?:CPU|sockets?|TCP|NET/Socket|host memory)\b"
-_GOES_ON = re.compile(
+GOES_ON = re.compile(
     r"\((?:ignored|ignoring)\)|\bignoring\b(?! unknown)|\b(?:falling back\b|falls? back to\b|fallback to\b)"
     rf"(?!{_WORSE})"
     r"|\b(?:is |are )not an error\b|\b(?:can|may|could|should) (?:be )?(?:safely )?(?:be )?ignored?\b|\bsafely ignore\b"
@@ -115,7 +115,7 @@ _WORTH = (
 )  # fmt: skip
 
 
-_WARNS = re.compile(
+WARNS = re.compile(
     r"\bWARN(?:ING)?\b|(?:User|Future|Runtime|Deprecation)Warning\b|^\W*\[?W\d{0,4} |\blevel=warn|\"level\": ?\"warn"
     r"|\bwarning ?:",
 )
@@ -139,26 +139,27 @@ def read(piece: Piece) -> Iterator[Fact]:
     if piece.pod:  # an event, or a log of many
         return
     text = piece.text
-    named = _NAMED.search(text)
-    layer = _layer(named) if named else _OF_KIND.get(piece.kind)
+    layer = layer_named(text)
+    if layer is None:
+        layer = _OF_KIND.get(piece.kind)
     if layer is not None:
         yield Spoke(origin=Origin(piece.source, piece.kind, node=piece.node, pod=piece.pod), layer=layer)
-    has_errors = any(_ERRS.search(line) for line in text.splitlines() if not _WARNS.search(line))
+    has_errors = any(_ERRS.search(line) for line in text.splitlines() if not WARNS.search(line))
     for number, line in enumerate(text.splitlines(), 1):
         if len(line) > LONGEST:
             continue
         is_told = _is_well(line)
-        is_warning = not is_told and not _GOES_ON.search(line)
-        if is_warning and (has_errors or not _WARNS.search(line)):
+        is_warning = not is_told and not GOES_ON.search(line)
+        if is_warning and (has_errors or not WARNS.search(line)):
             continue
-        named = _NAMED.search(line)
+        layer = layer_named(line)
         yield Remark(
             origin=Origin(
                 piece.source, piece.kind, line.strip()[:LONGEST_TEXT], line=number, node=piece.node, pod=piece.pod
             ),
             is_told=is_told,
             is_warning=is_warning,
-            layer=_layer(named) if named else _OF_KIND.get(piece.kind, OF_A_PROGRAM),
+            layer=_OF_KIND.get(piece.kind, OF_A_PROGRAM) if layer is None else layer,
         )
 
 
@@ -169,8 +170,10 @@ def _is_well(line: str) -> bool:
     return any(_ASKED.search(one) and not _NOT_WELL.search(one) for one in _SENTENCES.split(line))
 
 
-def _layer(named: re.Match[str]) -> int:
-    return int((named.lastgroup or "L6")[1:])
+def layer_named(text: str) -> int | None:
+    """The layer of the first component that a text names, 0 to 6."""
+    named = _NAMED.search(text)
+    return int((named.lastgroup or "L6")[1:]) if named else None
 
 
 FORMAT = Format("remarks", (), looks_like, read)

@@ -25,6 +25,7 @@ from berth.diagnosis.rules.l6 import (
     system_not_ready,
     told,
     transport_errors,
+    unknown_error,
     without_reason,
 )
 
@@ -53,4 +54,5 @@ RULES: tuple[Rule, ...] = (
     figures_differ.RULE,
     no_gpu_needed.RULE,
     remarks.RULE,
+    unknown_error.RULE,
 )

@@ -5,6 +5,7 @@ Objects of the API (objects.py) are listed in all.py, since they hold other piec
 
 from berth.evidence.formats import (
     Format,
+    errors_said,
     gpu_labels,
     kubectl_describe,
     kubectl_tables,
@@ -22,6 +23,7 @@ FORMATS: tuple[Format, ...] = (
     stated.STATED,
     told.TOLD,
     remarks.FORMAT,
+    errors_said.FORMAT,
     gpu_labels.LABEL_MAP,
     gpu_labels.GFD_EXPECTED,
     gpu_labels.NODE_PROFILE,
