@@ -101,7 +101,7 @@ def find(facts: Facts) -> Iterator[Answer]:
         where = f"NVSwitch {pci_words(pci)}" if pci_words(pci) else "an NVSwitch"
         yield code.finding(
             f"{where[0].upper()}{where[1:]}: {_told(grave or lines)}.{_made(made)}",
-            LIKELY if lines[0].message == "kernel.sxid_named" else ESTABLISHED,
+            ESTABLISHED if fatal and lines[0].message != "kernel.sxid_named" else LIKELY,
             [*_first_of_each(grave or lines), *_first_of_each_code(made)],
             subject=f"{where} of node {node}" if node else where,
             node=node,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
 from berth.diagnosis.heard import value, values
-from berth.diagnosis.words import ESTABLISHED, LIKELY, POSSIBLE, Effect, Layer, Severity
+from berth.diagnosis.words import LIKELY, POSSIBLE, Effect, Layer, Severity
 from berth.evidence.facts import Facts
 
 PEERMEM = Code(
@@ -72,7 +72,7 @@ def find(facts: Facts) -> Iterator[Answer]:
             f"The InfiniBand core does not offer {symbol} as it was when the module was built."
             if symbol
             else f"The module is refused{f': {reason}' if reason else ''}.",
-            ESTABLISHED if symbol else LIKELY,
+            LIKELY,  # the module's packages and its builds go wrong with the same words
             [*failed, *waits],
         )
     elif waits:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
 from berth.diagnosis.heard import by_place, heard, value
 from berth.diagnosis.rules.l3.admission_before_plugin import of_its_own_account
-from berth.diagnosis.words import ESTABLISHED, LIKELY, POSSIBLE, Effect, Layer, Severity
+from berth.diagnosis.words import LIKELY, POSSIBLE, Effect, Layer, Severity
 from berth.evidence.fact import Said
 from berth.evidence.facts import Facts
 from berth.evidence.formats.cluster_facts import EventSeen, PodSeen
@@ -185,7 +185,7 @@ def find(facts: Facts) -> Iterator[Answer]:
         TOPOLOGY,
         ("kubelet.topology_refused",),
         "The topology manager of the node cannot align what the pod asks for.",
-        ESTABLISHED,
+        LIKELY,  # kubelets have refused what they could have aligned
     )
     if any(facts.said("kubelet.devices_unavailable")):
         yield from heard(
