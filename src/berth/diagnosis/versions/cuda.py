@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from msgspec import Struct
 
@@ -94,6 +95,7 @@ def floor_missed(cuda: str, driver: str, product: str) -> str:
     return "" if helped else major.floor
 
 
+@lru_cache(maxsize=1024)  # many pods have one image
 def cuda_of(image: str) -> str:
     """The toolkit that an image's name says: "13.0"; "" where it does not."""
     name = image.partition("@")[0]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import Any, cast
 
 from msgspec.structs import replace
 
@@ -22,7 +22,7 @@ from berth.evidence.formats.cluster_facts import (
     PodSeen,
 )
 
-_UNSAID_STATE, _UNSAID_STATES = wire.StateWire(), wire.States()
+_UNSAID_STATE, _UNSAID_STATES, _UNSAID_RESOURCES = wire.StateWire(), wire.States(), wire.Resources()
 
 # Resources that have a slash and no device behind them.
 _NO_DEVICES = ("hugepages-", "attachable-volumes-", "kubernetes.io/")
@@ -45,8 +45,13 @@ def whole(quantity: Any) -> int:
         return UNSAID
 
 
-def texts(some: Mapping[str, str | None] | None) -> dict[str, str]:
-    return {name: value or "" for name, value in (some or {}).items()}
+def texts(some: dict[str, str | None] | None) -> dict[str, str]:
+    """As decoded, for no one else has it; null, which only YAML that people write has, is empty."""
+    if not some:
+        return {}
+    if None in some.values():
+        return {name: value or "" for name, value in some.items()}
+    return cast("dict[str, str]", some)
 
 
 def node(
@@ -150,10 +155,12 @@ def _shm(spec: wire.PodSpec) -> int:
 
 
 def limit(container: wire.ContainerWire, *, is_init: bool) -> Limit:
-    asked = container.resources or wire.Resources()
+    asked = container.resources or _UNSAID_RESOURCES
     devices = {
         name: whole(count)
-        for name, count in {**(asked.requests or {}), **(asked.limits or {})}.items()
+        for some in (asked.requests, asked.limits)
+        if some
+        for name, count in some.items()
         if is_device(name)
     }
     visible = next((one.value for one in container.env or () if one.name == "NVIDIA_VISIBLE_DEVICES"), None)
