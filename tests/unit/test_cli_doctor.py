@@ -1,4 +1,4 @@
-"""`berth doctor`, `ledger` and `verify` from files: what they print, what they leave, and how they end."""
+"""`berth doctor` and `ledger` from files: what they print, what they leave, and how they end."""
 
 from __future__ import annotations
 
@@ -214,7 +214,7 @@ def test_a_question_about_a_node_shows_its_account(tmp_path: Path) -> None:
     assert doctor("train-0", "-n", "y", "--from", str(dump(tmp_path))).code == 2
 
 
-# ---- preserve, record, verify, report
+# ---- preserve, report
 
 
 def test_what_was_preserved_is_read_again(tmp_path: Path, log: Path) -> None:
@@ -223,112 +223,6 @@ def test_what_was_preserved_is_read_again(tmp_path: Path, log: Path) -> None:
     log.unlink()
     again = found("--from", str(kept))
     assert [one["code"] for one in again["findings"]] == [one["code"] for one in first["findings"]]
-
-
-def test_a_case_is_closed_by_a_second_look_and_not_by_silence(tmp_path: Path) -> None:
-    first, fine, other = tmp_path / "first.jsonl", tmp_path / "fine.jsonl", tmp_path / "other.jsonl"
-    first.write_text(json.dumps({"kind": "dmesg", "text": LOST}))
-    fine.write_text(json.dumps({"kind": "dmesg", "text": "[ 1.0] all is well"}))
-    other.write_text(json.dumps({"kind": "pod-events", "text": "Normal  Started"}))
-    record = tmp_path / "record.json"
-    doctor("--evidence", str(first), "--record", str(record))
-    kept = json.loads(record.read_text())
-    assert (kept["kind"], kept["standing"], kept["entries"][0]["verdict"]) == ("WorkRecord", "example", "open")
-    for evidence, verdict, code in ((first, "open", 1), (fine, "closed", 0), (other, "unconfirmed", 1)):
-        done = run("verify", str(record), "--evidence", str(evidence), "-o", "json")
-        assert (json.loads(done.out)["entries"][0]["verdict"], done.code) == (verdict, code)
-    shown = run("verify", str(record), "--evidence", str(other)).out
-    assert "nobody looked at dmesg" in shown
-
-
-def _machine(folder: Path, monkeypatch: pytest.MonkeyPatch, **programs: str) -> None:
-    """Programs of a machine, each of which prints what is given."""
-    folder.mkdir(exist_ok=True)
-    for name, prints in programs.items():
-        file = folder / name.replace("_", "-")
-        file.write_text(f"#!/bin/sh\ncat <<'END'\n{prints}\nEND\n")
-        file.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
-
-
-def test_the_checks_of_a_record_are_run_and_judged(tmp_path: Path, log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    log.write_text("nvidia-fabricmanager.service: Failed with result 'exit-code'.\n")
-    record = tmp_path / "record.json"
-    doctor("--evidence", str(log), "--record", str(record))
-    empty = tmp_path / "empty"
-    empty.write_text("")
-    for state, verdict in (("active", "closed"), ("failed", "open")):
-        done = tmp_path / state
-        _machine(done, monkeypatch, systemctl=state, nvidia_smi="Fabric\n  State : Completed\n  Status : Success")
-        again = run("verify", str(record), "--evidence", str(empty), "--run", "-o", "json")
-        (entry,) = json.loads(again.out)["entries"]
-        assert entry["verdict"] == verdict, entry
-        assert "systemctl is-active nvidia-fabricmanager" in [check["command"] for check in entry["checks"]]
-    words = run("verify", str(record), "--evidence", str(empty), "--run").out
-    assert "systemctl is-active nvidia-fabricmanager: not as it must be" in words
-    silent = run("verify", str(record), "--evidence", str(empty), "-o", "json")
-    assert json.loads(silent.out)["entries"][0]["checks"] == []
-
-
-def _recorded(tmp_path: Path, **more: object) -> Path:
-    entry = {
-        "time": "2026-01-01T00:00:00Z", "target": "x", "code": "GpuFellOffBus", "command": "c", "output": "o",
-        "verdict": "open", "nextAction": "n", "evidenceKinds": ["dmesg"], "verify": ["dmesg | grep -c Xid: 0"], **more,
-    }  # fmt: skip
-    record = tmp_path / "record.json"
-    record.write_text(json.dumps({
-        "apiVersion": "berth.dev/v1alpha1", "kind": "WorkRecord", "runId": "r", "time": "t", "standing": "measured",
-        "source": "s", "entries": [entry],
-    }))  # fmt: skip
-    return record
-
-
-def test_a_program_that_may_not_look_has_not_looked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    _machine(tmp_path / "bin", monkeypatch, dmesg="x")
-    refuses = tmp_path / "bin" / "dmesg"
-    refuses.write_text("#!/bin/sh\necho 'dmesg: read kernel buffer failed: Operation not permitted'; exit 1\n")
-    done = run("verify", str(_recorded(tmp_path)), "--evidence", "/dev/null", "--run", "-o", "json")
-    (entry,) = json.loads(done.out)["entries"]
-    assert entry["verdict"] == "unconfirmed" and "it ended with 1" in entry["checks"][0]["problem"]
-
-
-def test_evidence_of_another_node_closes_nothing(tmp_path: Path) -> None:
-    for node, verdict in (("gpu-9", "unconfirmed"), ("gpu-7", "closed")):
-        folder = tmp_path / node / "nodes" / node
-        folder.mkdir(parents=True)
-        (folder / "dmesg.txt").write_text("[ 1.0] NVRM: loading NVIDIA UNIX x86_64 Kernel Module  550.90.07\n")
-        record = _recorded(tmp_path, node="gpu-7", evidenceKinds=["dmesg"])
-        done = run("verify", str(record), "--from", str(tmp_path / node), "-o", "json")
-        assert json.loads(done.out)["entries"][0]["verdict"] == verdict, node
-
-
-def test_what_a_record_says_is_neither_markup_nor_a_command_of_the_terminal(tmp_path: Path) -> None:
-    record = _recorded(tmp_path, target="\x1b]0;x\x07[/x]", verify=["[/x] \x1b[2J"])
-    done = run("verify", str(record), "--evidence", "/dev/null")
-    assert done.code == 1 and "\x1b" not in done.out and "[/x]" in done.out
-
-
-def test_a_check_of_another_node_is_left_to_be_run_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = tmp_path / "nodes" / "gpu-7"
-    folder.mkdir(parents=True)
-    (folder / "dmesg.txt").write_text("[ 2.5] NVRM: RmInitAdapter failed! (0x24:0x65:1436)\n")
-    record = tmp_path / "record.json"
-    doctor("--from", str(tmp_path), "--record", str(record))
-    _machine(tmp_path / "bin", monkeypatch, nvidia_smi="GPU 0: fine")
-    done = run("verify", str(record), "--evidence", "/dev/null", "--run")
-    assert "to be run on gpu-7" in done.out and "GPU 0: fine" not in done.out
-
-
-@pytest.mark.parametrize(
-    ("text", "code", "words"),
-    [("{}", 2, "no work record"), ("not json", 2, "no work record"), (None, 3, "cannot be read")],
-)
-def test_what_is_no_record_is_said(tmp_path: Path, text: str | None, code: int, words: str) -> None:
-    path = tmp_path / "record.json"
-    if text is not None:
-        path.write_text(text)
-    done = run("verify", str(path), "--evidence", str(path))
-    assert done.code == code and words in done.err
 
 
 def test_a_page_for_a_ticket_needs_nothing_from_elsewhere(tmp_path: Path, log: Path) -> None:

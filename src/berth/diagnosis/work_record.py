@@ -12,6 +12,8 @@ from msgspec import Struct
 from berth.diagnosis.checks import Shown
 from berth.diagnosis.diagnose import Diagnosis
 from berth.diagnosis.finding import Finding
+from berth.diagnosis.second_look import says_of, subject_of
+from berth.diagnosis.words import Severity
 from berth.evidence.facts import Facts
 
 VERSION = "berth.dev/v1alpha1"
@@ -94,8 +96,8 @@ def compared(
 ) -> tuple[Compared, ...]:
     """Each entry against a second diagnosis, and against what its checks showed: (command, shown) each.
 
-    Still found, or a check that does not show what it must: open. Not found, and its evidence looked at or each of its
-    checks answered as it must: closed. Else nobody looked: unconfirmed.
+    Still found, or a check that does not show what it must: open. Not found, and each of its checks answered as it
+    must, or evidence of the same kind says something of what it is about (second_look.py): closed. Else unconfirmed.
     """
     faults = (*diagnosis.findings, *(one.finding for one in diagnosis.consequences))
     return tuple(_compared(entry, faults, facts, tuple(shown.get(entry, ()))) for entry in record.entries)
@@ -113,12 +115,24 @@ def _compared(
     answers = [answer for _, answer in shown]
     if "yes" in answers and all(answer in ("yes", "read it") for answer in answers):
         return Compared(entry, "closed", "its checks show what they must, and it is not found any more")
-    if entry.evidence_kinds and not facts.looked_at(*entry.evidence_kinds, node=entry.node):
-        kinds = ", ".join(entry.evidence_kinds)
-        return Compared(entry, "unconfirmed", f"nobody looked at {kinds} this time, so that nothing is proven")
-    if not entry.evidence_kinds:
+    subject = subject_of(entry.evidence_kinds, entry.target, entry.node, entry.output)
+    if not subject.kinds:
         return Compared(entry, "unconfirmed", "nobody says what its evidence was: other evidence proves nothing")
-    return Compared(entry, "closed", "the same look does not find it any more")
+    worse = next((one for one in faults if one.subject == entry.target != "" and one.severity >= Severity.Error), None)
+    if worse is not None:
+        return Compared(entry, "unconfirmed", f"it is not found, but {worse.title} ({worse.code}) there: not well yet")
+    if says_of(subject, facts):
+        return Compared(entry, "closed", "the same look does not find it any more")
+    kinds = " or ".join(kind for kind in entry.evidence_kinds if kind in subject.kinds)
+    speaks = "has lines of the driver" if kinds == "dmesg" else "speaks of it"
+    about = entry.target or (f"node {entry.node}" if entry.node else "what it was about")
+    if facts.looked_at(*entry.evidence_kinds, node=entry.node):
+        why = f"{kinds} was read, and says nothing of {about}: silence closes nothing"
+    else:
+        why = f"nobody looked at {kinds} this time, so that nothing is proven"
+    closes = f"{kinds} from after the repair that {speaks} and not the fault"
+    also = ", or its checks, each as it must be" if entry.verify else ""
+    return Compared(entry, "unconfirmed", f"{why}. It is closed by {closes}{also}")
 
 
 def _same(subject: str, target: str) -> bool:

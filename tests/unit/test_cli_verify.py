@@ -1,0 +1,168 @@
+"""`berth verify`: what closes a case, what leaves it open, and what is run for it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from cli_runs import here as run
+
+LOST = "[ 1.5] NVRM: GPU 0000:3b:00.0: GPU has fallen off the bus.\n"
+LOADS = "[ 1.0] NVRM: loading NVIDIA UNIX x86_64 Kernel Module  550.90.07"
+DEVICE = "GPU 0000:3b:00 of node gpu-7"
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    path = tmp_path / "kernel.log"
+    path.write_text(LOST)
+    return path
+
+
+def test_a_case_is_closed_by_a_second_look_and_not_by_silence(tmp_path: Path) -> None:
+    first, fine, other = tmp_path / "first.jsonl", tmp_path / "fine.jsonl", tmp_path / "other.jsonl"
+    first.write_text(json.dumps({"kind": "dmesg", "text": LOST}))
+    fine.write_text(json.dumps({"kind": "dmesg", "text": LOADS}))
+    other.write_text(json.dumps({"kind": "pod-events", "text": "Normal  Started"}))
+    record = tmp_path / "record.json"
+    run("doctor", "--evidence", str(first), "--record", str(record))
+    kept = json.loads(record.read_text())
+    assert (kept["kind"], kept["standing"], kept["entries"][0]["verdict"]) == ("WorkRecord", "example", "open")
+    for evidence, verdict, code in ((first, "open", 1), (fine, "closed", 0), (other, "unconfirmed", 1)):
+        done = run("verify", str(record), "--evidence", str(evidence), "-o", "json")
+        assert (json.loads(done.out)["entries"][0]["verdict"], done.code) == (verdict, code)
+    shown = run("verify", str(record), "--evidence", str(other)).out
+    assert "nobody looked at dmesg" in shown
+
+
+@pytest.mark.parametrize(
+    ("kind", "target", "said", "verdict"),
+    [
+        ("dmesg", DEVICE, "", "unconfirmed"),
+        ("dmesg", DEVICE, "hello", "unconfirmed"),
+        ("dmesg", DEVICE, "all is well, all 8 GPUs work again", "unconfirmed"),
+        ("dmesg", DEVICE, "[ 1.0] usb 1-1: new device", "unconfirmed"),
+        ("dmesg", DEVICE, "[ 1.0] mce: [Hardware Error]: Machine check events logged", "unconfirmed"),
+        ("dmesg", DEVICE, "[ 1.0] NVRM: Xid (PCI:0000:3b:00): 48, pid=1, DBE (double bit error)", "unconfirmed"),
+        ("dmesg", DEVICE, LOADS, "closed"),
+        ("lspci", DEVICE, "9c:00.0 3D controller: NVIDIA Corporation GH100 [H100 SXM5 80GB] (rev a1)", "unconfirmed"),
+        ("lspci", DEVICE, "3b:00.0 3D controller: NVIDIA Corporation GH100 [H100 SXM5 80GB] (rev a1)", "closed"),
+        ("plugin-log", "node gpu-7", "I0101 10:00:00.000000 1 main.go:1] hello", "unconfirmed"),
+        ("plugin-log", "node gpu-7", "Registered device plugin for 'nvidia.com/gpu' with Kubelet", "closed"),
+        ("app-log", "node gpu-7", "epoch 1 loss 0.4", "unconfirmed"),
+    ],
+)
+def test_a_second_look_speaks_of_the_same_thing(
+    tmp_path: Path, kind: str, target: str, said: str, verdict: str
+) -> None:
+    record = _recorded(tmp_path, target=target, node="gpu-7", evidenceKinds=[kind])
+    evidence = tmp_path / "evidence.jsonl"
+    evidence.write_text(json.dumps({"kind": kind, "node": "gpu-7", "text": said}))
+    done = run("verify", str(record), "--evidence", str(evidence))
+    assert (done.out.splitlines()[1].split()[0], done.code) == (verdict, int(verdict != "closed")), done.out
+    assert ("to be run: dmesg | grep -c Xid: 0" in done.out) is (verdict != "closed")
+
+
+@pytest.mark.parametrize(
+    ("name", "phase", "verdict"),
+    [("train-0", "Running", "closed"), ("train-1", "Running", "closed"), ("other-0", "Running", "unconfirmed")],
+)
+def test_a_pod_is_looked_at_again_or_the_one_in_its_place(tmp_path: Path, name: str, phase: str, verdict: str) -> None:
+    record = _recorded(tmp_path, target="pod x/train-0", code="ResourceNotHeld", evidenceKinds=["pod-events"])
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "x"}, "spec": {
+        "nodeName": "n1", "containers": [{"name": "main"}]}, "status": {"phase": phase}}  # fmt: skip
+    evidence = tmp_path / "pod.json"
+    evidence.write_text(json.dumps(pod))
+    done = run("verify", str(record), "--from", str(evidence), "-o", "json")
+    assert json.loads(done.out)["entries"][0]["verdict"] == verdict
+
+
+def _machine(folder: Path, monkeypatch: pytest.MonkeyPatch, **programs: str) -> None:
+    """Programs of a machine, each of which prints what is given."""
+    folder.mkdir(exist_ok=True)
+    for name, prints in programs.items():
+        file = folder / name.replace("_", "-")
+        file.write_text(f"#!/bin/sh\ncat <<'END'\n{prints}\nEND\n")
+        file.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
+
+
+def test_the_checks_of_a_record_are_run_and_judged(tmp_path: Path, log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log.write_text("nvidia-fabricmanager.service: Failed with result 'exit-code'.\n")
+    record = tmp_path / "record.json"
+    run("doctor", "--evidence", str(log), "--record", str(record))
+    empty = tmp_path / "empty"
+    empty.write_text("")
+    for state, verdict in (("active", "closed"), ("failed", "open")):
+        done = tmp_path / state
+        _machine(done, monkeypatch, systemctl=state, nvidia_smi="Fabric\n  State : Completed\n  Status : Success")
+        again = run("verify", str(record), "--evidence", str(empty), "--run", "-o", "json")
+        (entry,) = json.loads(again.out)["entries"]
+        assert entry["verdict"] == verdict, entry
+        assert "systemctl is-active nvidia-fabricmanager" in [check["command"] for check in entry["checks"]]
+    words = run("verify", str(record), "--evidence", str(empty), "--run").out
+    assert "systemctl is-active nvidia-fabricmanager: not as it must be" in words
+    silent = run("verify", str(record), "--evidence", str(empty), "-o", "json")
+    assert json.loads(silent.out)["entries"][0]["checks"] == []
+
+
+def _recorded(tmp_path: Path, **more: object) -> Path:
+    entry = {
+        "time": "2026-01-01T00:00:00Z", "target": "x", "code": "GpuFellOffBus", "command": "c", "output": "o",
+        "verdict": "open", "nextAction": "n", "evidenceKinds": ["dmesg"], "verify": ["dmesg | grep -c Xid: 0"], **more,
+    }  # fmt: skip
+    record = tmp_path / "record.json"
+    record.write_text(json.dumps({
+        "apiVersion": "berth.dev/v1alpha1", "kind": "WorkRecord", "runId": "r", "time": "t", "standing": "measured",
+        "source": "s", "entries": [entry],
+    }))  # fmt: skip
+    return record
+
+
+def test_a_program_that_may_not_look_has_not_looked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _machine(tmp_path / "bin", monkeypatch, dmesg="x")
+    refuses = tmp_path / "bin" / "dmesg"
+    refuses.write_text("#!/bin/sh\necho 'dmesg: read kernel buffer failed: Operation not permitted'; exit 1\n")
+    done = run("verify", str(_recorded(tmp_path)), "--evidence", "/dev/null", "--run", "-o", "json")
+    (entry,) = json.loads(done.out)["entries"]
+    assert entry["verdict"] == "unconfirmed" and "it ended with 1" in entry["checks"][0]["problem"]
+
+
+def test_evidence_of_another_node_closes_nothing(tmp_path: Path) -> None:
+    for node, verdict in (("gpu-9", "unconfirmed"), ("gpu-7", "closed")):
+        folder = tmp_path / node / "nodes" / node
+        folder.mkdir(parents=True)
+        (folder / "dmesg.txt").write_text("[ 1.0] NVRM: loading NVIDIA UNIX x86_64 Kernel Module  550.90.07\n")
+        record = _recorded(tmp_path, node="gpu-7", evidenceKinds=["dmesg"])
+        done = run("verify", str(record), "--from", str(tmp_path / node), "-o", "json")
+        assert json.loads(done.out)["entries"][0]["verdict"] == verdict, node
+
+
+def test_what_a_record_says_is_neither_markup_nor_a_command_of_the_terminal(tmp_path: Path) -> None:
+    record = _recorded(tmp_path, target="\x1b]0;x\x07[/x]", verify=["[/x] \x1b[2J"])
+    done = run("verify", str(record), "--evidence", "/dev/null")
+    assert done.code == 1 and "\x1b" not in done.out and "[/x]" in done.out
+
+
+def test_a_check_of_another_node_is_left_to_be_run_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "nodes" / "gpu-7"
+    folder.mkdir(parents=True)
+    (folder / "dmesg.txt").write_text("[ 2.5] NVRM: RmInitAdapter failed! (0x24:0x65:1436)\n")
+    record = tmp_path / "record.json"
+    run("doctor", "--from", str(tmp_path), "--record", str(record))
+    _machine(tmp_path / "bin", monkeypatch, nvidia_smi="GPU 0: fine")
+    done = run("verify", str(record), "--evidence", "/dev/null", "--run")
+    assert "to be run on gpu-7" in done.out and "GPU 0: fine" not in done.out
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "words"),
+    [("{}", 2, "no work record"), ("not json", 2, "no work record"), (None, 3, "cannot be read")],
+)
+def test_what_is_no_record_is_said(tmp_path: Path, text: str | None, code: int, words: str) -> None:
+    path = tmp_path / "record.json"
+    if text is not None:
+        path.write_text(text)
+    done = run("verify", str(path), "--evidence", str(path))
+    assert done.code == code and words in done.err
