@@ -30,8 +30,9 @@ _DEVICE = re.compile(
 )
 _LINK = re.compile(r"(?P<what>LnkCap|LnkSta):.*?Speed (?P<speed>\d+(?:\.\d+)?)GT/s.*?Width x(?P<width>\d+)")
 _REGION = re.compile(
-    r"Region (?P<number>\d): (?:Memory|\[virtual\] Memory) at (?P<at>\S+) \((?P<bits>\d+)-bit[^)]*\)(?P<rest>.*)"
+    r"(?:Region (?P<number>\d): )?(?:Memory|\[virtual\] Memory) at (?P<at>\S+) \((?P<bits>\d+)-bit[^)]*\)(?P<rest>.*)"
 )
+_UNNUMBERED = -1  # as `lspci -v` prints a region
 _DEAD_LINK = re.compile(r"LnkSta:.*Width x63\b")
 _SIZE = re.compile(r"\[size=(\d+)([KMGT]?)\]")
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
@@ -64,7 +65,7 @@ class _Device:
             size = _SIZE.search(region["rest"])
             self.regions.append(
                 Region(
-                    int(region["number"]),
+                    int(region["number"] or _UNNUMBERED),
                     int(size[1]) * _UNITS[size[2]] if size else 0,
                     not region["at"].startswith("<") and "[disabled]" not in region["rest"],
                     region["bits"] == "64",

@@ -14,8 +14,8 @@ NVIDIA = "10de"
 class Region(Struct, frozen=True, gc=False):
     """A BAR as lspci prints it."""
 
-    number: int
-    size_bytes: int = 0
+    number: int  # -1 where it is not printed
+    size_bytes: int = 0  # 0 where it is not printed
     is_assigned: bool = True  # not <unassigned>, <ignored> or [disabled]
     is_64bit: bool = False
 

@@ -192,13 +192,15 @@ MESSAGES: tuple[Message, ...] = (
     # The exporter serves, and nobody fetches: what Prometheus selects by does not fit.
     Message(
         "dcgm.not_selected",
-        ("servicemonitor", "podmonitor"),
+        ("servicemonitor", "podmonitor"),  # kubectl's table of them is empty, or people say so
+        r"get (?:service|pod)monitors?\b[^\n]*\n[^\n]*No resources found|"
         r"(?:Service|Pod)Monitor\b.{0,80}?\b(?:not (?:picked up|selected|matched|discovered|scraped)|"
         r"(?:does not|doesn't|do not|don't) match|is ignored)|"
         r"(?:\bnot|n't) (?:see|find|have|create|get|deploy)\w* (?:any|a|the) (?:\w+ )?(?:Service|Pod)Monitor\b|"
         r"\b(?:there is|there's|with) no (?:Service|Pod)Monitor\b|"
         r"(?:Service|Pod)Monitor\b(?! CRD).{0,20}?\b(?:is|was|are) (?:not (?:created|deployed|there|present)"
         r"|missing)\b",
+        lines=2,
     ),
     Message(
         "dcgm.cannot_listen",

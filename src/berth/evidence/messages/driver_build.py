@@ -120,7 +120,8 @@ _BUILD = (
             ": 错误", ": 致命错误", "fehler: ", ": erreur", ": ошибка: ", ": エラー: ", ": 오류: ", ": erro",
             "saving rejects to file", "no nvidia driver generated", "nvidia driver source, exiting", "link nvidia",
             "compilation broken", "compilation is broken", "build broken", "build is broken",
-            "'kernel/dkms.conf'", "nv-linux.o", "to build", "to compile", "not build", "not compile", "n't build",
+            "'kernel/dkms.conf'", "could not locate dkms.conf",
+            "nv-linux.o", "to build", "to compile", "not build", "not compile", "n't build",
             "n't compile", "cannot build", "cannot compile", "build fail", "build error",
             "compilation fail", "compilation error", "unable to link kernel module",
             "failed to unpack the precompiled interface", "failed to generate nvidia", "failed for nvidia",
@@ -130,7 +131,7 @@ _BUILD = (
         r"error occurred while performing the step: ?\W*(?P<step>Building kernel modules|Checking to see[^\"]*)|"
         r"does not support real-time kernels|is a (?:PREEMPT_RT|Xen) kernel|No rule to make target ['‘`]modules|"
         r"akmods/nvidia\S*\.failed\.log|akmods\S*[^\n]{0,40}nvidia\S*[^\n]{0,20} failed|cannot find \S*nv-linux\.o|"
-        r"Unable to open 'kernel/dkms\.conf'|kernel module was not created|"
+        r"Unable to open 'kernel/dkms\.conf'|Could not locate dkms\.conf file|kernel module was not created|"
         # The package that the driver container made of an earlier build lacks a module, and it builds anew.
         r"Required file '(?P<lacks>\S+)' not found in package 'kernel/precompiled|"
         r"Bad return status for module build on kernel: (?P<kernel>\S+)|"

@@ -260,8 +260,8 @@ _WINDOWS = (
     # As lspci lists a region, without the line of its device.
     Message(
         "lspci.region_unplaced",
-        ("memory at <unassigned> (64-bit, prefetchable)", "memory at <ignored> (64-bit, prefetchable)"),
-        r"Region (?P<bar>\d): Memory at (?:<unassigned> \(64-bit, prefetchable\)|<ignored> \(64-bit, prefetchable\))",
+        ("memory at <unassigned>", "memory at <ignored>"),
+        r"(?:Region (?P<bar>\d): )?Memory at <(?:unassigned|ignored)>(?! \((?!64-bit, prefetchable))",
     ),
     Message(
         "kernel.above_4g",

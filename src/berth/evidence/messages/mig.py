@@ -119,7 +119,9 @@ MESSAGES: tuple[Message, ...] = (
             "unable to create gpu instance",
             "failed to create gpu instances",
             "failed to create compute instances",
+            "error executing nvidia-smi mig",
         ),
+        r"error executing nvidia-smi mig [^\n]*-c[gc]i\b|"
         r"[Ff]ailed to create (?:GPU|compute) instances: |all orderings failed|multiple config orderings"
         r"|error creating (?:GPU|[Cc]ompute) [Ii]nstance|"
         r"[Uu]nable to create (?:a )?GPU instance.*?(?P<why>Insufficient Resources|.*)",

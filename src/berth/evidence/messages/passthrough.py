@@ -71,6 +71,7 @@ MESSAGES: tuple[Message, ...] = (
         ),
         r"VFIO_(?:DMA_MAP|MAP_DMA)\S*.*(?:failed|Cannot allocate|Operation not permitted|= -\d+)|(?:could not|cannot"
         r"|failed to) open \W*/dev/vfio/(?P<group>\w+)"
+        r"|\bl?stat /dev/vfio/(?P<group2>\d+): no such file"
         r"|failed to (?:set iommu for container|setup container for group)|Unable to power on device, stuck in D3"
         r"|(?:not|failed to be|failed to bind device) (?:bound )?to '?vfio(?:-pci)?\b|vfio \S+: failed to (?:get|open"
         r"|setup|add)"
@@ -130,7 +131,7 @@ MESSAGES: tuple[Message, ...] = (
         "vfio.memory_not_locked",
         ("rlimit_memlock (", "limit locked memory", "locked memory limit"),
         r"vfio_\w+: RLIMIT_MEMLOCK \((?P<limit>\d+)\) exceeded"
-        r"|(?P<refused>cannot limit locked memory\s+of process \d+ to \d+:? ?(?:Operation not permitted)?)"
+        r"|(?P<refused>cannot limit locked memory\s+of process (?:\d+ )?to \d+:? ?(?:Operation not permitted)?)"
         r"|cannot (?:get|set) locked memory limit",
         lines=2,
     ),

@@ -173,11 +173,15 @@ MESSAGES: tuple[Message, ...] = (
     ),
     Message(
         "scheduler.api_absent",
-        ("no matches for kind", "no kind ", "unknown flag: --"),
+        ("no matches for kind", "no kind ", "unknown flag: --", "failed to list *v"),
         r"no matches for kind \W*(?P<kind>\w+)\W* in version \W*(?P<version>(?:kueue\.x-k8s\.io|[\w.]*volcano\.sh"
         r"|scheduling\.(?:run\.ai|x-k8s\.io|k8s\.io)|kai\.scheduler|scheduler\.x-k8s\.io|topology\.node\.k8s\.io"
         r"|jobset\.x-k8s\.io|leaderworkerset\.x-k8s\.io|[\w.]*kubeflow\.org|ray\.io|karpenter\.sh|karpenter\.k8s\.aws"
         r"|kubevirt\.io|grove\.io|resource\.nvidia\.com)/\w+)"
+        # What a scheduler watches, asked for in a version that this Kubernetes serves no more, or not yet.
+        r"|failed to list \*(?P<version3>v\d\w*)\.(?P<kind4>PriorityClass|PodGroup|Queue|CSINode|CSIStorageCapacity"
+        r"|PodDisruptionBudget|StorageClass|VolumeAttachment|Workload|ClusterQueue|LocalQueue|HyperNode): "
+        r"the server could not find the requested resource"
         # Flags of kube-scheduler that went with its policy files, in 1.23.
         r"|unknown flag: --(?P<kind3>policy-config(?:-file|map\S*)|use-legacy-policy-config|algorithm-provider"
         r"|scheduler-name)"

@@ -66,7 +66,8 @@ def find(facts: Facts) -> Iterator[Answer]:
             found.setdefault(NO_PCI, []).append(said.origin)
     for device in facts.of(PciSeen):
         if device.is_gpu and not device.is_dead and any(
-            not region.is_assigned and region.size_bytes >= LARGE for region in device.regions
+            not region.is_assigned and (region.size_bytes >= LARGE or (region.is_64bit and not region.size_bytes))
+            for region in device.regions
         ):
             found.setdefault(device.pci, []).append(device.origin)
     if found and NO_PCI in found and len(found) > 1:

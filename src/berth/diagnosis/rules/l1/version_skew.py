@@ -122,7 +122,17 @@ def find(facts: Facts) -> Iterator[Answer]:
         )
     old = list(facts.said("nvml.function_not_found"))
     if old and not mismatch:
-        yield OLD_LIBRARY.finding("The library does not have a function that the program calls.", POSSIBLE, old)
+        yield OLD_LIBRARY.finding(
+            "The library does not have a function that the program calls.", POSSIBLE, old, layer=_of_program(old)
+        )
+
+
+def _of_program(said: list[Said]) -> Layer | None:
+    """A component that is newer than the driver is to be chosen by the driver, not the other way round."""
+    words = " ".join(one.origin.text for one in said).lower()
+    if "device-plugin" in words:
+        return Layer.L3
+    return Layer.L2 if "nvidia-container-" in words or "nvidia-ctk" in words else None
 
 
 def _told(said: Said) -> str:

@@ -65,7 +65,7 @@ NEWER = Code(
 
 TIMED_OUT = Code(
     name="DriverAnswersTooLate",
-    layer=Layer.L2,
+    layer=Layer.L0,
     cause_class="hw-fault",
     severity=Severity.Error,
     effect=Effect.ContainersDoNotStart,

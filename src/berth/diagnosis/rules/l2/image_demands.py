@@ -133,7 +133,7 @@ NO_LOADER = Code(
 
 HOST_NEWER = Code(
     name="HostLibraryTooNewForImage",
-    layer=Layer.L2,
+    layer=Layer.L6,
     cause_class="image",
     severity=Severity.Error,
     effect=Effect.ProgramFails,
@@ -217,7 +217,16 @@ def find(facts: Facts) -> Iterator[Answer]:
         yield HOST_NEWER.finding(f"{first(said, 'file')} wants {first(said, 'version')}.", LIKELY, said, node=node)
     for node, said in by_node(facts.said("runtime.program_not_in_image")).items():
         program = first(said, "program", "program2", "program3")
-        yield NOT_IN_IMAGE.finding(f"{program} is not in the image.", LIKELY, said, node=node)
+        # A word that begins with a dash is an argument: the manifest counts on an entry point that the image lacks.
+        is_plugin = any("device-plugin" in one.origin.text for one in said)
+        yield NOT_IN_IMAGE.finding(
+            f"{program} is not in the image.",
+            LIKELY,
+            said,
+            node=node,
+            layer=Layer.L3 if is_plugin else None,
+            cause_class="plugin-config" if is_plugin else None,
+        )
 
 
 RULE = Rule((NEWER_CUDA, BRINGS_DRIVER, CAPABILITY, UNASKED, NO_LOADER, HOST_NEWER, NOT_IN_IMAGE), find)

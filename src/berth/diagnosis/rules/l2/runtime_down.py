@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
 from berth.diagnosis.rules.l2.places import by_node, first
-from berth.diagnosis.words import POSSIBLE, Effect, Layer, Severity
+from berth.diagnosis.words import LIKELY, POSSIBLE, Effect, Layer, Severity
 from berth.evidence.facts import Facts
 
 DOWN = Code(
@@ -44,6 +44,11 @@ def find(facts: Facts) -> Iterator[Answer]:
             if unit
             else f"{first(said, 'socket') or 'The engine'}: {first(said, 'why', 'why2', 'why3', 'why4').strip()}."
         )
+        if "dockershim" in first(said, "socket"):
+            cause = "The socket of dockershim is asked for, which Kubernetes 1.24 took away."
+            layer = Layer.L3 if all(one.origin.kind == "plugin-log" for one in said) else None
+            yield DOWN.finding(cause, LIKELY, said, node=node, layer=layer, cause_class="version-mismatch")
+            continue
         yield DOWN.finding(cause, POSSIBLE, said, node=node)
 
 

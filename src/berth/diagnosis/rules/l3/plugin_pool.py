@@ -37,7 +37,7 @@ POOL_EMPTY = Code(
 
 NOT_HANDED_ON = Code(
     name="PluginConfigNotHandedOn",
-    layer=Layer.L3,
+    layer=Layer.L4,
     cause_class="plugin-config",
     severity=Severity.Error,
     effect=Effect.CapacityMissing,

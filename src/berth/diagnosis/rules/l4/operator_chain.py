@@ -83,7 +83,7 @@ AT_CUDA = _stopped(
     "cuda-ready",
 )  # fmt: skip
 AT_PLUGIN = _stopped(
-    "ValidationStopsAtPlugin", Layer.L3, "plugin-health", Effect.PluginDown, "the device plugin",
+    "ValidationStopsAtPlugin", Layer.L3, "plugin-config", Effect.PluginDown, "the device plugin",
     ("kubectl -n gpu-operator logs ds/nvidia-device-plugin-daemonset --all-containers --tail=50",
      "its test pod needs a free GPU: kubectl describe node NODE, Allocated resources"),
     "plugin-ready",

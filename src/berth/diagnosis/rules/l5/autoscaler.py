@@ -194,11 +194,15 @@ def find(facts: Facts) -> Iterator[Answer]:
             )
     yield from heard(facts, NOT_JOINED, ("autoscaler.not_joined",), "The new machine does not join.", LIKELY)
     yield from heard(
+        facts, CLOUD_EMPTY, ("autoscaler.cloud_empty",), "The provider has no such machine there.", LIKELY
+    )
+    yield from heard(
         facts,
         CLOUD_EMPTY,
-        ("autoscaler.cloud_empty", "autoscaler.cloud_quota"),
-        "The provider refused to start the machine.",
+        ("autoscaler.cloud_quota",),
+        "The account may not have another such machine: a quota of the provider.",
         LIKELY,
+        cause_class="quota-gang",
     )
 
 

@@ -39,8 +39,8 @@ NO_CARD = Code(
 )
 UNREGISTERED = Code(
     name="ShareNodeUnregistered",
-    layer=Layer.L3,
-    cause_class="plugin-config",
+    layer=Layer.L5,
+    cause_class="scheduling-policy",
     severity=Severity.Error,
     effect=Effect.CapacityMissing,
     title="no node has told the share scheduler about its cards",
