@@ -8,6 +8,7 @@ from functools import lru_cache
 from berth.diagnosis.ledger_claims import claim_accounts
 from berth.diagnosis.ledger_lines import lines_of
 from berth.diagnosis.node_facts import MIG, NodeFacts, nodes_of, plain
+from berth.diagnosis.promised import Promise, promised
 from berth.evidence.facts import Facts
 from berth.evidence.formats.boundary_facts import PluginAnswer
 from berth.evidence.formats.cluster_facts import UNSAID, PodSeen
@@ -26,14 +27,17 @@ def accounts(facts: Facts) -> tuple[Account, ...]:
 def _accounts(facts: Facts, size: int) -> tuple[Account, ...]:
     """Several rules ask for the accounts of the same facts; `size` tells them from those that have grown since."""
     pods_were_read = bool(facts.of(PodSeen))
+    labels_say = promised(facts)
     counted = (
-        _account(node, resource, pods_were_read) for node in nodes_of(facts) for resource in _resources(node)
+        _account(node, resource, pods_were_read, labels_say.get(node.name))
+        for node in nodes_of(facts)
+        for resource in _resources(node, node.name in labels_say)
     )
     return tuple(sorted((*counted, *claim_accounts(facts)), key=lambda one: (one.node, one.resource)))
 
 
-def _resources(node: NodeFacts) -> list[str]:
-    """What the node's devices are asked for by."""
+def _resources(node: NodeFacts, is_promised: bool) -> list[str]:
+    """What the node's devices are asked for by; its labels may promise some (promised.py)."""
     asked = {
         resource
         for pod in node.pods
@@ -43,7 +47,7 @@ def _resources(node: NodeFacts) -> list[str]:
     }
     known = {*node.advertised, *node.plugins, *node.offers, *(given.resource for given in node.given), *asked}
     found = sorted(resource for resource in known if is_gpu(resource))
-    return found or ([GPU] if node.devices or any(node.counts.values()) else [])
+    return found or ([GPU] if is_promised or node.devices or any(node.counts.values()) else [])
 
 
 def is_gpu(resource: str) -> bool:
@@ -54,7 +58,7 @@ def is_gpu(resource: str) -> bool:
     )
 
 
-def _account(node: NodeFacts, resource: str, pods_were_read: bool) -> Account:
+def _account(node: NodeFacts, resource: str, pods_were_read: bool, promise: Promise | None) -> Account:
     labels = node.seen.labels if node.seen else {}
     answers = node.plugins.get(resource, [])
     advertised = node.advertised.get(resource)
@@ -65,7 +69,13 @@ def _account(node: NodeFacts, resource: str, pods_were_read: bool) -> Account:
     host = _host(node, resource, labels)
     plugin = _plugin(answers)
     visible = _visible(node, resource)
+    if promise is not None and capacity is None:
+        capacity = allocatable = 0  # it was printed whole, without it
     parts_at, sentence = _parting(resource, answers, host, plugin, capacity, allocatable, requested, visible, lines)
+    if promise is not None and not allocatable and parts_at in (None, Boundary.Request):
+        held = f"; pods hold {requested}" if requested else ""
+        has = promise.count or "GPUs"
+        parts_at, sentence = Boundary.Node, f"by its labels it has {has}, the node offers no {resource}{held}"
     return Account(
         node=node.name,
         resource=resource,

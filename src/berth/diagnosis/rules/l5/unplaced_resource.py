@@ -6,14 +6,17 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Iterator, Mapping
 
+from msgspec.structs import replace
+
 from berth.diagnosis.finding import Answer, Code, Fix, Rule, Unconfirmed
 from berth.diagnosis.heard import by_place, listed, value
+from berth.diagnosis.ledger import GPU, accounts
+from berth.diagnosis.promised import promised
 from berth.diagnosis.words import LIKELY, POSSIBLE, Effect, Layer, Severity
 from berth.evidence.fact import Said
 from berth.evidence.facts import Facts
 from berth.evidence.formats.cluster_facts import UNSAID, Advertised, EventSeen, NodeSeen, PodSeen
 from berth.evidence.formats.failed_scheduling import Unplaced, unplaced
-from berth.evidence.formats.resource_slices import SliceDevice
 
 ORDINARY = ("cpu", "memory", "ephemeral-storage", "pods", "hugepages-2Mi", "hugepages-1Gi")
 VIRTUAL = "devices.kubevirt.io/"  # of virtual machines: rules of passthrough name these
@@ -71,7 +74,7 @@ NOT_OFFERED = Code(
     meaning="The scheduler places by what the kubelet reports. A node whose device plugin does not serve reports 0 or "
     "nothing, however healthy its GPUs are.",
     known_by="FailedScheduling names the resource as insufficient, and every node that was looked at offers 0 of it or "
-    "does not list it.",
+    "does not list it; or a node's labels say that it has GPUs, and it offers none in any form.",
     disproved_by="Allocatable of the resource above 0 on a node that the pod may use.",
     counter_check="kubectl get nodes -o custom-columns=N:.metadata.name,A:.status.allocatable: RESOURCE is above 0",
     fix=Fix(
@@ -153,29 +156,17 @@ def find(facts: Facts) -> Iterator[Answer]:
     yield from _of_other_schedulers(facts)
 
 
-# Labels by which a node is said to have GPUs, whoever wrote them.
-_HAS_GPUS = (
-    "nvidia.com/gpu.present", "nvidia.com/gpu.product", "cloud.google.com/gke-accelerator",
-    "k8s.amazonaws.com/accelerator", "kubernetes.azure.com/accelerator", "karpenter.k8s.aws/instance-gpu-count",
-)  # fmt: skip
-_KEPT_AWAY = ("false", "dra", "paused-for-driver-upgrade", "paused-for-mig-change", "vm-passthrough", "vm-vgpu")
-
-
 def _not_counted(facts: Facts) -> Iterator[Answer]:
     """Nodes that have GPUs by their labels, and what they offer was printed without any."""
-    if facts.of(SliceDevice):
-        return  # claims may be the way in which they are offered
-    offering = {one.name for one in facts.of(Advertised)}
-    for node in facts.of(NodeSeen):
-        said = next((key for key in _HAS_GPUS if node.labels.get(key, "false") != "false"), "")
-        if said and node.is_counted and node.name not in offering and not set(node.labels.values()) & set(_KEPT_AWAY):
-            yield NOT_OFFERED.finding(
-                f"{node.name or 'The node'} has GPUs by its label {said}, and there is no GPU among what it offers.",
-                POSSIBLE,
-                [node],
-                node=node.name,
-                resource="nvidia.com/gpu",
-            )
+    whole = promised(facts)
+    held = {one.node: one.requested for one in accounts(facts) if one.resource == GPU} if whole else {}
+    for node in facts.of(NodeSeen) if whole else ():
+        if (said := whole.get(node.name)) is not None:
+            number = f"{said.count} GPUs" if said.count else "GPUs"
+            cause = f"{node.name or 'The node'} has {number} by its label {said.label}, and offers none in any form."
+            cause += f" Its pods hold {held[node.name]}." if held.get(node.name) else ""
+            words = replace(node.origin, text=node.origin.text or f"{said.label}: {node.labels[said.label]}")
+            yield NOT_OFFERED.finding(cause, POSSIBLE, [words], node=node.name, resource=GPU)
 
 
 def _of(
