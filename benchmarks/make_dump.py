@@ -20,6 +20,7 @@ import yaml
 Object = dict[str, Any]
 
 _STAMP = "2026-11-29T10:{:02}:{:02}Z"
+GPUS = 8  # of a node
 _SIZES = ((1, 16, 128), (2, 32, 256), (4, 64, 512), (8, 128, 1024))  # GPUs, cores, GiB
 
 
@@ -37,7 +38,7 @@ def nodes(count: int) -> Iterator[Object]:
             "topology.kubernetes.io/rack": f"rack-{n // 16}",
             "nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3",
             "nvidia.com/gpu.memory": "81559",
-            "nvidia.com/gpu.count": "8",
+            "nvidia.com/gpu.count": str(GPUS),
             "nvidia.com/gpu.replicas": "1",
             "nvidia.com/gpu.sharing-strategy": "none",
             "nvidia.com/gpu.compute.major": "9",
@@ -51,7 +52,7 @@ def nodes(count: int) -> Iterator[Object]:
             "ephemeral-storage": "3650722201Ki",
             "hugepages-1Gi": "0",
             "memory": "2113478752Ki",
-            "nvidia.com/gpu": "8",
+            "nvidia.com/gpu": str(GPUS),
             "rdma/rdma_shared_device_a": "63",
             "pods": "110",
         }
@@ -91,8 +92,13 @@ def nodes(count: int) -> Iterator[Object]:
 
 
 def pods(count: int, node_count: int, seed: int = 1) -> Iterator[Object]:
-    """Jobs of up to 64 pods; nine in ten run. A few hundred different specs."""
+    """Jobs of up to 64 pods; nine in ten run where there is room. A few hundred different specs.
+
+    Pods ask for what keeps pace with the GPUs that there are, so that those of 8 pods a node all find a place. A pod
+    that finds none waits: no node ever holds more than it has.
+    """
     rng = random.Random(seed)
+    room = _Room(node_count)
     made = 0
     job = 0
     while made < count:
@@ -100,11 +106,36 @@ def pods(count: int, node_count: int, seed: int = 1) -> Iterator[Object]:
         shape = rng.choice(_SIZES)
         team = f"team-{rng.randrange(24)}"
         runs = rng.random() < 0.9
+        while runs and shape[0] > 1 and room.taken + shape[0] * size > room.gpus * (made + size) // count:
+            shape = _SIZES[_SIZES.index(shape) - 1]
         for i in range(size):
-            node = f"gpu-{(made + i) % max(1, node_count):05}.cluster.example" if runs and node_count else ""
+            n = room.place(shape[0]) if runs else None
+            node = "" if n is None else f"gpu-{n:05}.cluster.example"
             yield pod(f"train-{job:05}", i, team, shape, node, made + i)
         made += size
         job += 1
+
+
+class _Room:
+    """Free GPUs by node, given out one node after the other."""
+
+    def __init__(self, node_count: int) -> None:
+        self._free = [GPUS] * node_count
+        self._next = 0
+        self._vain = GPUS + 1  # a size that found no place; room only goes
+        self.gpus = GPUS * node_count
+        self.taken = 0
+
+    def place(self, gpus: int) -> int | None:
+        """The node that it is on; None where no node has as many free."""
+        for step in range(len(self._free) if gpus < self._vain else 0):
+            n = (self._next + step) % len(self._free)
+            if self._free[n] >= gpus:
+                self._free[n] -= gpus
+                self._next, self.taken = n + 1, self.taken + gpus
+                return n
+        self._vain = min(self._vain, gpus)
+        return None
 
 
 def pod(job: str, index: int, team: str, shape: tuple[int, int, int], node: str, number: int) -> Object:
