@@ -233,6 +233,27 @@ def test_a_page_for_a_ticket_needs_nothing_from_elsewhere(tmp_path: Path, log: P
     assert "http" not in text and "<script" not in text
 
 
+def overdrawn(tmp_path: Path) -> Path:
+    """A node of 8 GPUs whose pods hold 9, and nothing that says why."""
+    path = dump(tmp_path)
+    kept = json.loads(path.read_text())
+    pod = kept["items"][1]
+    pod["spec"]["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] = "9"
+    pod["spec"]["nodeName"] = "n1"
+    pod["status"] = {"phase": "Running"}
+    path.write_text(json.dumps(kept))
+    return path
+
+
+@pytest.mark.parametrize("target", [("n1",), ()])
+def test_nobody_goes_on_over_a_boundary_that_breaks(tmp_path: Path, target: tuple[str, ...]) -> None:
+    path = overdrawn(tmp_path)
+    done = doctor(*target, "--from", str(path))
+    assert "no fault found in what was read" in done.out
+    assert "stop at discovery: nvidia.com/gpu on n1: no (pods hold 9, the node gives 8)" in " ".join(done.out.split())
+    assert done.code == run("ledger", "--from", str(path)).code == 1
+
+
 # ---- the ledger
 
 

@@ -14,6 +14,7 @@ from berth.diagnosis.ledger import accounts, is_gpu, of_pod
 from berth.diagnosis.words import Layer
 from berth.evidence.facts import Facts
 from berth.evidence.formats.cluster_facts import NodeSeen, PodSeen
+from berth.model.ledger import Account
 
 
 class Step(Struct, frozen=True):
@@ -57,7 +58,22 @@ def focused(
         traps=tuple(one for one in diagnosis.traps if bears(one)),
         gate=gate_of(findings, unconfirmed, facts),
     )
-    return found, tuple(_steps(facts, pods, sorted(nodes)))
+    steps = tuple(_steps(facts, pods, sorted(nodes)))
+    return stopped(found, steps), steps
+
+
+def stopped(diagnosis: Diagnosis, steps: Sequence[Step]) -> Diagnosis:
+    """Nobody goes on over a boundary that breaks, whether a finding says why or not."""
+    broken = next((one for one in steps if one.holds is False), None)
+    if broken is None or not diagnosis.gate.go:
+        return diagnosis
+    sentence = f"stop: {broken.question}: no ({broken.answer})"
+    return replace(diagnosis, gate=replace(diagnosis.gate, go=False, stage="discovery", sentence=sentence))
+
+
+def parted(facts: Facts) -> tuple[Step, ...]:
+    """The accounts of all nodes that part: what a walk down from each of them would say."""
+    return tuple(_of_account(one) for one in accounts(facts) if not one.is_equal)
 
 
 def _is(pod: PodSeen, target: str, name: str, kind: str, namespace: str) -> bool:
@@ -75,9 +91,13 @@ def _steps(facts: Facts, pods: Sequence[PodSeen], nodes: Sequence[str]) -> Itera
         yield from _of_pod(pod)
     for account in accounts(facts):
         if account.node in nodes:
-            words = account.sentence or "hardware, plugin, node and requests agree as far as they were seen"
-            holds = False if account.parts_at is not None else (True if account.host is not None else None)
-            yield Step(Layer.L3, f"{account.resource} on {account.node}", holds, words)
+            yield _of_account(account)
+
+
+def _of_account(account: Account) -> Step:
+    words = account.sentence or "hardware, plugin, node and requests agree as far as they were seen"
+    holds = False if account.parts_at is not None else (True if account.host is not None else None)
+    return Step(Layer.L3, f"{account.resource} on {account.node}", holds, words)
 
 
 def _of_pod(pod: PodSeen) -> Iterator[Step]:

@@ -44,30 +44,32 @@ def doctor(
     each finding carries the words that it rests on, what would disprove it, how it is mended and how the mending is
     proven. What nobody collected is listed as not confirmed, never guessed.
 
-    Exit code: 0 nothing found, 1 a finding, 2 usage, 3 nothing could be read.
+    Exit code: 0 nothing found, 1 a finding or a boundary that breaks, 2 usage, 3 nothing could be read.
     """
     if explain:
         _explain(explain)
         return
-    from berth.app.cli.evidence import facts_of
+    from berth.app.cli.evidence import facts_for
     from berth.app.cli.frames import Frame, emit
     from berth.app.cli.written import page, work_record, write
     from berth.diagnosis.diagnose import diagnose
-    from berth.diagnosis.focus import Step, focused
+    from berth.diagnosis.focus import Step, focused, parted, stopped
     from berth.diagnosis.probe import offered
     from berth.views import diagnosis as view
 
     notes: list[str] = []
-    facts = facts_of(where, evidence, notes, target or "", preserve, namespace or "")
+    facts, code = facts_for(output, where, evidence, notes, target or "", preserve, namespace or "")
     found = diagnose(facts)
-    if not facts.kinds and not len(facts):
+    if not code and not facts.kinds and not len(facts):
         notes.append("nothing that was read says anything about a GPU")
     steps: tuple[Step, ...] = ()
-    if target:
+    if target and not code:
         asked = focused(found, facts, target, namespace or "")
         if asked is None:
             raise BadInput("", f"{target!r} is no pod, node or job in what was read.", "Leave it out to see all.")
         found, steps = asked
+    walked = steps if target else parted(facts)
+    found = stopped(found, walked)
     probe = offered(found, facts) if target else None
     if record:
         write(record, work_record(found, where, evidence, target or ""))
@@ -77,7 +79,7 @@ def doctor(
         record=view.record(found, notes, steps, probe),
         draw=lambda screen, wide: view.show(found, screen, wide, steps, probe),
         notes=tuple(notes),
-        code=1 if found.findings else 0,
+        code=1 if found.findings or any(one.holds is False for one in walked) else 0,
     )
     emit(frame, output)
     sys.exit(frame.code)
