@@ -92,3 +92,20 @@ def test_the_account_says_what_pods_hold_there() -> None:
     assert account.sentence == "by its labels it has 8, the node offers no nvidia.com/gpu; pods hold 8"
     only = [one for one in diagnose(facts(node(), pod())).findings if one.code == "ResourceNotAdvertised"]
     assert "Its pods hold 8." in only[0].cause
+
+
+@pytest.mark.parametrize(
+    ("off", "mend"),
+    [
+        (("operands",), "kubectl label node n1 nvidia.com/gpu.deploy.operands-"),
+        (("dcgm",), "kubectl label node n1 nvidia.com/gpu.deploy.dcgm=true --overwrite"),
+        (
+            ("operands", "dcgm"),
+            "kubectl label node n1 nvidia.com/gpu.deploy.dcgm=true nvidia.com/gpu.deploy.operands- --overwrite",
+        ),
+    ],
+)
+def test_a_label_that_keeps_components_away_is_mended_as_it_is_read(off: tuple[str, ...], mend: str) -> None:
+    labels = {f"nvidia.com/gpu.deploy.{name}": "false" for name in off}
+    (found,) = [one for one in diagnose(facts(node(LABELS | labels))).findings if one.code == "OperandsHeldBackByLabel"]
+    assert found.fix.steps[0] == mend

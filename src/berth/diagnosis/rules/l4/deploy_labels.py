@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from msgspec.structs import replace
+
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
 from berth.diagnosis.heard import value
 from berth.diagnosis.rules.l3.places import by_node
@@ -34,6 +36,10 @@ WORKLOAD = Code(
     sources=("GPU Operator documentation: KubeVirt", "gpu-operator issues 568, 468, 2272"),
 )  # fmt: skip
 
+_NOT_UPGRADED = (
+    "to keep a node out of driver upgrades: nvidia.com/gpu-driver-upgrade.skip=true, not gpu.deploy.driver=false"
+)
+
 HELD_BACK = Code(
     name="OperandsHeldBackByLabel",
     layer=Layer.L4,
@@ -46,9 +52,9 @@ HELD_BACK = Code(
     disproved_by="It is meant so: the host brings that component (driver, toolkit).",
     counter_check="kubectl get node NODE --show-labels | tr , '\\n' | grep gpu.deploy: no false",
     fix=Fix(
-        steps=("kubectl label node NODE nvidia.com/gpu.deploy.<component>=true --overwrite (or remove the label)",
-               "to keep a node out of driver upgrades: nvidia.com/gpu-driver-upgrade.skip=true, not "
-               "gpu.deploy.driver=false"),
+        steps=("kubectl label node NODE nvidia.com/gpu.deploy.<component>=true --overwrite; of operands: remove it, "
+               "kubectl label node NODE nvidia.com/gpu.deploy.operands-",
+               _NOT_UPGRADED),
         risk="the component starts; a driver is installed anew",
         rollback="the former label",
     ),
@@ -150,12 +156,20 @@ def _held_back(node: NodeSeen) -> Iterator[Answer]:
            if key.startswith("nvidia.com/gpu.deploy.") and value in ("false", "")]  # fmt: skip
     missed = [name for name in off if name not in _BROUGHT_BY_HOST]
     if missed:
+        labels = [*map(_again, sorted(missed)), *(["--overwrite"] if missed != ["operands"] else [])]
         yield HELD_BACK.finding(
             f"gpu.deploy of {', '.join(sorted(missed))} is false or empty.",
             ESTABLISHED if "operands" in missed or "device-plugin" in missed else LIKELY,
             [node],
             node=node.name,
+            fix=replace(HELD_BACK.fix, steps=(f"kubectl label node NODE {' '.join(labels)}", _NOT_UPGRADED)),
         )
+
+
+def _again(name: str) -> str:
+    """The label as it has to be. That of all operands is removed: where it is gone, the operator sets those of the
+    components by itself."""
+    return f"nvidia.com/gpu.deploy.{name}{'-' if name == 'operands' else '=true'}"
 
 
 RULE = Rule((WORKLOAD, WORKLOAD_UNKNOWN, HELD_BACK, STALE_MODE), find)
