@@ -105,9 +105,13 @@ def source_of(origin: Origin) -> str:
 
 
 def show(
-    diagnosis: Diagnosis, screen: Console, wide: bool = False, steps: Sequence[Step] = (), probe: Probe | None = None
-) -> None:
-    """Top-down: what is wrong, how that is known, what to do, how it is proven; then what follows from it."""
+    diagnosis: Diagnosis, screen: Console, wide: bool = False, steps: Sequence[Step] = (), probe: Probe | None = None,
+    *, is_kept: bool = False, is_recorded: bool = False,
+) -> None:  # fmt: skip
+    """Top-down: what is wrong, how that is known, what to do, how it is proven; then what follows from it.
+
+    `is_kept`: the evidence was written to a folder; `is_recorded`: there is a work record of it.
+    """
     _headline(diagnosis, screen)
     if steps:
         screen.print()
@@ -142,8 +146,11 @@ def show(
     screen.print()
     _gate(diagnosis, screen)
     if any(one.severity >= Severity.Error for one in diagnosis.findings):
-        words = "before anything is mended, --preserve DIR keeps what a repair erases; --record FILE, then berth verify"
-        for quiet in _lines(words, screen):
+        advice = [
+            *([] if is_kept else ["before anything is mended, --preserve DIR keeps what a repair erases"]),
+            "after it, berth verify FILE" if is_recorded else "--record FILE, then berth verify",
+        ]
+        for quiet in _lines("; ".join(advice), screen):
             screen.print(Text(quiet, style=QUIET_STYLE), soft_wrap=True)
 
 

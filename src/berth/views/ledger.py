@@ -10,7 +10,7 @@ from rich.text import Text
 
 from berth.base.units import counted, duration
 from berth.model.ledger import Account, Boundary, DeviceLine
-from berth.views.tables import QUIET_STYLE, Column, signs, table
+from berth.views.tables import QUIET_STYLE, Column, show_whole, signs, table
 
 GIB = 2**30
 MOST_NODES = 60  # rows; of more nodes those that part are shown
@@ -126,7 +126,7 @@ def _nodes(accounts: Sequence[Account], screen: Console) -> None:
         )
         for one in accounts
     ]
-    screen.print(table(columns, rows))
+    show_whole(screen, table(columns, rows))
     unseen = sum(one.host is None for one in accounts)
     if unseen:
         words = f"{dash} not looked at: hardware, plugin and containers are seen by the node agent"
@@ -165,7 +165,7 @@ def _devices(lines: Sequence[DeviceLine], screen: Console) -> None:
                 memory,
             )
         )
-    screen.print(table(columns, rows, indent=2))
+    show_whole(screen, table(columns, rows, indent=2))
     for line in lines:
         for words in _memory(line):
             screen.print(Text(f"    {_short(line.id)} {words}", style=QUIET_STYLE), soft_wrap=True)
