@@ -251,7 +251,7 @@ def test_what_a_queue_refuses_is_written_wrongly(webhook: str, why: str, cause_c
 def test_memory_of_a_guest_that_is_not_pinned_is_of_the_machine() -> None:
     assert of_text("vfio_pin_pages_remote: RLIMIT_MEMLOCK (65536) exceeded").findings[0].cause_class == "passthrough"
     refused = "libvirt: error : cannot limit locked memory of process 111 to 9007199254740991: Operation not permitted"
-    assert of_text(refused).findings[0].cause_class == "permission"
+    assert of_text(refused).findings[0].cause_class == "passthrough"
 
 
 def test_cards_that_the_plugin_calls_unhealthy_are_of_the_plugin() -> None:

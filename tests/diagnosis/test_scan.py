@@ -15,7 +15,7 @@ import pytest
 from berth.evidence.message import Message
 from berth.evidence.messages import MESSAGES
 from berth.evidence.piece import Piece, piece
-from berth.evidence.scan import BLOCK, LONGEST_LINE, MOST_OF_ONE, Scanner
+from berth.evidence.scan import BLOCK, LONGEST_LINE, MOST_OF_ONE, Scanner, scanner
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 from benchmarks.make_bundle import KERNEL_LOG, PLUGIN_LOG, lines
@@ -177,3 +177,16 @@ def test_no_pattern_is_dear_on_a_hostile_line() -> None:
         if (took := time.process_time() - began) > DEAR_S:
             dear[message.name] = took
     assert dear == {}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "root@gpu-4:~# dmesg -T | grep -i 'Driver/library version mismatch'",
+        "$ grep -c 'fallen off the bus' /var/log/kern.log",
+        "we have ruled out a Driver/library version mismatch",
+        "GPU has not fallen off the bus",
+    ],
+)
+def test_what_is_looked_for_or_denied_is_not_said(text: str) -> None:
+    assert [one.message for one in scanner().scan(piece(text)) if not one.message.startswith("reported.")] == []

@@ -43,6 +43,13 @@ MOST_LIKE = 1024  # lines that others may repeat
 _CLOCK = re.compile(
     rb"\[ *\d+\.\d+\] ?|\d+,\d+,\d+,[^;\n]*;|[^\n]{0,40}?\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?[\] ]+"
 )
+# Right before the words: what is looked for by a command, and what somebody says that there is not.
+_LOOKED_FOR = re.compile(r"(?:^|[|;&$#>] ?)(?:sudo )?[ef]?grep (?!\S+: )[^|;\n]*$")
+_DENIED = re.compile(
+    r"(?:\b(?:has|have|had|is|are|was|were) (?:not|never)|\b(?:has|have|had|is|are|was|were)n't|\bruled out"
+    r"|\bno (?:sign|trace) of)(?: (?:an?|any|the|yet|been))? [\"'`]?$",
+    re.IGNORECASE,
+)
 _ESCAPES = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
 
@@ -137,7 +144,8 @@ class Scanner:
                 storm.is_alone &= message.lines == 1
                 until = end if message.lines == 1 else _lines_on(raw, end, message.lines - 1)
                 line = _ESCAPES.sub("", raw[begin:until].decode("utf-8", "replace")).rstrip()
-                if (match := message.compiled.search(line)) and not _tells_nothing(message, line):
+                match = message.compiled.search(line)
+                if match and not _is_denied(line, match.start()) and not _tells_nothing(message, line):
                     values = {name: value for name, value in match.groupdict().items() if value}
                     storm.said.append((message, line, values))
                     yield message, begin, line, values
@@ -148,6 +156,12 @@ class Scanner:
             for number, start, _ in self._automaton.find_matches_as_indexes(text, overlapping=True):
                 if start < BLOCK:
                     yield block + start, self._wanted[number]
+
+
+def _is_denied(line: str, start: int) -> bool:
+    """Whether a line has these words only because somebody searched for them, or says that they do not hold."""
+    before = line[:start]
+    return bool(_DENIED.search(before[-24:])) or ("grep " in before and _LOOKED_FOR.search(before) is not None)
 
 
 def _tells_nothing(message: Message, line: str) -> bool:

@@ -33,11 +33,11 @@ _OF_KIND = {
 # The first that a line holds counts: a missing library is a missing file, too.
 _SORTS: tuple[tuple[Sort, str], ...] = (
     ("build", r"implicit declaration|incompatible pointer type|has no member named|undeclared|modpost|\bKbuild\b"
-              r"|\bmake(?:\[\d+\])?: \*\*\*|\bdepmod\b|Module\.symvers|collect2|cc1\b|unresolved symbol"),
+              r"|\bmake(?:\[\d+\])?: \*\*\*|\bdepmod\b|Module\.symvers|unresolved symbol"),
     ("permission", r"permission denied|operation not permitted|\bEACCES\b|\bEPERM\b|bad permissions|are too open"
                    r"|\bforbidden\b|\bcannot (?:list|get|create|watch|update|patch|delete) resource\b|unauthorized"),
-    ("library", r"symbol lookup error|undefined symbol|cannot open shared object|wrong ELF class|\bGLIBC\w*_[\d.]+"
-                r"|invalid ELF header|DLL load failed|libcuda\S* (?:cannot|not|could not)"),
+    ("library", r"symbol lookup error|cannot find -l|undefined symbol|cannot open shared object|wrong ELF class"
+                r"|\bGLIBC\w*_[\d.]+|invalid ELF header|DLL load failed|libcuda\S* (?:cannot|not|could not)"),
     ("limit", r"cannot allocate memory|out of memory|too many open files|no space left|resource temporarily unavailable"
               r"|\bENOMEM\b|\bENOSPC\b|\bEMFILE\b|RLIMIT_|\bulimit\b|quota exceeded"),
     ("refused", r"\bis invalid\b|\binvalid (?:value|argument|configuration|config|option|field)\b|unsupported value"

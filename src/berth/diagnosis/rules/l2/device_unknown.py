@@ -75,7 +75,14 @@ def find(facts: Facts) -> Iterator[Answer]:
             )
         if others:
             named = ", ".join(values(others, "device", "device2", "device3"))
-            yield DEVICE_UNKNOWN.finding(f"The node has no device {named}.", POSSIBLE, others, node=node)
+            yield DEVICE_UNKNOWN.finding(
+                f"The node has no device {named}.",
+                POSSIBLE,
+                others,
+                node=node,
+                # Partitions change their names when they are made anew, and with the driver's release.
+                cause_class="mig-state" if named.startswith("MIG-") else None,
+            )
 
 
 RULE = Rule((DEVICE_UNKNOWN, NOT_RESERVED), find)

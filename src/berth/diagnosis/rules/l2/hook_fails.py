@@ -113,7 +113,13 @@ def find(facts: Facts) -> Iterator[Answer]:
             said,
             node=node,
             # Of the toolkit's own making: its hook changes its root, which a root in memory does not allow.
-            cause_class="runtime-install" if "pivot_root" in why else "cdi" if by_cdi else None,
+            cause_class="runtime-install"
+            if "pivot_root" in why
+            else "cdi"
+            if by_cdi
+            else "host-limits"
+            if "Cannot allocate memory" in text
+            else None,
         )
 
 

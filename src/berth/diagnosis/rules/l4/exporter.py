@@ -171,7 +171,9 @@ def find(facts: Facts) -> Iterator[Answer]:
             said,
             cause_class="permission" if "non-root" in why or "ROOT" in why else None,
         )
-    for said in by_node(facts.said("dcgm.pods_unmapped")).values():
+    # A plugin that looks for the same socket while a container starts is no exporter.
+    unmapped = (one for one in facts.said("dcgm.pods_unmapped") if "PreStartContainer" not in one.origin.text)
+    for said in by_node(unmapped).values():
         yield PODS_UNMAPPED.finding("The exporter cannot ask the kubelet who holds which device.", LIKELY, said)
     yield from _nobodys(facts)
     yield from _stuck(facts)

@@ -193,7 +193,9 @@ def find(facts: Facts) -> Iterator[Answer]:
         one for one in facts.said("mig.profile_unsupported", "mig.orderings_failed") if _is_parted(one)
     )
     for node, said in impossible.items():
-        if node not in in_use:
+        if any("ERROR_IN_USE" in one.origin.text for one in facts.said("mig.orderings_failed", "nvml.in_use")):
+            yield GPU_IN_USE.finding("What is to be taken away is in use: a pod computes on it.", LIKELY, said)
+        elif node not in in_use:
             profile = said_of(one.get("profile") for one in said)
             yield LAYOUT_IMPOSSIBLE.finding(f"{profile or 'The layout'} cannot be made on this board.", LIKELY, said)
     told = {*in_use, *pending, *unknown, *impossible}

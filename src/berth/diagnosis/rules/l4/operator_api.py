@@ -146,7 +146,12 @@ def find(facts: Facts) -> Iterator[Answer]:
     absent = [one for one in facts.said("operator.api_absent") if _is_operators(one)]
     for said in by_node(absent).values():
         kind, version = said_of(one.get("kind") for one in said), said_of(one.get("version") for one in said)
-        yield API_ABSENT.finding(f"{kind} in {version} is not served by this cluster.", LIKELY, said)
+        yield API_ABSENT.finding(
+            f"{kind} in {version} is not served by this cluster.",
+            LIKELY,
+            said,
+            cause_class="monitoring" if version.startswith("monitoring.") else None,
+        )
     for said in by_node(facts.said("operator.kinds_absent")).values():
         kind = said_of(one.get("kind") or one.get("controller") for one in said)
         yield API_ABSENT.finding(f"What {kind} watches is not served by this cluster.", LIKELY, said)

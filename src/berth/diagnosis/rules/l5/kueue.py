@@ -205,9 +205,20 @@ def find(facts: Facts) -> Iterator[Answer]:
         facts, CHECK, ("kueue.check_refuses",), "An admission check of the queue says no.", LIKELY
     )  # fmt: skip
     yield from heard(facts, MISSING, ("kueue.queue_missing",), "The queue that the job names is not there.", LIKELY)
-    yield from heard(
-        facts, NO_PLACE, ("kueue.topology",), "No domain of the required topology level holds the workload.", LIKELY
-    )
+    for node, pod, found in by_place(facts.said("kueue.topology")):
+        # Every level has to be on a node before it counts for any of them.
+        unlabelled = all("no topology domains at level" in one.origin.text for one in found)
+        yield NO_PLACE.finding(
+            "No node has the labels of all levels of the topology."
+            if unlabelled
+            else "No domain of the required topology level holds the workload.",
+            LIKELY,
+            found,
+            node=node,
+            pod=pod,
+            layer=Layer.L4 if unlabelled else None,
+            cause_class="node-labels" if unlabelled else None,
+        )
     yield from heard(
         facts, NAMESPACE, ("kueue.namespace",), "The namespace is not selected by the ClusterQueue.", ESTABLISHED
     )

@@ -213,14 +213,14 @@ def find(facts: Facts) -> Iterator[Answer]:
     for node, pod, found in by_place(facts.said("vfio.memory_not_locked")):
         refused = value(found[0], "refused")
         yield UNUSABLE.finding(
-            "The launcher may not raise the limit of locked memory for QEMU: CAP_SYS_RESOURCE is missing."
+            "The launcher may not raise the limit of locked memory for QEMU: it was set for less than the guest has, "
+            "or CAP_SYS_RESOURCE is missing."
             if refused
             else "The guest's memory cannot be pinned: the limit of locked memory is below it.",
             ESTABLISHED,
             found,
             node=node,
             pod=pod,
-            cause_class="permission" if refused else None,
         )
     if wanted := list(facts.said("vfio.wanted")):
         held = [one for one in facts.of(PciSeen) if one.is_gpu and one.driver in _OF_HOST]
