@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from berth.diagnosis import chain
 from berth.diagnosis.finding import MOST_EVIDENCE, Finding, Rule, Unconfirmed
-from berth.diagnosis.gate import Gate, gate_of
+from berth.diagnosis.gate import Gate, gate_of, not_read
 from berth.diagnosis.rules import RULES
 from berth.diagnosis.words import GUESSED, WEAK
 from berth.evidence.facts import Facts
@@ -48,7 +48,7 @@ def diagnose(facts: Facts, rules: Sequence[Rule] = RULES) -> Diagnosis:
     faults = [one for one in merged if not one.is_trap]
     under = chain.explained(faults)
     causes = tuple(one for index, one in enumerate(faults) if index not in under)
-    unconfirmed = tuple(missing.values())
+    unconfirmed = (*not_read(facts), *missing.values())
     return Diagnosis(
         findings=causes,
         consequences=tuple(Consequence(faults[upper], faults[_root(lower, under)]) for upper, lower in under.items()),

@@ -25,6 +25,14 @@ class Gate(Struct, frozen=True):
     missing: tuple[Unconfirmed, ...] = ()
 
 
+def not_read(facts: Facts) -> tuple[Unconfirmed, ...]:
+    """What is missing because its file is cut off or damaged."""
+    how = "get it again, and look whether the command that wrote it was interrupted"
+    return tuple(
+        Unconfirmed(f"the rest of {source} ({problem})", how, "", Layer.L4) for source, problem in facts.damage.items()
+    )
+
+
 def gate_of(causes: Sequence[Finding], unconfirmed: Sequence[Unconfirmed], facts: Facts) -> Gate:
     """Stop at the first fault that keeps work off, or where nothing is known yet."""
     missing = tuple(unconfirmed)

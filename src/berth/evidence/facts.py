@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
+from berth.evidence.damage import Damage
 from berth.evidence.fact import Fact, Said
 
 Kind = TypeVar("Kind", bound=Fact)
@@ -19,11 +20,14 @@ class Facts:
         self._said: dict[str, list[Said]] = defaultdict(list)
         self._nodes: dict[str, set[str]] = defaultdict(set)
         self.kinds: set[str] = set(kinds)  # of evidence that was read, by content: what was looked at at all
+        self.damage: dict[str, str] = {}  # source: what of it could not be read, "the JSON ends in the middle …"
         for fact in facts:
             self.add(fact)
 
     def add(self, fact: Fact) -> None:
-        if isinstance(fact, Said):
+        if isinstance(fact, Damage):
+            self.damage.setdefault(fact.origin.source, fact.problem)
+        elif isinstance(fact, Said):
             self._said[fact.message].append(fact)
         else:
             self._by_kind[type(fact)].append(fact)
@@ -47,6 +51,10 @@ class Facts:
         for kind in kinds:
             self.kinds.add(kind)
             self._nodes[kind].add(node)
+
+    def notes(self) -> list[str]:
+        """What could not be read, a sentence for each source."""
+        return [f"{source}: {problem}; what can be read was read" for source, problem in self.damage.items()]
 
     def looked_at(self, *kinds: str, node: str = "") -> bool:
         """Was evidence of one of these kinds read, of that node or of one that nobody names? What was not looked at is

@@ -16,6 +16,9 @@ KINDS = (
 )  # fmt: skip
 
 
+PROBED = 64 * 1024  # bytes that tell whether it is a text
+
+
 class Piece(Struct, frozen=True):
     """Evidence to be read. `raw` is as found: any encoding, any length, truncated or not."""
 
@@ -25,10 +28,21 @@ class Piece(Struct, frozen=True):
     node: str = ""
     pod: str = ""  # namespace/name
     taken_s: float = 0.0  # when it was collected, Unix time; 0.0 where nobody says
+    damage: str = ""  # what of its source is missing, where whoever brings it knows: "it is cut off or damaged"
 
     @property
     def text(self) -> str:
         return self.raw.decode("utf-8", "replace")
+
+
+def is_text(raw: bytes) -> bool:
+    """Whether most of it is meant to be read. A log may hold NULs where a machine went down, and be in any encoding."""
+    words = raw[:PROBED].replace(b"\0", b"").strip()
+    if not words:
+        return bool(raw[PROBED:].replace(b"\0", b"").strip())
+    text = words.decode("utf-8", "replace")
+    odd = sum(c == "\ufffd" or not (c.isprintable() or c.isspace() or c == "\x1b") for c in text)
+    return odd * 3 < len(text)
 
 
 def piece(text: str, kind: str = "", source: str = "", node: str = "", pod: str = "") -> Piece:

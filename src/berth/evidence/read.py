@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from berth.evidence.fact import Fact
+from berth.evidence.damage import Damage
+from berth.evidence.fact import Fact, Origin
 from berth.evidence.facts import Facts
 from berth.evidence.formats import Format
 from berth.evidence.formats.all import FORMATS
@@ -22,6 +23,8 @@ def read(pieces: Iterable[Piece], known: Facts | None = None) -> Facts:
     """Facts of all pieces, beside those that are known. Nothing raises: what cannot be read says nothing."""
     facts = Facts() if known is None else known
     for piece in pieces:
+        if piece.damage:
+            facts.add(Damage(problem=piece.damage, origin=Origin(source=piece.source)))
         _read(piece, facts, DEEPEST)
     return facts
 
@@ -47,6 +50,11 @@ def _gives(known: Format, piece: Piece, facts: Facts, deeper: int) -> bool:
     """Take in what a format reads, its parts one by one since those of a large piece are large. False for nothing."""
     gives = False
     for found in known.read(piece):
+        if isinstance(found, Damage):
+            # A log ends where it was turned over, and what others quote is as short as they like.
+            if deeper == DEEPEST and not piece.source.endswith(".log"):
+                facts.add(found)
+            continue
         gives = True
         if isinstance(found, Fact):
             facts.add(found)

@@ -35,8 +35,10 @@ SNIFF_BYTES = 4096
 PROBE_BYTES = 1 << 16
 
 _GZIP = b"\x1f\x8b"
-_ARCHIVES = {b"PK\x03\x04": "a zip archive", b"\x28\xb5\x2f\xfd": "compressed with zstd",
-             b"\xfd7zXZ": "compressed with xz", b"BZh": "compressed with bzip2"}  # fmt: skip
+# What is unpacked where any evidence is read (evidence_packed.py), and what nowhere is.
+_OTHERS = {b"PK\x03\x04": "a zip archive", b"\xfd7zXZ": "compressed with xz", b"BZh": "compressed with bzip2"}
+_FOREIGN = {b"\x28\xb5\x2f\xfd": "compressed with zstd", b"\x04\x22\x4d\x18": "compressed with lz4",
+            b"7z\xbc\xaf\x27\x1c": "a 7z archive", b"Rar!\x1a\x07": "a rar archive"}  # fmt: skip
 _UTF8_BOM = b"\xef\xbb\xbf"
 _UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
 _PROSE = frozenset((".md", ".rst", ".html"))  # what shows objects among its words is no dump
@@ -132,13 +134,21 @@ def _open(file: Path, name: str) -> DumpFile:
 def _unpack(name: str, stream: IO[bytes]) -> Content:
     """Bytes in UTF-8 without byte order mark, carriage returns or compression."""
     start = stream.read(SNIFF_BYTES)
-    for magic, what in _ARCHIVES.items():
-        if start.startswith(magic):
-            raise BadInput(name, f"it is {what}.", "Unpack it and name the file or the folder.", UNREADABLE)
-    if start[257:262] == b"ustar":
-        raise BadInput(name, "it is a tar archive.", "Unpack it and name the folder.", UNREADABLE)
+    if what := packed_as(start) or ("a tar archive" if start[257:262] == b"ustar" else None):
+        raise unpack_first(name, what)
     content = _inflate(name, start, stream) if start.startswith(_GZIP) else _whole(name, start, stream)
     return _as_utf8(name, content)
+
+
+def packed_as(start: bytes, *, is_foreign: bool = False) -> str | None:
+    """What packs a file that begins so, other than gzip; `is_foreign` leaves out what the standard library unpacks."""
+    known = _FOREIGN if is_foreign else {**_OTHERS, **_FOREIGN}
+    return next((what for magic, what in known.items() if start.startswith(magic)), None)
+
+
+def unpack_first(name: str, what: str) -> BadInput:
+    """A refusal for what is packed in a way that is not read."""
+    return BadInput(name, f"it is {what}.", "Unpack it and name the file or the folder.", UNREADABLE)
 
 
 def _inflate(name: str, start: bytes, stream: IO[bytes]) -> Content:

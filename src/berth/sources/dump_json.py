@@ -17,9 +17,10 @@ import msgspec
 from msgspec import Raw, Struct
 
 from berth.base.errors import UNREADABLE, BadInput
+from berth.evidence.damage import AGAIN, CUT_OFF
 from berth.sources.dump_files import Content
 from berth.sources.dump_kinds import PLAIN, type_of
-from berth.sources.dump_refusals import RETRY, object_name, wrong_type
+from berth.sources.dump_refusals import object_name, wrong_type
 
 Found = tuple[str, str, Any]  # (apiVersion, kind, value); the value is None where the kind is not read
 Bytes = bytes | memoryview | Raw
@@ -84,7 +85,7 @@ def is_printed(head: bytes) -> bool:
 
 def cut(content: Content) -> Iterator[bytes]:
     """What kubectl printed as a List, cut into shorter Lists at the lines between items; the whole where it is none.
-    What is damaged is for the reader to find."""
+    What is damaged is for the reader to find: what ends in the middle of an item still does."""
     printed = _PRINTED.match(content[:HEADER_BYTES])
     if printed is None:
         yield bytes(content)
@@ -100,14 +101,15 @@ def cut(content: Content) -> Iterator[bytes]:
             at = content.rfind(between, begin, until) if until < len(content) else -1
             if at < 0 and until < len(content):
                 at = content.find(between, begin)  # one item is longer than a piece
+            ends = b"]}"
             if at < 0:
                 at = content.rfind(margin + b"}\n", begin)
-                end = at + closing if at >= 0 else len(content)
+                end, ends = (at + closing, ends) if at >= 0 else (len(content), b"")
                 following = len(content)
             else:
                 end = following = at + closing
                 following += 1  # the comma
-            yield b"".join((_LIST_BEGINS, view[begin:end], b"]}"))
+            yield b"".join((_LIST_BEGINS, view[begin:end], ends))
             if isinstance(content, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
                 page = begin // mmap.PAGESIZE * mmap.PAGESIZE
                 content.madvise(mmap.MADV_DONTNEED, page, max(end - page, 1))
@@ -281,9 +283,9 @@ def _plain(text: Bytes) -> Any:
 def malformed(error: msgspec.DecodeError, where: str) -> BadInput:
     """A refusal for bytes that are not JSON."""
     if "truncated" in str(error):
-        return BadInput(where, "the JSON ends in the middle of an object.", RETRY, UNREADABLE)
-    return BadInput(where, f"not JSON: {str(error).removeprefix('JSON is malformed: ')}.", RETRY, UNREADABLE)
+        return BadInput(where, f"{CUT_OFF}.", AGAIN, UNREADABLE)
+    return BadInput(where, f"not JSON: {str(error).removeprefix('JSON is malformed: ')}.", AGAIN, UNREADABLE)
 
 
 def too_deep(where: str) -> BadInput:
-    return BadInput(where, "JSON nested too deeply.", RETRY, UNREADABLE)
+    return BadInput(where, "JSON nested too deeply.", AGAIN, UNREADABLE)

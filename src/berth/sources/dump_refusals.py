@@ -11,7 +11,6 @@ import msgspec
 
 from berth.base.errors import UNREADABLE, USAGE, BadInput
 
-RETRY = "Dump again, and look whether the command that wrote the file was interrupted."
 _TYPE_REMEDY = "Write it with the type that Kubernetes gives it; text that reads like a number needs quotes."
 
 # "Expected `int | null`, got `str` - at `$.spec.priority`"

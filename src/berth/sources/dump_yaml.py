@@ -18,9 +18,10 @@ from msgspec import ValidationError, convert
 
 from berth.base.errors import UNREADABLE, BadInput
 from berth.base.yaml_tree import AliasUnknown, YAMLError, parse
+from berth.evidence.damage import AGAIN, NO_KIND
 from berth.sources.dump_files import Content
 from berth.sources.dump_kinds import PLAIN, fields_read, type_of
-from berth.sources.dump_refusals import RETRY, not_an_object, object_name, wrong_type
+from berth.sources.dump_refusals import not_an_object, object_name, wrong_type
 
 Blocks = dict[bytes, bytes]  # key: the text after its colon, to the line before the next key
 
@@ -109,8 +110,7 @@ class _Reader:
         kind = header.get("kind")
         if kind is None:
             where = f"{self.name}: line {line_of(self.content, end)}"
-            problem = "the list of items ends without the kind of the list: the file was cut off."
-            raise BadInput(where, problem, RETRY, UNREADABLE)
+            raise BadInput(where, f"{NO_KIND}.", AGAIN, UNREADABLE)
         if not isinstance(kind, str) or not kind.endswith("List"):
             yield from self._one(start, end)
             return
@@ -272,12 +272,12 @@ class _Reader:
             raise self.not_yaml(error, offset) from None
         except RecursionError:
             where = f"{self.name}: line {line_of(self.content, offset)}"
-            raise BadInput(where, "YAML nested too deeply.", RETRY, UNREADABLE) from None
+            raise BadInput(where, "YAML nested too deeply.", AGAIN, UNREADABLE) from None
 
     def not_yaml(self, error: Exception, offset: int) -> BadInput:
         line = line_of(self.content, offset)
         problem = getattr(error, "problem", None) or str(error).splitlines()[0]
-        return BadInput(f"{self.name}: object at line {line}", f"not YAML: {problem}.", RETRY, UNREADABLE)
+        return BadInput(f"{self.name}: object at line {line}", f"not YAML: {problem}.", AGAIN, UNREADABLE)
 
 
 def _is_note(kind: str) -> bool:

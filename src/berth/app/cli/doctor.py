@@ -79,7 +79,7 @@ def doctor(
         record=view.record(found, notes, steps, probe),
         draw=lambda screen, wide: view.show(found, screen, wide, steps, probe),
         notes=tuple(notes),
-        code=1 if found.findings or any(one.holds is False for one in walked) else 0,
+        code=code or int(bool(found.findings) or any(one.holds is False for one in walked)),
     )
     emit(frame, output)
     sys.exit(frame.code)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from berth.app.cli.options import Where
 from berth.app.cli.preserve import Preserved
+from berth.app.cli.streams import say
 from berth.base.errors import UNREADABLE, BadInput
 
 if TYPE_CHECKING:
@@ -31,15 +32,62 @@ def facts_of(
     """What can be known. A live cluster is asked unless files or texts are given. `keep_in` is a folder that gets all
     of it as it was read.
 
-    Raises BadInput, exit code 3, where nothing can be read.
+    Raises BadInput, exit code 3, where nothing can be read; NothingRead where what was given holds no text.
     """
     from berth.evidence.read import read
 
     gc.disable()  # what is read stays until the command ends
     keep: Keep = Preserved(keep_in) if keep_in is not None else _as_they_are
-    if where.dump is not None or evidence:
-        return read(keep(_pieces(where.dump, evidence, notes)))
-    return _live(where, notes, target, keep, namespace)
+    if where.dump is None and not evidence:
+        return _live(where, notes, target, keep, namespace)
+    seen = _Seen()
+    facts = read(keep(seen.of(_pieces(where.dump, evidence, notes))))
+    if not seen.a_text:
+        given = ", ".join("standard input" if path == "-" else path for path in (where.dump, *evidence) if path)
+        raise NothingRead(given, seen.problem, "Name a file that holds evidence, or a folder of such.", UNREADABLE)
+    notes.extend(facts.notes())
+    return facts
+
+
+def facts_for(
+    output: str, where: Where, evidence: tuple[str, ...], notes: list[str], target: str = "",
+    keep_in: str | None = None, namespace: str = "",
+) -> tuple[Facts, int]:  # fmt: skip
+    """The same for a command that answers in `output`, and the exit code where it is not that of the answer: programs
+    get their document also where what was given holds no text, and 3.
+    """
+    from berth.evidence.facts import Facts
+
+    try:
+        return facts_of(where, evidence, notes, target, keep_in, namespace), 0
+    except NothingRead as problem:
+        if output not in ("json", "yaml"):
+            raise
+        say(f"berth: {problem.sentence}")
+        notes.append(problem.sentence)
+        return Facts(), problem.exit_code
+
+
+class NothingRead(BadInput):
+    """All that was given is empty, or no text."""
+
+
+class _Seen:
+    """Whether any of the pieces that go by is a text; else why not."""
+
+    def __init__(self) -> None:
+        self.a_text = False
+        self.problem = "it is empty."
+
+    def of(self, pieces: Iterable[Piece]) -> Iterator[Piece]:
+        from berth.evidence.piece import is_text
+
+        for piece in pieces:
+            if not self.a_text:
+                self.a_text = bool(piece.kind) or is_text(piece.raw)
+                if piece.damage or piece.raw.strip(b"\0 \t\r\n"):
+                    self.problem = f"{piece.damage or 'it is binary data, no text'}."
+            yield piece
 
 
 def _as_they_are(pieces: Iterable[Piece]) -> Iterable[Piece]:
@@ -47,20 +95,23 @@ def _as_they_are(pieces: Iterable[Piece]) -> Iterable[Piece]:
 
 
 def _pieces(source: str | None, evidence: tuple[str, ...], notes: list[str]) -> Iterator[Piece]:
-    from berth.sources.evidence_files import STDIN, evidence_of, pieces_of
+    from berth.sources.evidence_files import STDIN, pieces_of
+    from berth.sources.evidence_given import evidence_of
 
     if source is not None:
-        yield from pieces_of(source, notes)
+        yield from pieces_of(source)
     for path in evidence:
         if path == STDIN:
-            yield from evidence_of(sys.stdin.buffer.read(), "standard input")
+            if sys.stdin is None:
+                raise BadInput("standard input", "it is closed.", "Pipe the evidence into it.", UNREADABLE)
+            yield from evidence_of(sys.stdin.buffer.read(), "standard input", notes)
             continue
         try:
             raw = Path(path).read_bytes()
         except OSError as error:
             problem = f"it cannot be read: {error.strerror}."
             raise BadInput(path, problem, "Name a file with evidence.", UNREADABLE) from None
-        yield from evidence_of(raw, path)
+        yield from evidence_of(raw, path, notes)
 
 
 def _live(where: Where, notes: list[str], target: str, keep: Keep, namespace: str) -> Facts:

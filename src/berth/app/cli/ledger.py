@@ -23,24 +23,25 @@ def ledger(node: str | None, where: Where, evidence: tuple[str, ...], output: st
 
     Exit code: 0 all are equal as far as they were seen, 1 they part somewhere, 2 usage, 3 nothing could be read.
     """
-    from berth.app.cli.evidence import facts_of
+    from berth.app.cli.evidence import facts_for
     from berth.app.cli.frames import Frame, emit
     from berth.diagnosis.ledger import accounts
     from berth.views import ledger as view
 
     notes: list[str] = []
-    found = accounts(facts_of(where, evidence, notes, node or ""))
-    if node is not None:
+    facts, code = facts_for(output, where, evidence, notes, node or "")
+    found = accounts(facts)
+    if node is not None and not code:
         found = tuple(one for one in found if one.node == node)
         if not found:
             raise BadInput("", f"there is no node {node!r} with GPUs in what was read.", "Leave it out to see all.")
-    if not found and (where.dump is not None or evidence):
+    if not found and not code and (where.dump is not None or evidence):
         notes.append("the account is made of nodes and pods of a dump, a NodeLedger, or what berth agent bundle keeps")
     frame = Frame(
         record=view.record(found, notes),
         draw=lambda screen, wide: view.show(found, screen, wide, one_node=node is not None),
         notes=tuple(notes),
-        code=0 if all(one.is_equal for one in found) else 1,
+        code=code or int(not all(one.is_equal for one in found)),
     )
     emit(frame, output)
     sys.exit(frame.code)

@@ -26,6 +26,9 @@ class Preserved:
     def __call__(self, pieces: Iterable[Piece]) -> Iterator[Piece]:
         """The same pieces, once they are written."""
         for piece in pieces:
+            if piece.damage and not piece.raw:
+                yield piece
+                continue
             self._written += 1
             name = _UNSAFE.sub("_", piece.source or piece.kind or "evidence").strip("_.")[:LONGEST_NAME] or "evidence"
             place = Path(self._folder, f"nodes/{_UNSAFE.sub('_', piece.node)}" if piece.node else "cluster")

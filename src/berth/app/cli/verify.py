@@ -69,8 +69,9 @@ def verify(record: str, where: Where, evidence: tuple[str, ...], runs: bool | No
 
 
 def _facts(kept: WorkRecord, where: Where, evidence: tuple[str, ...], checks: Checks, notes: list[str]) -> Facts:
-    """What the checks printed, and what else can be seen. A silent cluster is a note where a check answered."""
-    from berth.app.cli.evidence import facts_of
+    """What the checks printed, and what else can be seen. Evidence that holds nothing is a note, and a silent cluster
+    where a check answered."""
+    from berth.app.cli.evidence import NothingRead, facts_of
     from berth.evidence.facts import Facts
     from berth.evidence.read import read
 
@@ -79,8 +80,11 @@ def _facts(kept: WorkRecord, where: Where, evidence: tuple[str, ...], checks: Ch
     try:
         facts = facts_of(where, evidence, notes, kept.target)
     except BadInput as problem:
-        if not printed:
-            raise
+        if not printed and not isinstance(problem, NothingRead):
+            if where.dump is not None or evidence:
+                raise
+            remedy = f"{problem.remedy} Or give what was collected after the repair: --evidence FILE, or --from PATH."
+            raise BadInput(problem.where, problem.problem, remedy.strip(), problem.exit_code) from None
         notes.append(problem.sentence)
         facts = Facts()
     return read(printed.values(), facts)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from typing import TypeVar
 
 import msgspec
@@ -16,6 +17,8 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from berth.base import yaml_tree
+from berth.evidence import damage
+from berth.evidence.damage import Damage
 from berth.evidence.fact import LONGEST_TEXT, Fact, Origin
 from berth.evidence.formats import Format, node_ledger
 from berth.evidence.formats import object_facts as facts_of
@@ -37,6 +40,11 @@ _OF_OBJECTS = {"metadata", "items", "status"}
 _SETS = ("DaemonSet", "Deployment", "StatefulSet")
 CUT_OUT = "objects"  # kind of a piece that is known to be objects: cut out of a list, or sent by the API server
 _DOCUMENTS = re.compile(rb"(?m)^---(?:\s.*)?$")
+# A document that is an object from its first word on; elsewhere YAML that cannot be read is somebody's prose.
+_DOCUMENT = re.compile(rb"(?:\s*(?:#[^\n]*)?\n)*(?:apiVersion: *[\w./\"'-]+|kind: *[A-Z]\w+|items:) *\n")
+_LISTED = re.compile(rb"(?m)^items: *\n(?= *- )")
+_BEHIND = re.compile(rb"(?m)^[A-Za-z]")
+_TEMPLATE = re.compile(rb"\{\{")
 
 Part = TypeVar("Part")
 
@@ -53,22 +61,58 @@ class Found(msgspec.Struct, frozen=True):
     raw: bytes | Raw
 
 
-def objects(raw: bytes) -> Iterator[Found | bytes]:
-    """All objects of a text, those of Lists one by one; and what stands between them and is none, as bytes."""
+def objects(raw: bytes) -> Iterator[Found | bytes | Damage]:
+    """All objects of a text, those of Lists one by one; what stands between them and is none, as bytes; and what is
+    missing from it."""
     text = raw.strip()
     if text[:1] in (b"{", b"["):
         yield from _of_json(text, "", "")
         return
     for document in _DOCUMENTS.split(raw):
+        yield from _of_yaml(document)
+
+
+def _of_yaml(document: bytes) -> Iterator[Found | bytes | Damage]:
+    try:
+        tree = yaml_tree.parse(document)
+    except (yaml_tree.YAMLError, RecursionError, ValueError) as error:
+        if _DOCUMENT.match(document) and not _TEMPLATE.search(document):
+            yield from _of_items(document)
+            yield Damage(problem=_not_yaml(error))
+        return
+    if isinstance(tree, dict) and "kind" not in tree and isinstance(tree.get("items"), list) and tree.get("apiVersion"):
+        # kubectl writes the kind of a list behind its items. The last of them may lack what would make it healthy.
+        tree = {"items": tree["items"][:-1]}
+        yield Damage(problem=damage.NO_KIND)
+    if isinstance(tree, (dict, list)):
+        yield from _of_json(msgspec.json.encode(tree), "", "")
+
+
+def _of_items(document: bytes) -> Iterator[Found | bytes | Damage]:
+    """The items of a list that cannot be read whole, but those that are damaged, and the last where nothing is behind
+    it."""
+    begins = _LISTED.search(document)
+    if begins is None:
+        return
+    behind = _BEHIND.search(document, begins.end())
+    items = document[begins.end() : behind.start() if behind else len(document)]
+    indent = len(items) - len(items.lstrip(b" "))
+    places = [found.start() for found in re.finditer(rb"(?m)^ {%d}-(?= )" % indent, items)]
+    for start, end in pairwise((*places, len(items)) if behind else places):
         try:
-            tree = yaml_tree.parse(document)
+            tree = yaml_tree.parse(b" " * (indent + 1) + items[start + indent + 1 : end])
         except (yaml_tree.YAMLError, RecursionError, ValueError):
             continue
-        if isinstance(tree, (dict, list)):
+        if isinstance(tree, dict):
             yield from _of_json(msgspec.json.encode(tree), "", "")
 
 
-def _of_json(text: bytes | Raw, kind: str, version: str) -> Iterator[Found | bytes]:
+def _not_yaml(error: Exception) -> str:
+    mark = getattr(error, "problem_mark", None)
+    return f"line {mark.line + 1} is no YAML" if mark is not None else "a part of it is no YAML"
+
+
+def _of_json(text: bytes | Raw, kind: str, version: str) -> Iterator[Found | bytes | Damage]:
     try:
         many = _array(text) if bytes(text[:1] if isinstance(text, bytes) else b"{") == b"[" else [text]
         for one in many:
@@ -84,7 +128,7 @@ def _of_json(text: bytes | Raw, kind: str, version: str) -> Iterator[Found | byt
             yield from _of_broken(text.decode("utf-8", "replace"))
 
 
-def _of_broken(text: str) -> Iterator[Found | bytes]:
+def _of_broken(text: str) -> Iterator[Found | bytes | Damage]:
     """The whole objects of a text that is cut off, or has something in between; and that."""
     decoder = json.JSONDecoder()
     position = ended = 0
@@ -111,6 +155,8 @@ def _of_broken(text: str) -> Iterator[Found | bytes]:
     left = "\n".join((*between, text[ended:]))
     if left.strip(" \t\r\n,[]{}"):
         yield left.encode("utf-8", "replace")
+    if problem := damage.of_json(text):
+        yield Damage(problem=problem)
 
 
 def _named(item: wire.Item, raw: bytes | Raw, kind: str, version: str) -> Found:
@@ -143,6 +189,9 @@ def read(piece: Piece) -> Iterator[Fact | Piece]:
         else:
             yield from _event(item, origin_of(piece, "Event", meta), texts)
     for found in objects(piece.raw) if common is None else ():
+        if isinstance(found, Damage):
+            yield replace(found, origin=Origin(source=piece.source, kind=piece.kind, node=piece.node))
+            continue
         if isinstance(found, bytes):
             yield Piece(found, piece.source, "", piece.node, piece.pod, piece.taken_s)
             continue

@@ -1,0 +1,331 @@
+"""How evidence is read: what is damaged, packed, empty or written by hand, and what is said of it."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import json
+import lzma
+import random
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from cli_runs import Ran
+from cli_runs import here as run
+
+from berth.diagnosis.diagnose import diagnose
+from berth.evidence.facts import Facts
+from berth.evidence.formats.cluster_facts import NodeSeen
+from berth.evidence.piece import Piece, is_text
+from berth.evidence.read import read
+from berth.sources import dump_json, evidence_files
+
+LOST = "[ 1.5] NVRM: GPU 0000:3b:00.0: GPU has fallen off the bus.\n"
+ON_N1 = {"kind": "dmesg", "text": LOST, "node": "n1"}
+GPUS = {"nvidia.com/gpu": "8"}
+
+
+def node(name: str) -> dict[str, Any]:
+    status = {"capacity": dict(GPUS), "allocatable": dict(GPUS)}
+    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}, "status": status}
+
+
+def dumped(*names: str) -> dict[str, Any]:
+    return {"apiVersion": "v1", "items": [node(name) for name in names], "kind": "List", "metadata": {}}
+
+
+AS_JSON = json.dumps(dumped("n1", "n2", "n3"), indent=4) + "\n"
+AS_YAML = yaml.safe_dump(dumped("n1", "n2", "n3"))
+
+
+def of(text: str, source: str = "dump") -> Facts:
+    return read([Piece(text.encode(), source)])
+
+
+def nodes(facts: Facts) -> list[str]:
+    return [one.name for one in facts.of(NodeSeen)]
+
+
+# ---- damaged dumps
+
+
+@pytest.mark.parametrize(
+    ("text", "problem", "left"),
+    [
+        (AS_JSON[: AS_JSON.index('"n3"')], "the JSON ends in the middle of an object", ["n1", "n2"]),
+        (AS_JSON + "}}\n", f"line {AS_JSON.count(chr(10)) + 1} is no JSON", ["n1", "n2", "n3"]),
+        (AS_JSON.replace('"status"', 'status"', 1), "line 10 is no JSON", ["n2", "n3"]),
+        ("[" + json.dumps(node("n1")) + ",\n", "the JSON ends in the middle of an object", ["n1"]),
+        (AS_YAML[: AS_YAML.index("n3")], "the list of items ends without the kind of the list: the file was cut off",
+         ["n1", "n2"]),
+        (AS_YAML[: AS_YAML.index("kind: List")],
+         "the list of items ends without the kind of the list: the file was cut off", ["n1", "n2"]),
+        (AS_YAML.replace("    capacity:", "   capacity", 1), "line 10 is no YAML", ["n2", "n3"]),
+    ],
+    ids=["cut", "brackets", "broken", "array", "yaml-cut", "yaml-cut-between", "yaml-broken"],
+)  # fmt: skip
+def test_what_can_be_read_of_a_damaged_dump_is_read_and_the_gate_stops(
+    text: str, problem: str, left: list[str]
+) -> None:
+    facts = of(text)
+    assert facts.damage == {"dump": problem}
+    assert nodes(facts) == left
+    found = diagnose(facts)
+    assert found.findings == () and not found.gate.go and found.gate.stage == "discovery"
+    assert found.gate.sentence.startswith("stop: the rest of dump (") and problem in found.gate.missing[0].what
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        AS_JSON,
+        AS_YAML,
+        AS_JSON + AS_JSON,
+        json.dumps([node("n1")]) + "\n" + json.dumps([node("n2")]),
+        f"{json.dumps(node('n1'))}\nand in the log: [ 1.0] foo {{ bar\n{json.dumps(node('n2'))}",
+        '{"status": 200, "path": "/"}\n{"status": 404, "path": "/x"}\n',
+        "kind: of a mystery: it says: nothing\nmetadata\n",
+        "apiVersion: v1\nkind: ConfigMap\n{{ if .Values.x }}\nmetadata:\n{{ end }}\n",
+        "$ kubectl get nodes\nNAME  STATUS\nn1  Ready\n",
+        LOST,
+    ],
+)
+def test_what_is_whole_or_somebodys_words_is_not_damaged(text: str) -> None:
+    assert of(text).damage == {}
+
+
+def test_a_log_may_end_where_it_was_turned_over() -> None:
+    assert of(AS_JSON[:200], "audit.log").damage == {} != of(AS_JSON[:200], "dump.json").damage
+
+
+def test_what_an_object_holds_is_cut_where_its_writer_liked() -> None:
+    config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"x.json": AS_JSON[:200]}}
+    assert of(json.dumps(config)).damage == {}
+
+
+def test_a_large_list_that_is_cut_off_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(evidence_files, "MAP_FROM_BYTES", 100)
+    monkeypatch.setattr(dump_json, "PIECE_BYTES", 200)
+    path = tmp_path / "dump.json"
+    for text, damage in ((AS_JSON, {}), (AS_JSON[:-150], {"dump.json": "the JSON ends in the middle of an object"})):
+        path.write_text(text)
+        assert read(evidence_files.pieces_of(str(path))).damage == damage
+
+
+@pytest.mark.parametrize("command", ["doctor", "ledger"])
+def test_damage_is_a_note(tmp_path: Path, command: str) -> None:
+    for name, content in (
+        ("cut.json", AS_JSON[:-150].encode()), ("cut.json.gz", gzip.compress(AS_JSON.encode())[:-20]),
+        ("cut.json.xz", lzma.compress(AS_JSON.encode())[:-20]),
+    ):  # fmt: skip
+        path = tmp_path / name
+        path.write_bytes(content)
+        done = run(command, "--from", str(path))
+        assert "note: cut.json: " in done.err and "what can be read was read" in done.err, name
+        assert "go on" not in done.out
+        assert "n1" in run("ledger", "--from", str(path)).out or name.endswith(".xz")
+
+
+def test_a_file_of_a_folder_that_is_damaged_stops_the_gate(tmp_path: Path) -> None:
+    (tmp_path / "nodes.json").write_text(AS_JSON)
+    assert json.loads(run("doctor", "--from", str(tmp_path), "-o", "json").out)["gate"]["go"]
+    (tmp_path / "pods.json").write_text(AS_JSON[:-150])
+    gate = json.loads(run("doctor", "--from", str(tmp_path), "-o", "json").out)["gate"]
+    assert not gate["go"] and "pods.json" in gate["sentence"]
+
+
+# ---- archives
+
+
+def packed(name: str) -> bytes:
+    if name.endswith(".zip"):
+        file = io.BytesIO()
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("gathered/nodes/n1/dmesg.txt", LOST)
+            archive.writestr("gathered/picture.png", LOST)
+        return file.getvalue()
+    return {"xz": lzma.compress, "bz2": bz2.compress, "gz": gzip.compress}[name.rpartition(".")[2]](LOST.encode())
+
+
+@pytest.mark.parametrize("option", ["--from", "--evidence"])
+@pytest.mark.parametrize("name", ["g.zip", "g.log.xz", "g.log.bz2", "g.log.gz"])
+def test_what_the_standard_library_unpacks_is_read(tmp_path: Path, option: str, name: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(packed(name))
+    (one,) = json.loads(run("doctor", option, str(path), "-o", "json").out)["findings"]
+    assert one["subject"] == "GPU 0000:3b:00" + (" of node n1" if name == "g.zip" else "")
+
+
+@pytest.mark.parametrize("option", ["--from", "--evidence"])
+def test_what_it_does_not_unpack_is_refused_as_a_dump_is(tmp_path: Path, option: str) -> None:
+    path = tmp_path / "dump.json.zst"
+    path.write_bytes(b"\x28\xb5\x2f\xfd" + b"x" * 100)
+    told = [run(*command, str(path)) for command in (("doctor", option), ("nodes", "--from"))]
+    assert [one.code for one in told] == [3, 3]
+    assert all("it is compressed with zstd. Unpack it" in one.err for one in told)
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    path.rename(folder / path.name)
+    (folder / "dump.json").write_text(AS_JSON)
+    assert "dump.json.zst: it is compressed with zstd" in run("doctor", "--from", str(folder)).err
+
+
+def test_an_archive_is_unpacked_to_a_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from berth.sources import evidence_packed
+
+    monkeypatch.setattr(evidence_packed, "LARGEST_BYTES", 1000)
+    for name in ("g.log.gz", "g.zip"):
+        path = tmp_path / name
+        if name == "g.zip":
+            with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+                archive.writestr("a.log", LOST)
+                archive.writestr("b.log", LOST * 1000)
+        else:
+            path.write_bytes(gzip.compress(LOST.encode() * 1000))
+        pieces = list(evidence_files.pieces_of(str(path)))
+        assert 0 < sum(len(one.raw) for one in pieces) <= 1000
+        assert any("the rest was not read" in one.damage for one in pieces)
+
+
+def test_archives_in_archives_have_an_end(tmp_path: Path) -> None:
+    content = LOST.encode()
+    for depth in range(8):
+        file = io.BytesIO()
+        with zipfile.ZipFile(file, "w") as archive:
+            archive.writestr(f"{depth}.zip" if depth else "x.log", content)
+        content = file.getvalue()
+    (tmp_path / "deep.zip").write_bytes(content)
+    done = run("doctor", "--from", str(tmp_path / "deep.zip"))
+    assert done.code == 3 and "archive in archives" in done.err
+
+
+def test_a_damaged_or_locked_archive_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "g.zip"
+    path.write_bytes(packed("g.zip")[:-30])
+    done = run("doctor", "--from", str(path))
+    assert done.code == 3 and "it is cut off or damaged" in done.err
+    locked = bytearray(packed("g.zip"))
+    locked[locked.index(b"PK\x01\x02") + 8] |= 1
+    path.write_bytes(bytes(locked))
+    assert "it is encrypted" in run("doctor", "--from", str(path)).err
+
+
+# ---- nothing to read
+
+
+@pytest.mark.parametrize("command", ["doctor", "ledger"])
+@pytest.mark.parametrize("option", ["--from", "--evidence"])
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [(b"", "it is empty"), (b" \n", "it is empty"), (b"\0" * 100, "it is empty"),
+     (random.Random(1).randbytes(5000), "binary data")],
+    ids=["empty", "blank", "nulls", "random"],
+)  # fmt: skip
+def test_what_holds_no_text_ends_with_3(tmp_path: Path, command: str, option: str, content: bytes, words: str) -> None:
+    path = tmp_path / "given"
+    path.write_bytes(content)
+    done = run(command, option, str(path))
+    assert (done.code, done.out) == (3, "") and words in done.err
+    done = run(command, option, str(path), "-o", "json")
+    record = json.loads(done.out)
+    assert done.code == 3 and words in done.err and words in record["notes"][0]
+    assert command == "ledger" or not record["gate"]["go"]
+
+
+def test_standard_input_without_anything_ends_with_3(monkeypatch: pytest.MonkeyPatch) -> None:
+    for option in ("--from", "--evidence"):
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"")))
+        done = run("doctor", option, "-")
+        assert done.code == 3 and "standard input: it is empty" in done.err
+
+
+def test_one_text_among_what_is_none_is_read(tmp_path: Path) -> None:
+    (tmp_path / "core").write_bytes(random.Random(1).randbytes(5000))
+    (tmp_path / "empty").write_text("")
+    (tmp_path / "dmesg").write_text(LOST)
+    assert run("doctor", "--from", str(tmp_path)).code == 1
+
+
+def test_a_text_is_a_text_in_any_script_and_with_holes() -> None:
+    for text in (LOST, "显卡从总线上掉了", "Die Karte fällt aus", "\x1b[31mred\x1b[0m\n"):
+        assert is_text(text.encode())
+    assert is_text("Die Karte fällt aus der Überwachung".encode("latin-1"))
+    assert is_text(b"\0" * 70_000 + LOST.encode())
+    assert not is_text(b"\0" * 70_000) and not is_text(b"")
+
+
+# ---- evidence by hand
+
+
+def given(tmp_path: Path, content: str) -> Ran:
+    path = tmp_path / "given.json"
+    path.write_text(content)
+    return run("doctor", "--evidence", str(path), "-o", "json")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        json.dumps(ON_N1),
+        json.dumps(ON_N1, indent=2),
+        json.dumps([ON_N1]),
+        json.dumps([ON_N1, {"text": "all is well"}], indent=2),
+        "\n".join([json.dumps(ON_N1), "", json.dumps({"kind": "lspci", "text": "x"})]),
+    ],
+    ids=["line", "printed", "array", "printed-array", "lines"],
+)
+def test_evidence_in_json_says_whose_it_is_however_it_is_laid_out(tmp_path: Path, content: str) -> None:
+    (one,) = json.loads(given(tmp_path, content).out)["findings"]
+    assert one["subject"] == "GPU 0000:3b:00 of node n1"
+    assert one["evidence"][0]["text"] == LOST.strip()
+
+
+@pytest.mark.parametrize(
+    ("broken", "note"),
+    [
+        (json.dumps(ON_N1)[:-20], "line 2: the JSON ends in the middle of an object"),
+        (json.dumps(ON_N1).replace('"node"', "node"), "line 2: it is no JSON"),
+        ("# from the console", "line 2 is no evidence in JSON; it was read as a text"),
+    ],
+)
+def test_one_broken_line_among_good_ones_costs_no_other(tmp_path: Path, broken: str, note: str) -> None:
+    good = {**ON_N1, "text": "[ 9.0] NVRM: Xid (PCI:0000:9c:00): 48, pid=1, DBE (double bit error)", "node": "n2"}
+    record = json.loads(given(tmp_path, "\n".join((json.dumps(ON_N1), broken, json.dumps(good)))).out)
+    subjects = {one["subject"] for one in record["findings"]}
+    assert {"GPU 0000:3b:00 of node n1", "GPU 0000:9c:00 of node n2"} <= subjects
+    assert any(note in one for one in record["notes"])
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ({"kind": "dmesg", "txt": LOST}, ': txt: there is no such field; it has to be "text"'),
+        ({"txt": LOST}, ': txt: there is no such field; it has to be "text"'),
+        ({"kind": "dmesg", "message": LOST}, 'it has no field "text", only "kind", "message"'),
+        ([ON_N1, {"kind": "dmesg", "text": None}], "[1]: text: is null: evidence is text"),
+    ],
+)
+def test_a_field_that_is_not_there_is_named_with_the_right_one(tmp_path: Path, content: object, words: str) -> None:
+    done = given(tmp_path, json.dumps(content))
+    assert done.code == 2 and words in done.err
+
+
+def test_a_field_that_is_nearly_one_is_a_note(tmp_path: Path) -> None:
+    record = json.loads(given(tmp_path, json.dumps({"text": LOST, "nod": "n1"})).out)
+    assert any('nod: there is no such field; "node" is one' in note for note in record["notes"])
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        json.dumps(dumped("n1")), json.dumps([node("n1")], indent=2), json.dumps({"kind": "Pod", "name": "x"}),
+        '{"level": "info", "msg": "hello"}\n{"level": "info", "msg": "again"}\n', json.dumps({"test": "x"}),
+    ],
+)  # fmt: skip
+def test_other_json_is_a_text_as_it_was(tmp_path: Path, content: str) -> None:
+    done = given(tmp_path, content)
+    assert done.code == 0 and not [one for one in json.loads(done.out)["notes"] if "given.json" in one]
