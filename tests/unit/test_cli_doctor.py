@@ -13,6 +13,11 @@ import pytest
 from cli_runs import Ran
 from cli_runs import here as run
 
+from berth.diagnosis.xid.catalogue import catalogue
+from berth.model.ledger import Account, Boundary, DeviceLine
+from berth.views.ledger import show
+from berth.views.tables import console
+
 LOST = "[ 1.5] NVRM: GPU 0000:3b:00.0: GPU has fallen off the bus.\n"
 PENDING = "0/3 nodes are available: 3 Insufficient nvidia.com/gpu. preemption: 0/3 nodes are available."
 
@@ -126,6 +131,34 @@ def test_a_code_is_explained_without_reading_anything() -> None:
         assert words in done.out
 
 
+def test_a_code_is_explained_to_programs() -> None:
+    record = json.loads(doctor("--explain", "gpufelloffbus", "-o", "json").out)
+    assert (record["code"], record["layer"], record["severity"]) == ("GpuFellOffBus", "L0", "critical")
+    assert record["fix"]["steps"] and record["verify"] and record["counter_check"]
+
+
+@pytest.mark.parametrize("asked", ["79", "Xid79", "xid 79", "Xid: 79"])
+def test_an_xid_is_explained_with_the_finding_that_it_makes(asked: str) -> None:
+    shown = doctor("--explain", asked)
+    assert shown.code == 0
+    for words in ("Xid 79 (", "fatal for the node", "RESTART_BM: restart the machine", "finding:  GpuFellOffBus"):
+        assert words in shown.out
+    record = json.loads(doctor("--explain", asked, "-o", "json").out)
+    assert (record["xid"], record["severity"], record["action"]) == (79, "critical", "RESTART_BM")
+    assert record["finding"]["code"] == "GpuFellOffBus"
+
+
+def test_every_xid_of_the_catalogue_is_explained() -> None:
+    for number in catalogue():
+        assert json.loads(doctor("--explain", str(number), "-o", "json").out)["xid"] == number
+
+
+@pytest.mark.parametrize("asked", ["999", "Xid 0"])
+def test_an_xid_that_is_none_is_refused(asked: str) -> None:
+    done = doctor("--explain", asked)
+    assert done.code == 2 and "in the catalogue" in done.err and "It has 1 to 176." in done.err
+
+
 def test_control_characters_of_a_log_do_not_reach_the_terminal(tmp_path: Path) -> None:
     path = tmp_path / "odd.log"
     odd = LOST.encode().replace(b"GPU has", b"GPU\x07 has fallen off the bus, has")
@@ -225,6 +258,28 @@ def test_what_was_preserved_is_read_again(tmp_path: Path, log: Path) -> None:
     assert [one["code"] for one in again["findings"]] == [one["code"] for one in first["findings"]]
 
 
+def test_two_cases_are_never_kept_in_one_folder(tmp_path: Path, log: Path) -> None:
+    kept = tmp_path / "kept"
+    first = doctor("--evidence", str(log), "--preserve", str(kept))
+    assert first.code == 1 and f"kept in {kept}: 1 piece of evidence" in first.err
+    written = {path: path.read_bytes() for path in kept.rglob("*") if path.is_file()}
+    again = doctor("--evidence", str(log), "--preserve", str(kept))
+    assert again.code == 2 and "holds something already" in again.err and "Name a new folder." in again.err
+    assert written == {path: path.read_bytes() for path in kept.rglob("*") if path.is_file()}
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    assert doctor("--evidence", str(log), "--preserve", str(empty)).code == 1
+
+
+def test_what_was_done_is_not_advised(tmp_path: Path, log: Path) -> None:
+    keeps, records = ("--preserve", str(tmp_path / "kept")), ("--record", str(tmp_path / "record.json"))
+    assert "--preserve DIR keeps" in doctor("--evidence", str(log), *records).out
+    done = doctor("--evidence", str(log), "--preserve", str(tmp_path / "other"), *records)
+    assert "--preserve DIR" not in done.out and "--record FILE" not in done.out and "berth verify" in done.out
+    assert f"written: the work record {tmp_path / 'record.json'}" in done.err
+    assert "--record FILE" in doctor("--evidence", str(log), *keeps).out
+
+
 def test_a_page_for_a_ticket_needs_nothing_from_elsewhere(tmp_path: Path, log: Path) -> None:
     page = tmp_path / "report.html"
     doctor("--evidence", str(log), "--report", str(page))
@@ -266,6 +321,20 @@ def test_a_ledger_that_parts_ends_with_one(tmp_path: Path) -> None:
     assert done.code == 1
     assert (account["capacity"], account["allocatable"], account["partsAt"], account["host"]) == (7, 8, "node", None)
     assert run("ledger", "nobody", "--from", str(path)).code == 2
+
+
+def test_the_account_is_never_cut_on_a_narrow_terminal(tmp_path: Path) -> None:
+    uuid = "GPU-5a1d9b1c-1f2e-4b3a-9d0e-2f1b6c1d7e88"
+    line = DeviceLine(id=uuid, index=0, pci="0000:3b:00.0", host="there", plugin="healthy", node="offered",
+                      request="research-of-a-long-name/train-of-a-long-name-0", memory_bytes=80 * 2**30)  # fmt: skip
+    account = Account(node="gpu-00000.cluster.example", resource="nvidia.com/mig-1g.10gb.shared", host=8, plugin=8,
+                      capacity=8, allocatable=7, requested=7, visible=7, parts_at=Boundary.Node, sentence="7 of 8",
+                      devices=(line,))  # fmt: skip
+    out = io.StringIO()
+    show([account], console(out, width=40), wide=True, one_node=False)
+    for words in ("REQUEST", "VISIBLE", "parts at node", account.node, account.resource, line.request):
+        assert words in out.getvalue()
+    assert "…" not in out.getvalue()
 
 
 def test_of_very_many_nodes_those_that_part_are_shown(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from textwrap import TextWrapper
 from typing import Any
 
@@ -11,7 +11,7 @@ from rich.text import Text
 
 from berth.base.units import capital, counted
 from berth.diagnosis.diagnose import Consequence, Diagnosis
-from berth.diagnosis.finding import Finding, Rule, Unconfirmed
+from berth.diagnosis.finding import Finding, Unconfirmed
 from berth.diagnosis.focus import Step
 from berth.diagnosis.probe import Probe
 from berth.diagnosis.words import Severity
@@ -132,7 +132,7 @@ def show(
         screen.print(Text("not confirmed: nobody collected it", style="bold"))
         shown = diagnosis.unconfirmed if wide else diagnosis.unconfirmed[:MOST_UNCONFIRMED]
         for missing in shown:
-            _wrapped(screen, f"{missing.layer.name}  ", missing.what)
+            wrapped(screen, f"{missing.layer.name}  ", missing.what)
             _command(screen, missing.how)
         if len(shown) < len(diagnosis.unconfirmed):
             rest = len(diagnosis.unconfirmed) - len(shown)
@@ -141,8 +141,8 @@ def show(
         screen.print()
         screen.print(Text("a probe that splits it, offered and not run", style="bold"))
         _command(screen, probe.command)
-        _wrapped(screen, "passes:", probe.passes)
-        _wrapped(screen, "fails:", probe.fails)
+        wrapped(screen, "passes:", probe.passes)
+        wrapped(screen, "fails:", probe.fails)
     screen.print()
     _gate(diagnosis, screen)
     if any(one.severity >= Severity.Error for one in diagnosis.findings):
@@ -192,25 +192,25 @@ def _finding(number: int, one: Finding, screen: Console) -> None:
     facts = (one.layer.name, one.cause_class, one.severity.name.lower(), f"{one.confidence:.0%} sure")
     head.append("  " + ", ".join(facts), style=QUIET_STYLE)
     screen.print(head)
-    _wrapped(screen, None, capital(one.cause))
+    wrapped(screen, None, capital(one.cause))
     for origin in one.evidence:
         _quote(screen, origin)
-    _wrapped(screen, "if not:", one.counter_check, style=QUIET_STYLE)
+    wrapped(screen, "if not:", one.counter_check, style=QUIET_STYLE)
     for step, words in enumerate(one.fix.steps, 1):
-        _wrapped(screen, "mend:" if step == 1 else "", f"{step}. {words}")
-    _wrapped(screen, "risk:", one.fix.risk, style=QUIET_STYLE)
-    _wrapped(screen, "undo:", one.fix.rollback, style=QUIET_STYLE)
+        wrapped(screen, "mend:" if step == 1 else "", f"{step}. {words}")
+    wrapped(screen, "risk:", one.fix.risk, style=QUIET_STYLE)
+    wrapped(screen, "undo:", one.fix.rollback, style=QUIET_STYLE)
     for step, words in enumerate(one.verify):
-        _wrapped(screen, "" if step else "verify:", words)
+        wrapped(screen, "" if step else "verify:", words)
 
 
 def _consequences(under: Sequence[Consequence], screen: Console) -> None:
     for number, each in enumerate(under[:MOST_CONSEQUENCES]):
         one = each.finding
         about = f" ({one.subject})" if one.subject else ""
-        _wrapped(screen, "" if number else "explains:", f"{one.layer.name} {one.code}: {one.title}{about}")
+        wrapped(screen, "" if number else "explains:", f"{one.layer.name} {one.code}: {one.title}{about}")
     if len(under) > MOST_CONSEQUENCES:
-        _wrapped(screen, "", f"and {len(under) - MOST_CONSEQUENCES} more")
+        wrapped(screen, "", f"and {len(under) - MOST_CONSEQUENCES} more")
 
 
 def _trap(one: Finding, screen: Console) -> None:
@@ -218,10 +218,10 @@ def _trap(one: Finding, screen: Console) -> None:
     head.append(one.code, style="bold")
     head.append(f"  {one.layer.words}, {one.cause_class}", style=QUIET_STYLE)
     screen.print(head)
-    _wrapped(screen, None, capital(one.cause))
+    wrapped(screen, None, capital(one.cause))
     for origin in one.evidence:
         _quote(screen, origin)
-    _wrapped(screen, "check:", one.counter_check, style=QUIET_STYLE)
+    wrapped(screen, "check:", one.counter_check, style=QUIET_STYLE)
 
 
 def _gate(diagnosis: Diagnosis, screen: Console) -> None:
@@ -240,8 +240,8 @@ def _quote(screen: Console, origin: Origin) -> None:
     words = [line.strip() for line in origin.text.splitlines() if line.strip()] or ["(no words)"]
     for number, line in enumerate(words):
         shown = line if len(line) <= LONGEST_QUOTE else line[:LONGEST_QUOTE] + " ..."
-        _wrapped(screen, "" if number else "seen:", safe(shown), style="cyan")
-    _wrapped(screen, "", f"in {source_of(origin)}", style=QUIET_STYLE)
+        wrapped(screen, "" if number else "seen:", safe(shown), style="cyan")
+    wrapped(screen, "", f"in {source_of(origin)}", style=QUIET_STYLE)
 
 
 def safe(words: str) -> str:
@@ -263,7 +263,7 @@ def _lines(words: str, screen: Console, start: str = "", hang: str = "") -> list
     return wrapper.wrap(words)
 
 
-def _wrapped(screen: Console, label: str | None, words: str, style: str = "") -> None:
+def wrapped(screen: Console, label: str | None, words: str, style: str = "") -> None:
     """Words beside their label; "" is under the label above, None has the whole width."""
     start = " " * INDENT if label is None else " " * INDENT + f"{label:<{LABEL}} "
     hang = " " * len(start)
@@ -272,31 +272,3 @@ def _wrapped(screen: Console, label: str | None, words: str, style: str = "") ->
         if number == 0 and label:
             text = Text.assemble((line[: len(start)], QUIET_STYLE), (line[len(start) :], style))
         screen.print(text, soft_wrap=True)
-
-
-# ---- what a code means
-
-
-def explain(code: str, rules: Iterable[Rule], screen: Console) -> bool:
-    """The section of one code; False where no rule answers with it."""
-    for rule in rules:
-        for one in rule.codes:
-            if one.name.lower() == code.lower():
-                screen.print(Text(f"{one.name}: {one.title}", style="bold"))
-                facts = (one.layer.name, one.layer.words, one.cause_class, one.severity.name.lower())
-                screen.print(Text(", ".join(facts), style=QUIET_STYLE))
-                for label, words in (
-                    ("means:", one.meaning), ("known by:", one.known_by), ("if not:", one.disproved_by),
-                    ("check:", one.counter_check),
-                ):  # fmt: skip
-                    _wrapped(screen, label, words)
-                for step, words in enumerate(one.fix.steps, 1):
-                    _wrapped(screen, "mend:" if step == 1 else "", f"{step}. {words}")
-                _wrapped(screen, "risk:", one.fix.risk)
-                _wrapped(screen, "undo:", one.fix.rollback)
-                for step, words in enumerate(one.verify):
-                    _wrapped(screen, "" if step else "verify:", words)
-                for step, words in enumerate(one.sources):
-                    _wrapped(screen, "" if step else "sources:", words)
-                return True
-    return False

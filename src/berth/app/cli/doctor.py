@@ -15,7 +15,10 @@ from berth.base.errors import BadInput
 @of_evidence
 @evidence_from
 @in_namespace
-@click.option("--explain", metavar="CODE", callback=named, help="What a finding of this code means; nothing is read.")
+@click.option(
+    "--explain", metavar="CODE", callback=named,
+    help="What a finding of this code means, or an Xid by its number; nothing is read.",
+)  # fmt: skip
 @click.option(
     "--preserve", metavar="DIR", callback=named,
     help="Keep all that is read in this folder, as a repair would erase it; --from DIR reads it again.",
@@ -47,10 +50,13 @@ def doctor(
     Exit code: 0 nothing found, 1 a finding or a boundary that breaks, 2 usage, 3 nothing could be read.
     """
     if explain:
-        _explain(explain)
+        from berth.app.cli.explain import tell
+
+        tell(explain, output)
         return
     from berth.app.cli.evidence import facts_for
     from berth.app.cli.frames import Frame, emit
+    from berth.app.cli.preserve import kept_in
     from berth.app.cli.written import page, work_record, write
     from berth.diagnosis.diagnose import diagnose
     from berth.diagnosis.focus import Step, focused, parted, stopped
@@ -71,29 +77,21 @@ def doctor(
     walked = steps if target else parted(facts)
     found = stopped(found, walked)
     probe = offered(found, facts) if target else None
+    written = [kept_in(preserve)] if preserve else []
     if record:
         write(record, work_record(found, where, evidence, target or ""))
+        written.append(f"written: the work record {record}")
     if report:
         write(report, page(found, notes, steps, probe, where, target or ""))
+        written.append(f"written: the page {report}")
+    notes += written
     frame = Frame(
         record=view.record(found, notes, steps, probe),
-        draw=lambda screen, wide: view.show(found, screen, wide, steps, probe),
+        draw=lambda screen, wide: view.show(
+            found, screen, wide, steps, probe, is_kept=preserve is not None, is_recorded=record is not None
+        ),
         notes=tuple(notes),
         code=code or int(bool(found.findings) or any(one.holds is False for one in walked)),
     )
     emit(frame, output)
     sys.exit(frame.code)
-
-
-def _explain(code: str) -> None:
-    from difflib import get_close_matches
-
-    from berth.diagnosis.rules import RULES
-    from berth.views import diagnosis, tables
-
-    if diagnosis.explain(code, RULES, tables.console()):
-        return
-    known = [one.name for rule in RULES for one in rule.codes]
-    near = get_close_matches(code, known, 3, 0.5)
-    remedy = f"Did you mean {' or '.join(near)}?" if near else "See docs/findings."
-    raise BadInput("--explain", f"there is no finding {code!r}.", remedy)

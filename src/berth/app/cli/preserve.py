@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from berth.base.errors import UNREADABLE, BadInput
+from berth.base.units import counted
 from berth.evidence.piece import Piece
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
@@ -16,10 +18,13 @@ LONGEST_NAME = 120
 class Preserved:
     """A folder that gets every piece before it is read. `--from FOLDER` reads them again.
 
-    Raises BadInput, exit code 3, where it cannot be written: nothing is repaired on evidence that is lost.
+    Raises BadInput: exit code 2 where it holds anything, as two cases in one folder are none; 3 where it cannot be
+    written, as nothing is repaired on evidence that is lost.
     """
 
     def __init__(self, folder: str) -> None:
+        if _holds_anything(folder):
+            raise BadInput(folder, "it holds something already, another case maybe.", "Name a new folder.")
         self._folder = folder
         self._written = 0
 
@@ -39,3 +44,18 @@ class Preserved:
                 problem = f"it cannot be written: {error.strerror}."
                 raise BadInput(self._folder, problem, "Name another folder.", UNREADABLE) from None
             yield piece
+
+
+def kept_in(folder: str) -> str:
+    """What was written, for whoever looks for it."""
+    count = sum(path.is_file() for path in Path(folder).rglob("*"))
+    return f"kept in {folder}: {counted(count, 'piece')} of evidence (berth doctor --from {shlex.quote(folder)})"
+
+
+def _holds_anything(folder: str) -> bool:
+    try:
+        return any(Path(folder).iterdir())
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise BadInput(folder, f"it cannot be written: {error.strerror}.", "Name another folder.", UNREADABLE) from None
