@@ -99,6 +99,13 @@ def test_a_machine_without_a_gpu_says_so(tmp_path: Path) -> None:
     assert "not seen: NVML: no libnvidia-ml.so.1 on this machine" in done.output
 
 
+def test_what_was_not_seen_is_not_called_absent(tmp_path: Path) -> None:
+    done = run("--once", "--no-cluster", "--set", f"paths.root={tmp_path / 'nowhere'}")
+    assert done.exit_code == 3
+    assert "whether this machine has a GPU could not be seen (nothing could count them)" in done.output
+    assert "no GPU on this machine" not in done.output
+
+
 def test_gpus_without_nvml_are_unknown_and_not_fit(tmp_path: Path) -> None:
     MadeUpMachine(tmp_path / "m")
     done = run("--once", "--no-cluster", "--set", f"paths.root={tmp_path / 'm'}", "-o", "json")

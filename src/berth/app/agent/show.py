@@ -12,7 +12,7 @@ from berth.evidence.formats.node_ledger import GROUP, KIND, VERSION, DeviceSaid
 from berth.node.keeper import Report
 from berth.node.policy import State
 from berth.views import ledger
-from berth.views.tables import QUIET_STYLE, Column, signs, table
+from berth.views.tables import QUIET_STYLE, Column, show_whole, signs, table
 
 GIB = 2**30
 _STYLES = {"Fit": "green", "Suspect": "yellow", "Unfit": "bold red", "Unknown": "yellow"}
@@ -47,7 +47,10 @@ def show(report: Report, screen: Console, wide: bool) -> None:
         screen.print(Text(f"    {status.message}"), soft_wrap=True)
     if not report.has_gpus:
         counts = ", ".join(f"{one.by} {one.count}" for one in status.counts)
-        screen.print(f"no GPU on this machine ({counts or 'nothing could count them'})")
+        # Files of a driver are absent where it is not loaded, too: the bus and NVML alone know that there is no GPU.
+        is_known = any(one.by in ("lspci", "nvml") for one in status.counts)
+        unseen = f"whether this machine has a GPU could not be seen ({counts or 'nothing could count them'})"
+        screen.print(f"no GPU on this machine ({counts})" if is_known else unseen, soft_wrap=True)
     if status.devices:
         screen.print()
         _devices(status.devices, screen)
@@ -87,7 +90,7 @@ def _devices(devices: tuple[DeviceSaid, ...], screen: Console) -> None:
                 ", ".join(part.profile for part in one.partitions) or dash,
             )
         )
-    screen.print(table(columns, rows))
+    show_whole(screen, table(columns, rows))
 
 
 def _plugins(report: Report, screen: Console) -> None:
