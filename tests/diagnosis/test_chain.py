@@ -97,3 +97,14 @@ def test_a_limit_that_somebody_set_stays_when_a_gpu_comes_back() -> None:
         "node1:123:456 [0] NCCL WARN Call to ibv_reg_mr failed with error Cannot allocate memory\n"
     )
     assert [one.code for one in found.findings] == ["GpuFellOffBus", "LockedMemorySmall"]
+
+
+def test_who_waited_in_vain_is_explained_by_any_reason_for_it() -> None:
+    log = (
+        "Watchdog caught collective operation timeout: WorkNCCL(SeqNum=7, OpType=ALLREDUCE, Timeout(ms)=600000) ran "
+        "for 600056 milliseconds before timing out.\n"
+        "NCCL WARN NET/IB : Got completion from peer 10.2.0.14<47112> with status=12 opcode=0 len=0 vendor err 129"
+    )
+    found = of_text(log, "nccl-log")
+    assert [one.code for one in found.findings] == ["RdmaRetriesExceeded"]
+    assert [one.finding.code for one in found.consequences] == ["CollectiveTimedOut"]

@@ -11,6 +11,8 @@ from berth.diagnosis.finding import Finding
 from berth.diagnosis.words import LEADS_TO, LIKELY, POSSIBLE, SET_SO, WEAK, Effect
 from berth.evidence.fact import NO_PCI
 
+NO_CAUSE = "diagnosis-rule"  # the class of what is no cause by itself
+
 
 def explained(findings: Sequence[Finding]) -> dict[int, int]:
     """Index of a consequence → index of the finding that explains it, the deepest of all that do."""
@@ -41,7 +43,8 @@ def explains(lower: Finding, upper: Finding) -> bool:
     if lower.pci != NO_PCI and upper.pci != NO_PCI and lower.pci != upper.pci and lower.layer == upper.layer:
         return False
     if lower.effect == upper.effect:
-        return lower.layer < upper.layer
+        # What only says that somebody waited in vain goes away with any reason for it.
+        return lower.layer < upper.layer or upper.cause_class == NO_CAUSE != lower.cause_class
     return upper.effect in effects_of(lower.effect)
 
 
