@@ -329,3 +329,52 @@ def test_a_field_that_is_nearly_one_is_a_note(tmp_path: Path) -> None:
 def test_other_json_is_a_text_as_it_was(tmp_path: Path, content: str) -> None:
     done = given(tmp_path, content)
     assert done.code == 0 and not [one for one in json.loads(done.out)["notes"] if "given.json" in one]
+
+
+# ---- namespaces
+
+
+def of_two_namespaces(tmp_path: Path) -> str:
+    def pod(namespace: str, name: str) -> dict[str, Any]:
+        metadata = {"name": name, "namespace": namespace}
+        spec = {"containers": [{"name": "c", "resources": {"limits": {"nvidia.com/gpu": "9"}}}]}
+        why = "0/1 nodes are available: 1 Insufficient nvidia.com/gpu."
+        condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": why}
+        status = {"phase": "Pending", "conditions": [condition]}
+        return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec, "status": status}
+
+    path = tmp_path / "dump.json"
+    items = [node("n1"), pod("ml", "a"), pod("web", "b")]
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    return str(path)
+
+
+def test_a_namespace_that_is_not_there_is_no_healthy_one(tmp_path: Path) -> None:
+    for target in ((), ("a",)):
+        done = run("doctor", *target, "--from", of_two_namespaces(tmp_path), "-n", "nope")
+        assert (done.code, done.out) == (2, "")
+        assert "nothing of namespace 'nope' is in what was read, only of ml, web" in done.err
+
+
+def test_only_one_namespace_is_looked_at_where_one_is_named(tmp_path: Path) -> None:
+    dump = of_two_namespaces(tmp_path)
+
+    def pods(*options: str) -> set[str]:
+        record = json.loads(run("doctor", "--from", dump, *options, "-o", "json").out)
+        return {one["subject"] for one in (*record["findings"], *record["consequences"])}
+
+    everything = pods()
+    assert everything == pods("-n", "ml") | pods("-n", "web")
+    assert all("ml/" not in one for one in pods("-n", "web")) and any("ml/" in one for one in everything)
+
+
+def test_what_cannot_be_written_says_that_its_folder_is_not_there(tmp_path: Path) -> None:
+    dump = of_two_namespaces(tmp_path)
+    away = tmp_path / "not" / "there"
+    for command in (
+        ("doctor", "--from", dump, "--record", str(away / "r.json")),
+        ("doctor", "--from", dump, "--report", str(away / "r.html")),
+        ("agent", "--set", f"paths.root={tmp_path}", "bundle", str(away / "b.tar.gz"), "--no-commands", "--no-cluster"),
+    ):
+        done = run(*command)
+        assert done.code == 3 and f"it cannot be written: there is no folder {away}." in done.err, command

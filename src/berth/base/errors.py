@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 USAGE = 2
 UNREADABLE = 3
 
@@ -30,3 +32,10 @@ class BadInput(Exception):
         """One line for stderr."""
         head = f"{self.where}: {self.problem}" if self.where else self.problem
         return f"{head} {self.remedy}".rstrip()
+
+
+def unwritten(path: str, error: OSError, remedy: str = "Name another file.") -> BadInput:
+    """What could not be written, and whether that is because its folder is not there."""
+    folder = Path(path).absolute().parent
+    why = f"there is no folder {folder}" if isinstance(error, FileNotFoundError) and not folder.is_dir() else ""
+    return BadInput(path, f"it cannot be written: {why or error.strerror}.", remedy, UNREADABLE)

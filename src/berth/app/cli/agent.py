@@ -12,7 +12,7 @@ import click
 from berth.app.cli.options import context, kubeconfig, named, output
 from berth.app.cli.scheduler import values_given, values_told
 from berth.app.cli.streams import say
-from berth.base.errors import UNREADABLE, BadInput
+from berth.base.errors import UNREADABLE, BadInput, unwritten
 
 if TYPE_CHECKING:
     from berth.app.agent.configuration import Configured
@@ -122,8 +122,7 @@ def bundle(
     try:
         count, missing = write(Path(target), entries(places, node, ledger, runs_commands=not no_commands))
     except OSError as error:
-        problem = f"cannot be written: {error.strerror}."
-        raise BadInput(target, problem, "Name a folder that you may write to.") from None
+        raise unwritten(target, error, "Name a folder that you may write to.") from None
     for note in notes:
         say(f"note: {note}")
     for one in missing:

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
 from berth.app.cli.options import Where, evidence_from, in_namespace, named, of_evidence, output
 from berth.base.errors import BadInput
+
+if TYPE_CHECKING:
+    from berth.diagnosis.diagnose import Diagnosis
+    from berth.evidence.facts import Facts
 
 
 @click.command()
@@ -69,6 +74,8 @@ def doctor(
     if not code and not facts.kinds and not len(facts):
         notes.append("nothing that was read says anything about a GPU")
     steps: tuple[Step, ...] = ()
+    if namespace and not code:
+        found = _within(found, facts, namespace, is_live=where.dump is None and not evidence)
     if target and not code:
         asked = focused(found, facts, target, namespace or "")
         if asked is None:
@@ -95,3 +102,14 @@ def doctor(
     )
     emit(frame, output)
     sys.exit(frame.code)
+
+
+def _within(found: Diagnosis, facts: Facts, namespace: str, *, is_live: bool) -> Diagnosis:
+    """Of one namespace. Raises BadInput where files hold others and not this one: a live one may be empty."""
+    from berth.diagnosis.namespace import namespaces, within
+
+    known = namespaces(facts)
+    if known and namespace not in known and not is_live:
+        problem = f"nothing of namespace {namespace!r} is in what was read, only of {', '.join(sorted(known))}."
+        raise BadInput("--namespace", problem, "Leave it out to see all.")
+    return within(found, facts, namespace)

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from berth.base.errors import UNREADABLE, BadInput
+from berth.base.errors import UNREADABLE, BadInput, unwritten
 from berth.base.units import counted
 from berth.evidence.piece import Piece
 
@@ -41,8 +41,7 @@ class Preserved:
                 place.mkdir(parents=True, exist_ok=True)
                 (place / f"{self._written:05}-{piece.kind or 'text'}-{name}").write_bytes(piece.raw)
             except OSError as error:
-                problem = f"it cannot be written: {error.strerror}."
-                raise BadInput(self._folder, problem, "Name another folder.", UNREADABLE) from None
+                raise unwritten(self._folder, error, "Name another folder.") from None
             yield piece
 
 

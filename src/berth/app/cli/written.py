@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from berth.app.cli.options import Where, now_s
-from berth.base.errors import UNREADABLE, BadInput
+from berth.base.errors import unwritten
 from berth.diagnosis.diagnose import Diagnosis
 from berth.diagnosis.focus import Step
 from berth.diagnosis.probe import Probe
@@ -51,4 +51,4 @@ def write(path: str, content: bytes) -> None:
     try:
         Path(path).write_bytes(content)
     except OSError as error:
-        raise BadInput(path, f"it cannot be written: {error.strerror}.", "Name another file.", UNREADABLE) from None
+        raise unwritten(path, error) from None
