@@ -71,3 +71,20 @@ def test_pieces_of_a_manifest_and_of_a_node() -> None:
     assert "VmAsksForDeviceAsResource" in codes(of_case({"evidence": pieces}))
     assert codes(of_case({"evidence": pieces[:1]})) == set()
     assert codes(of_case({"evidence": pieces[1:]})) == set()
+
+
+def test_a_pod_that_is_larger_than_every_node_waits_for_that_and_for_nothing_else() -> None:
+    node = (
+        '{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "gpu-%d"}, "status": '
+        '{"capacity": {"nvidia.com/gpu": "8"}, "allocatable": {"nvidia.com/gpu": "%d"}}}'
+    )
+    pod = (
+        '{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "train", "namespace": "a"}, "spec": {"containers": '
+        '[{"name": "c", "resources": {"limits": {"nvidia.com/gpu": "16"}}}]}, "status": {"phase": "Pending", '
+        '"conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": '
+        '"0/2 nodes are available: 2 Insufficient nvidia.com/gpu."}]}}'
+    )
+    text = f'{{"apiVersion": "v1", "kind": "List", "items": [{node % (1, 8)}, {node % (2, 7)}, {pod}]}}'
+    first = of_text(text).findings[0]
+    assert (first.code, first.cause_class) == ("MoreDevicesThanNode", "scheduling-policy")
+    assert "16" in first.cause and "8" in first.cause

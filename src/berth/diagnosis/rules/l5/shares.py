@@ -88,8 +88,9 @@ MORE_THAN_NODE = Code(
     severity=Severity.Error,
     effect=Effect.PodsWait,
     title="the pod asks for more devices than a node has",
-    meaning="Shares of one card do not count as devices: each unit has to be another card.",
-    known_by="The scheduler states both numbers.",
+    meaning="A pod is on one node, and no node is that large, empty or not. Shares of one card do not count as devices "
+    "either: each unit has to be another card.",
+    known_by="The scheduler states both numbers, or the pod's request is above what the largest node offers.",
     disproved_by="A node with at least that many cards.",
     counter_check="nvidia-smi -L | wc -l on the largest node: at least what is asked for",
     fix=Fix(

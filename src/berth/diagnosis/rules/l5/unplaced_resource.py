@@ -12,6 +12,7 @@ from berth.diagnosis.finding import Answer, Code, Fix, Rule, Unconfirmed
 from berth.diagnosis.heard import by_place, listed, value
 from berth.diagnosis.ledger import GPU, accounts
 from berth.diagnosis.promised import promised
+from berth.diagnosis.rules.l5.shares import MORE_THAN_NODE
 from berth.diagnosis.words import LIKELY, POSSIBLE, Effect, Layer, Severity
 from berth.evidence.fact import Said
 from berth.evidence.facts import Facts
@@ -193,6 +194,12 @@ def _of(
         cause = f"{resource} is short on {where}, and every node that was looked at offers none ({nodes})."
         also = [one for one in facts.of(Advertised) if one.resource == resource][:2]
         yield NOT_OFFERED.finding(cause, POSSIBLE, [*evidence, *also], pod=pod, resource=resource)
+    elif amounts and (wanted := _wanted(facts, resource, pod)) > (most := max(amounts.values())):
+        cause = f"The pod asks for {wanted} of {resource}, the largest node has {most}: it fits on none, empty or not."
+        # It was asked for so, and stays so when whatever else is wrong with nodes is mended.
+        yield MORE_THAN_NODE.finding(
+            cause, LIKELY, evidence, pod=pod, resource=resource, cause_class="scheduling-policy"
+        )
     else:
         cause = f"{resource} is not free in the wanted number on {where}.{_account(facts, resource, pod, amounts)}"
         useless = any(why.is_preemption_useless for _, why in sayings)
@@ -230,16 +237,17 @@ def _account(facts: Facts, resource: str, pod: str, amounts: Mapping[str, int]) 
     if not amounts:
         return ""
     pods = facts.of(PodSeen)
-    wanted = max((_asks(one, resource) for one in pods if not one.on and pod in ("", one.key)), default=0)
-    largest = max(amounts.values())
-    words = f" Nodes offer {sum(amounts.values())} in all, the largest {largest}"
-    if wanted > largest:
-        return f"{words}, and the pod asks for {wanted}: it fits on no node, empty or not."
+    words = f" Nodes offer {sum(amounts.values())} in all, the largest {max(amounts.values())}"
     held = sorted(
         ((_asks(one, resource), one.key) for one in pods if one.on and one.phase in ("", "Running")), reverse=True
     )
     holders = [f"{key} ({amount})" for amount, key in held if amount]
     return f"{words}; held by {listed(holders)}." if holders else f"{words}."
+
+
+def _wanted(facts: Facts, resource: str, pod: str) -> int:
+    waiting = (one for one in facts.of(PodSeen) if not one.on and pod in ("", one.key))
+    return max((_asks(one, resource) for one in waiting), default=0)
 
 
 def _asks(pod: PodSeen, resource: str) -> int:
