@@ -166,3 +166,52 @@ def test_what_is_no_record_is_said(tmp_path: Path, text: str | None, code: int, 
         path.write_text(text)
     done = run("verify", str(path), "--evidence", str(path))
     assert done.code == code and words in done.err
+
+
+# ---- evidence of which nobody says what it is
+
+XID = "[ 91.5] NVRM: Xid (PCI:0000:3b:00): 79, pid=1, name=python3, GPU has fallen off the bus."
+BOOTED = f"[ 0.0] Linux version 6.8\n{LOADS}"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "kinds", "verdict"),
+    [
+        (f"{BOOTED}\n{XID}", BOOTED, ["dmesg"], "closed"),
+        (f"{BOOTED}\n{XID}", f"{BOOTED}\n{XID}", ["dmesg"], "open"),
+        (f"{BOOTED}\n{XID}", "[ 0.0] Linux version 6.8\n[ 1.0] usb 1-1: new device", ["dmesg"], "unconfirmed"),
+        (f"{BOOTED}\n{XID}", "n1:1:2 [0] NCCL INFO NET/Socket : Using [0]eth0", ["dmesg"], "unconfirmed"),
+        (f"{BOOTED}\n{XID}", json.dumps({"kind": "dmesg", "text": LOADS}), ["dmesg"], "closed"),
+        (f"Jun  3 10:00:00 n1 kernel: {XID[8:]}", f"Jun  4 10:00:00 n1 kernel: {LOADS[7:]}", ["dmesg"], "closed"),
+        (XID[8:], LOADS[7:], ["dmesg"], "closed"),
+        ("our GPU has vanished: nvidia-smi shows only 7 of 8 GPUs", BOOTED, [], "unconfirmed"),
+    ],
+    ids=["dmesg", "again", "silent", "other", "said-later", "journal", "bare", "somebodys-words"],
+)
+def test_what_a_text_is_its_content_says(
+    tmp_path: Path, first: str, second: str, kinds: list[str], verdict: str
+) -> None:
+    before, after, record = tmp_path / "before", tmp_path / "after", tmp_path / "record.json"
+    before.write_text(first + "\n")
+    after.write_text(second + "\n")
+    run("doctor", "--evidence", str(before), "--record", str(record))
+    assert json.loads(record.read_text())["entries"][0]["evidenceKinds"] == kinds
+    done = run("verify", str(record), "--evidence", str(after))
+    assert done.out.splitlines()[1].split()[0] == verdict, done.out
+    assert ("JSON lines" in done.out) is (not kinds)
+
+
+def test_what_was_only_told_is_no_kind_of_evidence(tmp_path: Path) -> None:
+    before, record = tmp_path / "before", tmp_path / "record.json"
+    before.write_text("no GPU under Allocatable since the reboot\n")
+    run("doctor", "--evidence", str(before), "--record", str(record))
+    assert json.loads(record.read_text())["entries"][0]["evidenceKinds"] == []
+    older = _recorded(tmp_path, evidenceKinds=["told"])
+    shown = run("verify", str(older), "--evidence", str(before)).out
+    assert "told" not in shown and "JSON lines" in shown
+
+
+def test_without_a_cluster_it_says_what_else_is_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
+    done = run("verify", str(_recorded(tmp_path)), "--no-run")
+    assert done.code == 3 and "--evidence FILE" in done.err and "no kubeconfig" in done.err

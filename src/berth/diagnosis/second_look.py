@@ -9,25 +9,16 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
+from berth.diagnosis.evidence_kinds import kind_of
 from berth.evidence.fact import NO_PCI, Fact, Pci, Said, pci_of
 from berth.evidence.facts import Facts
 from berth.evidence.formats.cluster_facts import EventSeen, NodeSeen, ObjectSeen, PodSeen
-from berth.evidence.formats.container_facts import CdiListed, CdiSpec, RuntimeConfig
 from berth.evidence.formats.errors_said import ErrorSaid
-from berth.evidence.formats.machine_facts import ModulesSeen, PciSeen
-from berth.evidence.formats.nccl_log import NcclLine
 from berth.evidence.formats.remarks import Remark, Spoke
-from berth.evidence.formats.smi_facts import DeviceSeen, DriverSeen, MigInstanceSeen, NvlinkSeen, TopologySeen
 from berth.evidence.formats.told import Told
 
 # What says what was read, or what somebody thinks of it, and not what a component states.
 _LOOSE = (Told, Remark, Spoke, ErrorSaid)
-# Kinds of what nobody gave a kind, and whose content says it.
-_BY_CONTENT: dict[type[Fact], str] = {
-    DeviceSeen: "nvidia-smi", DriverSeen: "nvidia-smi", TopologySeen: "nvidia-smi", NvlinkSeen: "nvidia-smi",
-    MigInstanceSeen: "nvidia-smi", PciSeen: "lspci", ModulesSeen: "lsmod", RuntimeConfig: "containerd-config",
-    CdiSpec: "cdi", CdiListed: "cdi", NcclLine: "nccl-log",
-}  # fmt: skip
 _TOLD = frozenset(("reported", "told", "context", "harmless"))  # families of sentences that are no component's
 # The API server's account of an object: whoever has the object has looked, whether events are still kept or not.
 _API = frozenset(("objects", "pod-events", "node-json", "kubectl", "describe"))
@@ -65,12 +56,19 @@ def says_of(subject: Subject, facts: Facts) -> bool:
     return any(_is_of(subject, fact) for fact in facts)
 
 
+def was_seen(subject: Subject, facts: Facts) -> bool:
+    """Was anything of that kind of evidence read, of the node or of one that nobody names?"""
+    return facts.looked_at(*subject.kinds, node=subject.node) or any(
+        kind_of(fact) in subject.kinds and _node(fact) in (subject.node, "") for fact in facts
+    )
+
+
 def _is_of(subject: Subject, fact: Fact) -> bool:
-    if isinstance(fact, _LOOSE) or not _is_of_kind(subject, fact):
+    if isinstance(fact, _LOOSE) or (kind := kind_of(fact)) not in subject.kinds:
         return False
     if isinstance(fact, Said) and fact.message.partition(".")[0] in _TOLD:
         return False
-    if fact.origin.kind == "dmesg" and (who := _speaker(fact.origin.text)) != "nvidia" and who not in subject.speakers:
+    if kind == "dmesg" and (who := _speaker(fact.origin.text)) != "nvidia" and who not in subject.speakers:
         return False
     if subject.pod:
         return _is_of_pod(subject.pod, fact)
@@ -80,10 +78,6 @@ def _is_of(subject: Subject, fact: Fact) -> bool:
         return not subject.node or _node(fact) == subject.node
     # Of a device: a count of devices, or the list of others, does not say that it is there.
     return subject.pci == NO_PCI or isinstance(fact, Said) or getattr(fact, "pci", NO_PCI) == subject.pci
-
-
-def _is_of_kind(subject: Subject, fact: Fact) -> bool:
-    return (fact.origin.kind or _BY_CONTENT.get(type(fact), "")) in subject.kinds
 
 
 def _node(fact: Fact) -> str:

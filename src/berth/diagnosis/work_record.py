@@ -11,10 +11,12 @@ from msgspec import Struct
 
 from berth.diagnosis.checks import Shown
 from berth.diagnosis.diagnose import Diagnosis
+from berth.diagnosis.evidence_kinds import kind_of
 from berth.diagnosis.finding import Finding
-from berth.diagnosis.second_look import says_of, subject_of
+from berth.diagnosis.second_look import says_of, subject_of, was_seen
 from berth.diagnosis.words import Severity
 from berth.evidence.facts import Facts
+from berth.evidence.formats.told import KIND as TOLD
 
 VERSION = "berth.dev/v1alpha1"
 KIND = "WorkRecord"
@@ -22,6 +24,12 @@ KIND = "WorkRecord"
 # measured: read from a machine, a cluster or its files; example: from a text that somebody gave as one
 Standing = Literal["measured", "example"]
 Verdict = Literal["open", "closed", "unconfirmed"]
+
+
+_WITHOUT_KIND = (
+    "it rests on words of which nobody knows what wrote them, so that no other evidence is of their kind. Its checks, "
+    'each as it must be, close it, or a record that is made of JSON lines: {"kind": "dmesg", "text": "…"}'
+)
 
 
 class Entry(Struct, frozen=True, rename="camel", kw_only=True):
@@ -63,9 +71,19 @@ class Compared(Struct, frozen=True):
 
 
 def record_of(
-    diagnosis: Diagnosis, *, run_id: str, time: str, standing: Standing, source: str, target: str, command: str
-) -> WorkRecord:
-    """The record of a diagnosis: an entry for each cause, open until a second look closes it."""
+    diagnosis: Diagnosis,
+    facts: Facts,
+    *,
+    run_id: str,
+    time: str,
+    standing: Standing,
+    source: str,
+    target: str,
+    command: str,
+) -> WorkRecord:  # fmt: skip
+    """The record of a diagnosis: an entry for each cause, open until a second look closes it. The facts tell what
+    evidence was of which nobody said it."""
+    kinds = {fact.origin: kind_of(fact) for fact in facts}
     return WorkRecord(
         run_id=run_id,
         time=time,
@@ -82,7 +100,7 @@ def record_of(
                 output="\n".join(origin.text for origin in one.evidence),
                 verdict="open",
                 next_action=one.fix.steps[0] if one.fix.steps else "",
-                evidence_kinds=tuple(sorted({origin.kind for origin in one.evidence if origin.kind})),
+                evidence_kinds=tuple(sorted({kinds.get(origin, origin.kind) for origin in one.evidence} - {"", TOLD})),
                 verify=one.verify,
             )
             for one in diagnosis.findings
@@ -117,7 +135,7 @@ def _compared(
         return Compared(entry, "closed", "its checks show what they must, and it is not found any more")
     subject = subject_of(entry.evidence_kinds, entry.target, entry.node, entry.output)
     if not subject.kinds:
-        return Compared(entry, "unconfirmed", "nobody says what its evidence was: other evidence proves nothing")
+        return Compared(entry, "unconfirmed", _WITHOUT_KIND)
     worse = next((one for one in faults if one.subject == entry.target != "" and one.severity >= Severity.Error), None)
     if worse is not None:
         return Compared(entry, "unconfirmed", f"it is not found, but {worse.title} ({worse.code}) there: not well yet")
@@ -126,7 +144,7 @@ def _compared(
     kinds = " or ".join(kind for kind in entry.evidence_kinds if kind in subject.kinds)
     speaks = "has lines of the driver" if kinds == "dmesg" else "speaks of it"
     about = entry.target or (f"node {entry.node}" if entry.node else "what it was about")
-    if facts.looked_at(*entry.evidence_kinds, node=entry.node):
+    if was_seen(subject, facts):
         why = f"{kinds} was read, and says nothing of {about}: silence closes nothing"
     else:
         why = f"nobody looked at {kinds} this time, so that nothing is proven"

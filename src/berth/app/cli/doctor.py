@@ -86,7 +86,7 @@ def doctor(
     probe = offered(found, facts) if target else None
     written = [kept_in(preserve)] if preserve else []
     if record:
-        write(record, work_record(found, where, evidence, target or ""))
+        write(record, work_record(found, facts, where, evidence, target or ""))
         written.append(f"written: the work record {record}")
     if report:
         write(report, page(found, notes, steps, probe, where, target or ""))

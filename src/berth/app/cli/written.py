@@ -16,14 +16,16 @@ from berth.diagnosis.diagnose import Diagnosis
 from berth.diagnosis.focus import Step
 from berth.diagnosis.probe import Probe
 from berth.diagnosis.work_record import record_of
+from berth.evidence.facts import Facts
 
 
-def work_record(found: Diagnosis, where: Where, evidence: tuple[str, ...], target: str) -> bytes:
+def work_record(found: Diagnosis, facts: Facts, where: Where, evidence: tuple[str, ...], target: str) -> bytes:
     """As JSON. What was given as a text is an example until somebody measures it."""
     source = where.dump or ", ".join(evidence) or f"live cluster{f' ({where.context})' if where.context else ''}"
     options = [f"--from {where.dump}"] if where.dump else [f"--evidence {path}" for path in evidence]
     kept = record_of(
         found,
+        facts,
         run_id=os.environ.get("BERTH_RUN_ID") or uuid.uuid4().hex[:12],
         time=datetime.fromtimestamp(now_s(), UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
         standing="example" if evidence and not where.dump else "measured",
