@@ -144,6 +144,8 @@ _DENIED = re.compile(
     r"(?:errors?|throttling|problems?|hangs?|complaints?|issues?|failures?|crash(?:es)?|contention|blockers?)\b"
     r"(?! (?:message|log|output|code|is|are|in|from))"
     r"|\b(?:cannot|can't|not|won't|doesn't|never)(?: be)? (?:affect|impact|touch|disturb)\w*"
+    r"|\b(?:has|have|had|is|are|was|were)(?: not|n't) (?:yet |ever )?(?:fallen|failed|crashed|broken|hung|overheat\w*"
+    r"|down)(?: off the bus)?\b|\bruled out (?:an? |any |the )?[\w/-]+(?: \w+){0,3}"
     r"|\bdid(?:n't| not) have (?:the |any |a )?\w+ (?:shut|crash|hang|fail)\w*(?: down)?"
     r"|\b(?:thus |to )?avoid(?:s|ing)? (?:the )?\w+|(?<=[;:] )if\b[^.;]*",
     re.IGNORECASE,
