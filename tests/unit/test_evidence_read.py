@@ -98,6 +98,11 @@ def test_what_is_whole_or_somebodys_words_is_not_damaged(text: str) -> None:
     assert of(text).damage == {}
 
 
+def test_half_a_character_is_no_damage() -> None:
+    facts = of(json.dumps(node("n1")).replace('"v1"', '"v1", "x": "\\ud800"'))
+    assert (nodes(facts), facts.damage) == (["n1"], {})
+
+
 def test_a_log_may_end_where_it_was_turned_over() -> None:
     assert of(AS_JSON[:200], "audit.log").damage == {} != of(AS_JSON[:200], "dump.json").damage
 

@@ -13,7 +13,9 @@ from berth.evidence.formats.cluster_facts import EventSeen, ObjectSeen, Operand,
 
 def namespaces(facts: Facts) -> frozenset[str]:
     """Of which anything was read."""
-    objects = (*facts.of(PodSeen), *facts.of(EventSeen), *facts.of(ObjectSeen), *facts.of(Operand))
+    objects: tuple[PodSeen | EventSeen | ObjectSeen | Operand, ...] = (
+        *facts.of(PodSeen), *facts.of(EventSeen), *facts.of(ObjectSeen), *facts.of(Operand)
+    )  # fmt: skip
     named = {one.name for one in facts.of(ObjectSeen) if one.kind == "Namespace"}
     told = {one.origin.pod.partition("/")[0] for one in facts if "/" in one.origin.pod}
     return frozenset({one.namespace for one in objects} | named | told) - {""}

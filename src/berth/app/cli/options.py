@@ -54,7 +54,7 @@ from_dump = click.option(
 from_evidence = click.option(
     "--from", "dump", type=click.Path(allow_dash=True), metavar="PATH", callback=named,
     help="Files in place of the live cluster: a kubectl dump, a must-gather, an nvidia-bug-report, a folder of command "
-    "outputs, an archive of them; gzip or not; - for standard input.",
+    "outputs, an archive of them (tar, zip; gzip, xz, bzip2); - for standard input.",
 )  # fmt: skip
 evidence_from = click.option(
     "--evidence", multiple=True, type=click.Path(allow_dash=True), metavar="PATH",

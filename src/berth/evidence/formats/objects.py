@@ -143,7 +143,7 @@ def _of_broken(text: str) -> Iterator[Found | bytes | Damage]:
             continue  # a reference to an object, inside one that is cut off
         between.append(text[ended : start.start()])
         ended = position
-        raw = msgspec.json.encode(value)
+        raw = _as_bytes(value)
         try:
             item = _item(raw)
         except msgspec.MsgspecError:
@@ -157,6 +157,14 @@ def _of_broken(text: str) -> Iterator[Found | bytes | Damage]:
         yield left.encode("utf-8", "replace")
     if problem := damage.of_json(text):
         yield Damage(problem=problem)
+
+
+def _as_bytes(value: object) -> bytes:
+    """As JSON; half a character, which JSON may escape, is a question mark."""
+    try:
+        return msgspec.json.encode(value)
+    except UnicodeEncodeError:
+        return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
 
 
 def _named(item: wire.Item, raw: bytes | Raw, kind: str, version: str) -> Found:
