@@ -38,6 +38,7 @@ _OF_NODES = ("nvidia.com/", "feature.node.kubernetes.io/", "kubernetes.io/hostna
 _STARTS = re.compile(r'\{\s*"(?:apiVersion|kind|metadata)"\s*:')
 _OF_OBJECTS = {"metadata", "items", "status"}
 _SETS = ("DaemonSet", "Deployment", "StatefulSet")
+_JUDGED = ("Node", "Pod", *_SETS)  # by a status, which stands at their end
 CUT_OUT = "objects"  # kind of a piece that is known to be objects: cut out of a list, or sent by the API server
 _DOCUMENTS = re.compile(rb"(?m)^---(?:\s.*)?$")
 # A document that is an object from its first word on; elsewhere YAML that cannot be read is somebody's prose.
@@ -82,7 +83,9 @@ def _of_yaml(document: bytes) -> Iterator[Found | bytes | Damage]:
         return
     if isinstance(tree, dict) and "kind" not in tree and isinstance(tree.get("items"), list) and tree.get("apiVersion"):
         # kubectl writes the kind of a list behind its items. The last of them may lack what would make it healthy.
-        tree = {"items": tree["items"][:-1]}
+        *whole, last = tree["items"] or [None]
+        has_all = isinstance(last, dict) and last.get("kind") not in _JUDGED
+        tree = {"items": [*whole, last] if has_all else whole}
         yield Damage(problem=damage.NO_KIND)
     if isinstance(tree, (dict, list)):
         yield from _of_json(msgspec.json.encode(tree), "", "")
