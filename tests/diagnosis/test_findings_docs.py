@@ -39,6 +39,35 @@ def test_a_code_says_all_that_is_needed_at_three_in_the_morning(code: Code) -> N
     assert all(step.strip() for step in (*code.fix.steps, *code.verify, *code.sources))
 
 
+PLACE = re.compile(r"^(?:on|in|after|under|with) [^:]*: ")
+
+
+@pytest.mark.parametrize("code", [one for one in CODES if not one.is_trap], ids=lambda code: code.name)
+def test_what_would_disprove_a_fault_is_a_look_and_its_result(code: Code) -> None:
+    look, _, result = PLACE.sub("", code.counter_check).rpartition(": ")
+    assert look and result and not result.endswith("?"), code.counter_check
+
+
+@pytest.mark.parametrize(
+    ("name", "disproves"),
+    [
+        ("DevicesRevokedFromContainer", "in the container: nvidia-smi -L : works"),
+        ("FaultsOnOneUnit", "dcgmi diag -r 3 on PCI: pass"),
+        ("ProgramCrashed", "it runs there"),
+        ("DriverVersionsDiffer", "one and the same version"),
+        ("CollectiveTimedOut", "none completed it"),
+        ("DriverCrashed", "no function of the trace"),
+        ("CudaKernelFault", "another than 13, 31, 43 and 45"),
+        ("GpuInitFailed", "a line (then it is L1)"),
+        ("ControlGroupsExhausted", "succeeds"),
+        ("AdmittedBeforePlugin", "still 0"),
+    ],
+)
+def test_the_result_is_the_one_that_would_not_be_there_with_the_fault(name: str, disproves: str) -> None:
+    (code,) = [one for one in CODES if one.name == name]
+    assert disproves in code.counter_check
+
+
 def test_effects_lead_up_and_never_in_a_circle_of_their_own() -> None:
     assert set(LEADS_TO) <= set(Effect)
     used = {code.effect for code in CODES}

@@ -32,7 +32,8 @@ NOT_STARTING = Code(
     known_by="`Fatal error during GPU init`, `hw_init of IP block <…> failed`, `PSP create ring failed`.",
     disproved_by="A firmware file is missing, or the same kernel and firmware do not start any card of the type: "
     "then it is the driver.",
-    counter_check="dmesg | grep 'firmware load for amdgpu': nothing; another kernel or firmware release: the same",
+    counter_check="dmesg | grep 'firmware load for amdgpu': a file is missing; another kernel or firmware release: "
+    "the card starts",
     fix=Fix(_STEPS, "the machine is off for minutes", "kubectl uncordon NODE"),
     verify=_VERIFY,
     sources=_SOURCES,
@@ -68,7 +69,7 @@ LOST = Code(
     meaning="The driver reads all ones from the device: power, slot, riser or card let it go.",
     known_by="`device lost from bus!` of amdgpu.",
     disproved_by="The device was taken out by somebody (hot unplug, a virtual machine that took it).",
-    counter_check="lspci -s PCI: no `rev ff`; nobody wrote to its `remove` file",
+    counter_check="lspci -s PCI: a revision other than ff; or somebody wrote to its `remove` file",
     fix=Fix(_STEPS, "the machine is off for minutes", "kubectl uncordon NODE"),
     verify=_VERIFY,
     sources=_SOURCES,

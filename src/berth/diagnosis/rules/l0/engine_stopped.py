@@ -36,7 +36,7 @@ STOPPED = Code(
     known_by="Xid 62, 110, 143, 158, 169 or 173 (or another that the catalogue answers with a reset) as the first of "
     "its device.",
     disproved_by="An earlier Xid of the same device explains it, or the GPU passes dcgmi diag -r 3 without a reset.",
-    counter_check="dmesg -T | grep Xid: nothing before it on PCI; dcgmi diag -r 3",
+    counter_check="dmesg -T | grep Xid: an earlier one on PCI; dcgmi diag -r 3 without a reset: pass",
     fix=_RESET,
     verify=_VERIFY,
     sources=_SOURCES,
@@ -52,7 +52,8 @@ TIMED_OUT = Code(
     "sometimes a program that never yields, sometimes the card.",
     known_by="Xid 46 or 109 as the first of its device.",
     disproved_by="It comes with one program only (look there), or on one card only, whatever runs (hardware).",
-    counter_check="dmesg -T | grep -e 'Xid.*: 109' -e 'Xid.*: 46': which programs, which GPUs",
+    counter_check="dmesg -T | grep -e 'Xid.*: 109' -e 'Xid.*: 46': one program alone, on any GPU; or one GPU alone, "
+    "with any program",
     fix=_RESET,
     verify=_VERIFY,
     sources=_SOURCES,

@@ -35,7 +35,8 @@ MISSING = Code(
     meaning="A GPU dropped out without an Xid, or its start failed. The plugin offers one less, or fails for all.",
     known_by="lspci lists a GPU that nvidia-smi does not, and no other driver (vfio-pci, nouveau) has it.",
     disproved_by="The missing one is bound to another driver on purpose, or hidden from this container.",
-    counter_check="lspci -nnk -d 10de:: which driver has each GPU; nvidia-smi -L on the host itself",
+    counter_check="lspci -nnk -d 10de:: another driver (vfio-pci, nouveau) has the missing one; or nvidia-smi -L on "
+    "the host itself lists it",
     fix=Fix(_STEPS, "a restart ends everything on the node", "kubectl uncordon NODE"),
     verify=_VERIFY,
     sources=_SOURCES,

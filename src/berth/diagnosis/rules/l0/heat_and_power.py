@@ -29,7 +29,8 @@ HOT = Code(
     known_by="HW Thermal Slowdown (or SW Thermal Slowdown) is active, the temperature is at the slowdown threshold, or "
     "the machine's event log has it of a GPU or a fan.",
     disproved_by="It is not active under the same load, and the neighbours are as warm.",
-    counter_check="nvidia-smi -q -d TEMPERATURE,PERFORMANCE -i PCI.0 while it works",
+    counter_check="nvidia-smi -q -d TEMPERATURE,PERFORMANCE -i PCI.0 while it works: HW and SW Thermal Slowdown Not "
+    "Active",
     fix=Fix(
         steps=(
             "compare with the neighbours: one hot GPU is its heat sink, all hot is fans, air flow or the room",

@@ -36,7 +36,8 @@ PROBE_FAILED = Code(
     known_by="`probe of … failed with error` or `The NVIDIA probe routine failed for n device(s)` in the kernel log.",
     disproved_by="The driver says why it does not want the device: not supported, other kernel module flavour, "
     "nouveau.",
-    counter_check="dmesg | grep -A4 'NVRM: The NVIDIA GPU': no `not supported`, no `requires use of`, no nouveau",
+    counter_check="dmesg | grep -A4 'NVRM: The NVIDIA GPU': `not supported`, `requires use of` or nouveau is the "
+    "reason",
     fix=Fix(_REPLACE, "the machine is off for minutes", "kubectl uncordon NODE"),
     verify=_VERIFY,
     sources=_SOURCES,
@@ -53,7 +54,7 @@ INIT_FAILED = Code(
     known_by="`RmInitAdapter failed!`, or the VBIOS cannot be copied, and no sign of a driver of another version or "
     "without its firmware file.",
     disproved_by="The driver's versions do not fit one another, or its GSP firmware file is missing: then it is L1.",
-    counter_check="dmesg | grep -e 'API mismatch' -e 'firmware load' -e 'already bound': nothing",
+    counter_check="dmesg | grep -e 'API mismatch' -e 'firmware load' -e 'already bound': a line (then it is L1)",
     fix=Fix(
         steps=(
             "dmesg | grep -B5 RmInitAdapter: what stands before it decides (power cables, BAR, GSP, VBIOS)",
@@ -78,7 +79,7 @@ FIRMWARE_DEAD = Code(
     "to.",
     known_by="The driver waits in vain for GFW_BOOT, or cannot read the VBIOS.",
     disproved_by="After a power cycle the GPU starts, and stays.",
-    counter_check="after power off and on: nvidia-smi -i PCI.0 answers",
+    counter_check="after power off and on: nvidia-smi -i PCI.0: answers",
     fix=Fix(_REPLACE, "the machine is off for minutes", "kubectl uncordon NODE"),
     verify=_VERIFY,
     sources=_SOURCES,
@@ -94,7 +95,7 @@ LEFT_OVER = Code(
     "after a crash, a passthrough without reset, or a driver change without one.",
     known_by="`unexpected WPR2 already up` in the kernel log.",
     disproved_by="It comes again right after a power cycle.",
-    counter_check="dmesg | grep WPR2: nothing after the last power cycle",
+    counter_check="dmesg | grep WPR2 right after power off and on: it comes again",
     fix=Fix(
         ("kubectl cordon NODE, drain it", "reset the GPU (nvidia-smi --gpu-reset, or its bus), or restart the machine"),
         "ends what runs there",

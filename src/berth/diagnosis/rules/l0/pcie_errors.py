@@ -39,7 +39,8 @@ UNCORRECTABLE = Code(
     known_by="An uncorrected error of AER, a containment event of DPC, or a slot that lost its link, of a GPU or a "
     "port.",
     disproved_by="The port leads to another device (network card, disk).",
-    counter_check="lspci -t: what is below the port that reports; lspci -s PCI: the GPU answers",
+    counter_check="lspci -t: another device (network card, disk) is below the port that reports; lspci -s PCI: the "
+    "GPU answers",
     fix=Fix(_STEPS, "the machine is off meanwhile", "kubectl uncordon NODE"),
     verify=_VERIFY,
     sources=_SOURCES,
@@ -95,7 +96,7 @@ SLOWER = Code(
     "cable, retimer, dock or slot do not carry the signal.",
     known_by="Somebody found that a slower PCI Express generation ends the failures.",
     disproved_by="It fails at the slower generation, too.",
-    counter_check="lspci -vv -s PCI | grep LnkSta: the slower speed, and no AER line in dmesg since",
+    counter_check="lspci -vv -s PCI | grep LnkSta: the slower speed; dmesg | grep AER: lines since then all the same",
     fix=Fix(
         (
             "keep the slower generation in the firmware's setup until the part is found",

@@ -29,7 +29,7 @@ FAULT = Code(
     "device and not always on the same unit.",
     disproved_by="The same unit, or the same GPU of many, is hit by different programs; or a program that is known to "
     "be good.",
-    counter_check="dmesg -T | grep Xid: are other programs hit on the same GPC and TPC, or the same GPU only?",
+    counter_check="dmesg -T | grep Xid: other programs are hit on the same GPC and TPC, or on this GPU alone of many",
     fix=Fix(
         steps=(
             "the owner of the program looks first: compute-sanitizer --tool memcheck, or CUDA_LAUNCH_BLOCKING=1",
@@ -53,7 +53,7 @@ ENDED = Code(
     "is no fault of the GPU; where nobody ended the program, Fabric Manager may have to be restarted.",
     known_by="Xid 43 or 45 with no other Xid that it could follow.",
     disproved_by="Another Xid on this GPU or on its peers shortly before it: that one is the cause.",
-    counter_check="dmesg -T | grep -e Xid -e SXid: nothing in the minutes before; who ended the program?",
+    counter_check="dmesg -T | grep -e Xid -e SXid: another Xid on this GPU or its peers in the minutes before",
     fix=Fix(
         ("see why the program ended: its log, the OOM killer, an eviction",
          "nobody ended it, on a machine with NVSwitch: systemctl restart nvidia-fabricmanager"),
@@ -75,7 +75,7 @@ SAME_UNIT = Code(
     known_by="Xid 13 of several programs, or over a long time, always on one GPC and TPC; or Xid 31 of several "
     "programs always on one GPU of many.",
     disproved_by="dcgmi diag -r 3 and the extended utility diagnostics pass, or the same program faults on other GPUs.",
-    counter_check="run the same program on another GPU: no fault there; dcgmi diag -r 3 on PCI: fails",
+    counter_check="run the same program on another GPU: the same fault there; dcgmi diag -r 3 on PCI: pass",
     fix=Fix(
         (
             "kubectl cordon NODE; let nothing new on GPU PCI",

@@ -16,7 +16,8 @@ FAULTY = Code(
     "says which, or whether it is so.",
     known_by="A person calls a GPU bad, had it reseated or replaced, or names its power supply.",
     disproved_by="The same job fails on another machine, too; or the GPU passes its diagnostics under load.",
-    counter_check="dmesg | grep -e NVRM -e Xid -e AER; nvidia-smi -q -d ECC,ROW_REMAPPER,PERFORMANCE; dcgmi diag -r 3",
+    counter_check="dmesg | grep -e Xid -e AER: nothing; nvidia-smi -q -d ECC,ROW_REMAPPER,PERFORMANCE: no errors, no "
+    "slowdown; dcgmi diag -r 3: pass",
     fix=Fix(
         steps=(
             "kubectl cordon NODE, drain it; keep the kernel log and `nvidia-bug-report.sh`",

@@ -24,7 +24,8 @@ STUCK = Code(
     known_by="The kernel reports a task blocked, or a CPU locked up, in a module of NVIDIA; or nvidia-smi and the "
     "container tools are seen in state D.",
     disproved_by="They end by themselves after some seconds, or wait for a file system instead (NFS, disks).",
-    counter_check="cat /proc/PID/stack of a hanging process: frames of nvidia, not of a file system; dmesg | grep Xid",
+    counter_check="cat /proc/PID/stack of a hanging process: frames of a file system (nfs, ext4), none of nvidia; "
+    "dmesg | grep Xid: nothing",
     fix=Fix(
         steps=(
             "kubectl cordon NODE; keep dmesg and /proc/*/stack (nvidia-bug-report.sh --safe-mode, it may hang, too)",

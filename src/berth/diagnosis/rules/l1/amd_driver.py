@@ -43,7 +43,8 @@ HANGS = Code(
     known_by="`ring … timeout, signaled seq`, `GPU reset begin!`, `HW Exception … reason :GPU Hang`.",
     disproved_by="Only one card of several does so, with other releases, too: then it is the card. Only one program "
     "does so: then it is the program.",
-    counter_check="the same program on another card: it hangs there, too; with another release: it does not",
+    counter_check="the same program on other cards: no hang (then it is the card); other programs on this card: no "
+    "hang (then it is the program)",
     fix=Fix(
         ("note releases of kernel, amdgpu, firmware and ROCm; compare with the list of pairs that AMD supports",
          "go to a pair of that list; restart the node: a reset by the driver often leaves queues behind",

@@ -27,7 +27,7 @@ OUTSIDE = Code(
     known_by="Chip and driver version are known, the branch is outside those that serve the chip, and neither "
     "lspci names a driver of it nor nvidia-smi the GPU.",
     disproved_by="nvidia-smi -L lists the GPU.",
-    counter_check="on NODE: nvidia-smi -L; lspci -nnk -s PCI: Kernel driver in use: nvidia",
+    counter_check="on NODE: nvidia-smi -L: lists the GPU; lspci -nnk -s PCI: Kernel driver in use: nvidia",
     fix=Fix(
         steps=(
             "newer card: a driver branch that knows it (GPU Operator: driver.version; host: the newest production "

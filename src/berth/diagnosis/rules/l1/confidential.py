@@ -19,7 +19,7 @@ NOT_READY = Code(
     "the guest and set ready; CUDA answers 802 as if the fabric were not up.",
     known_by="nvidia-smi conf-compute -grs says not-ready.",
     disproved_by="It says ready, or confidential mode is off (nvidia-smi conf-compute -f).",
-    counter_check="in the guest: nvidia-smi conf-compute -f; nvidia-smi conf-compute -grs; log of the attestation",
+    counter_check="in the guest: nvidia-smi conf-compute -f: OFF; or nvidia-smi conf-compute -grs: ready",
     fix=Fix(
         steps=(
             "run the attestation, and only when it succeeds: nvidia-smi conf-compute -srs 1",

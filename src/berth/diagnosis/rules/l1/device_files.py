@@ -33,7 +33,7 @@ MISSING = Code(
     "plugin at boot, finds none, and containers get an incomplete set.",
     known_by="/dev/nvidia* are missing on the node while the driver is loaded.",
     disproved_by="`ls /dev/nvidia*` on the node shows nvidia0, nvidiactl and nvidia-uvm.",
-    counter_check="on NODE: ls -l /dev/nvidia* /dev/nvidia-caps; lsmod | grep ^nvidia",
+    counter_check="on NODE: ls -l /dev/nvidia* /dev/nvidia-caps: nvidia0, nvidiactl and nvidia-uvm are there",
     fix=_FIX,
     verify=("on NODE: ls /dev/nvidia*: nvidia0 … nvidiactl, nvidia-uvm", "nvidia-ctk cdi list: nvidia.com/gpu=0 …"),
     sources=("nvidia-modprobe(1)", "driver README, device files"),
@@ -48,7 +48,7 @@ UVM = Code(
     meaning="nvidia-smi and validators that use NVML look healthy; CUDA does not begin in any container.",
     known_by="The module nvidia_uvm or /dev/nvidia-uvm is missing.",
     disproved_by="`lsmod | grep nvidia_uvm` shows it and /dev/nvidia-uvm is there, on the node and in the container.",
-    counter_check="on NODE: lsmod | grep nvidia_uvm; ls -l /dev/nvidia-uvm*; grep nvidia-uvm /proc/devices",
+    counter_check="on NODE: lsmod | grep nvidia_uvm; ls -l /dev/nvidia-uvm*: both there, in the container too",
     fix=Fix(
         steps=(
             "on NODE: modprobe nvidia-uvm; nvidia-modprobe -u -c=0",
@@ -72,7 +72,8 @@ PERSISTENCED = Code(
     "device file cannot be opened. The driver container stops there.",
     known_by="nvidia-persistenced says that it failed to initialise or to query the devices.",
     disproved_by="nvidia-smi works on the node; then only the unit or its user is wrong.",
-    counter_check="on NODE: journalctl -u nvidia-persistenced -b; nvidia-smi; ls -l /dev/nvidia*",
+    counter_check="on NODE: systemctl is-active nvidia-persistenced: active; or nvidia-smi: works (then only the unit "
+    "or its user is wrong)",
     fix=Fix(
         steps=(
             "see why the devices cannot be opened: dmesg | grep -i nvrm; nvidia-smi",

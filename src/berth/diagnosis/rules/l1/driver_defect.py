@@ -28,7 +28,8 @@ CRASH = Code(
     meaning="The node may hang or restart; processes on the GPU cannot be ended, and only a reboot brings it back.",
     known_by="The kernel reports an oops, a protection fault or corruption with a function of an nvidia module.",
     disproved_by="The trace has no function of an nvidia module, only its name among the modules that are linked in.",
-    counter_check="on NODE: journalctl -k -b -1 | grep -A25 -E 'Oops|BUG:|general protection': [nvidia…] in the trace",
+    counter_check="on NODE: journalctl -k -b -1 | grep -A25 -E 'Oops|BUG:|general protection': no function of the "
+    "trace with [nvidia…] behind it",
     fix=_FIX,
     verify=("no new oops within the time in which it used to come", "dcgmi diag -r 2: pass"),
     sources=("open-gpu-kernel-modules, issues with the label bug", "kernel, Documentation/admin-guide/bug-hunting"),
@@ -44,7 +45,7 @@ REGRESSION = Code(
     known_by="Somebody reports that it fails from a release on, that going back helped, or that a card that does not "
     "start does so with another release.",
     disproved_by="It fails with the release that is said to work, too.",
-    counter_check="the release that worked, on one node, the same test",
+    counter_check="the release that worked, on one node, the same test: it fails there, too",
     fix=_FIX,
     verify=("nvidia-smi -L: every GPU", "the test that failed passes"),
     sources=("driver release notes, known issues", "open-gpu-kernel-modules, issues"),
@@ -59,8 +60,9 @@ BAR_FATAL = Code(
     meaning="With resizable BARs switched on the driver asks the kernel for a larger window while it probes; where "
     "that fails and the old one is not restored, the GPU is left out.",
     known_by="The module says in the kernel's log that resizing the PCIe BARs was a fatal error.",
-    disproved_by="The GPU is listed after the module was loaded with NVreg_EnableResizableBar=0.",
-    counter_check="on NODE: dmesg | grep -i -e 'resize' -e 'BAR '; grep EnableResizableBar /proc/driver/nvidia/params",
+    disproved_by="The GPU is given up with NVreg_EnableResizableBar=0, too.",
+    counter_check="on NODE: grep EnableResizableBar /proc/driver/nvidia/params: 0, and the GPU is given up all the "
+    "same; dmesg | grep -i -e 'resize' -e 'BAR ': nothing",
     fix=Fix(
         steps=(
             "load nvidia with NVreg_EnableResizableBar=0 (/etc/modprobe.d), rebuild the initramfs, reboot",

@@ -32,7 +32,8 @@ IN_USE = Code(
     known_by="The driver manager, the driver container, an installer or rmmod says that the modules are in use, or the "
     "root of the old driver is; less surely, the init container k8s-driver-manager fails again and again.",
     disproved_by="The reference counts in /sys/module/nvidia*/refcnt are those of the modules among themselves.",
-    counter_check="on NODE: cat /sys/module/nvidia/refcnt; fuser -v /dev/nvidia*",
+    counter_check="on NODE: fuser -v /dev/nvidia*: nobody; cat /sys/module/nvidia/refcnt: no more than the modules "
+    "that lsmod names beside it",
     fix=Fix(steps=_FREE, risk="a drain ends the jobs of the node", rollback="kubectl uncordon NODE"),
     verify=(
         "kubectl get pods -n gpu-operator -l app=nvidia-driver-daemonset: Running",
@@ -51,7 +52,7 @@ NOT_RESET = Code(
     "restarted.",
     known_by="nvidia-smi says that the GPU could not be reset, or is in use by another client.",
     disproved_by="fuser -v /dev/nvidia* shows nobody, and the reset is refused for another reason (NVLink, a display).",
-    counter_check="on NODE: fuser -v /dev/nvidia*; lsof /dev/nvidiactl",
+    counter_check="on NODE: fuser -v /dev/nvidia*; lsof /dev/nvidiactl: nobody",
     fix=Fix(
         steps=(
             "drain the node; stop DCGM, exporters, the device plugin, nvidia-persistenced, Fabric Manager and X",
@@ -76,8 +77,8 @@ NOT_EVICTED = Code(
     "that may not do it, or the driver pod was deleted by hand, nobody does.",
     known_by="The driver manager says that eviction or drain is disabled by, or left to, the upgrade policy.",
     disproved_by="The upgrade state of the node moves on by itself.",
-    counter_check="kubectl get node NODE -L nvidia.com/gpu-driver-upgrade-state; "
-    "kubectl get clusterpolicy -o jsonpath='{..upgradePolicy}'",
+    counter_check="kubectl get node NODE -L nvidia.com/gpu-driver-upgrade-state, twice: it moves on; kubectl get "
+    "clusterpolicy -o jsonpath='{..upgradePolicy}': podDeletion or drain is on",
     fix=Fix(
         steps=(
             "let the controller do it: kubectl label node NODE nvidia.com/gpu-driver-upgrade-state=upgrade-required "
@@ -103,8 +104,7 @@ STUCK = Code(
     known_by="The upgrade state of the node is upgrade-failed or stays at a step, or labels nvidia.com/gpu.deploy.* "
     "have the value paused-for-driver-upgrade.",
     disproved_by="The upgrade is some minutes old, and the state changes.",
-    counter_check="kubectl get nodes -L nvidia.com/gpu-driver-upgrade-state -w; "
-    "kubectl get node NODE --show-labels | tr , '\\n' | grep gpu.deploy",
+    counter_check="kubectl get nodes -L nvidia.com/gpu-driver-upgrade-state -w: it changes within minutes",
     fix=Fix(
         steps=(
             "kubectl logs -n gpu-operator -l app=nvidia-driver-daemonset -c k8s-driver-manager: what it waits for",

@@ -23,8 +23,8 @@ DOWN = Code(
     "nvidia-smi looks healthy.",
     known_by="The unit is not there, inactive or failed, or its program cannot be started.",
     disproved_by="The machine has no NVSwitch (`lspci -d 10de: | grep -i bridge`), or the unit is active.",
-    counter_check="on NODE: systemctl status nvidia-fabricmanager; journalctl -u nvidia-fabricmanager -b; "
-    "lspci -d 10de: | grep -i -E 'bridge|nvswitch'; nvidia-smi -q | grep -A2 Fabric",
+    counter_check="on NODE: lspci -d 10de: | grep -i -E 'bridge|nvswitch': nothing; or systemctl is-active "
+    "nvidia-fabricmanager: active; nvidia-smi -q | grep -A2 Fabric: Completed, Success",
     fix=Fix(
         steps=(
             "not installed: the package of exactly the driver's version, systemctl enable --now nvidia-fabricmanager",
@@ -52,7 +52,7 @@ WRONG_START = Code(
     "different releases, or it runs in a mode that is not for these guests. The driver pod may be Ready nevertheless.",
     known_by="The start script prints an unknown option and its usage, or FABRIC_MODE does not fit the guests.",
     disproved_by="The manager runs in the driver container: pgrep nv-fabricmanager.",
-    counter_check="kubectl logs -n gpu-operator -l app=nvidia-driver-daemonset | grep -A12 -i 'fabric manager'",
+    counter_check="in the driver container: pgrep nv-fabricmanager: a process",
     fix=Fix(
         steps=(
             "take a driver image whose script fits its Fabric Manager: the newest of the branch",

@@ -26,7 +26,7 @@ IB_MODULES = Code(
     "driver container takes the machine for an older one and starts Fabric Manager the old way, or waits for ever.",
     known_by="mlx5_ib or ib_umad are missing, or the driver container waits for them.",
     disproved_by="`ls /sys/class/infiniband` lists the switches' devices, and the machine is older than Blackwell.",
-    counter_check="on NODE: lsmod | grep -E 'mlx5_ib|ib_umad'; ls /sys/class/infiniband; modinfo ib_umad | head -1",
+    counter_check="on NODE: lsmod | grep -E 'mlx5_ib|ib_umad': both; ls /sys/class/infiniband: the switches' devices",
     fix=Fix(
         steps=(
             "on NODE: apt-get install linux-modules-extra-$(uname -r); modprobe -a mlx5_ib ib_umad",
@@ -50,7 +50,7 @@ NOT_READY = Code(
     "last some seconds after a start; longer, and Fabric Manager is not doing its work.",
     known_by="The fabric state of a device is In Progress or Not Started, or registration is said to be stuck.",
     disproved_by="The state is Completed when it is looked at again after a minute.",
-    counter_check="on NODE: nvidia-smi -q | grep -A2 Fabric; journalctl -u nvidia-fabricmanager -b | tail",
+    counter_check="on NODE, a minute later: nvidia-smi -q | grep -A2 Fabric: Completed, Success",
     fix=Fix(
         steps=(
             "see that Fabric Manager runs and has the driver's version; on B200 and newer NVLSM and ib_umad too",
@@ -74,7 +74,8 @@ UNHEALTHY = Code(
     "Collectives over NVLink are slow or fail.",
     known_by="The fabric status is not Success, or its health says unhealthy, degraded or incorrect.",
     disproved_by="All fields of the health are in order when they are read again.",
-    counter_check="on NODE: nvidia-smi -q | grep -A12 Fabric; nvidia-smi nvlink -s; dmesg | grep -E 'Xid|SXid'",
+    counter_check="on NODE: nvidia-smi -q | grep -A12 Fabric: all in order; nvidia-smi nvlink -s: all links up; dmesg "
+    "| grep -E 'Xid|SXid': nothing",
     fix=Fix(
         steps=(
             "keep jobs off the device: kubectl cordon NODE",

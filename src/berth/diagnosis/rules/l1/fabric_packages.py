@@ -22,8 +22,8 @@ DIFFERS = Code(
     "runs goes on until the service or the machine is started again: then NVLink is not set up, and CUDA answers 802.",
     known_by="The list of installed packages and the version of the loaded kernel module differ.",
     disproved_by="The service is not used on this machine (no NVSwitch), or a driver container brings its own.",
-    counter_check="on NODE: cat /proc/driver/nvidia/version; dpkg -l | grep -e fabricmanager -e imex -e nscq; "
-    "systemctl is-active nvidia-fabricmanager",
+    counter_check="on NODE: cat /proc/driver/nvidia/version; dpkg -l | grep -e fabricmanager -e imex -e nscq: the "
+    "same version; or the machine has no NVSwitch and uses none of them",
     fix=Fix(
         steps=(
             "install the driver's own version of it: apt-get install nvidia-fabricmanager-BRANCH=VERSION-1, the same "

@@ -21,8 +21,8 @@ DIFFERS = Code(
     "last number. nvidia-smi looks healthy; CUDA answers 802, system not yet initialized.",
     known_by="Fabric Manager or the NVSwitch module prints both versions.",
     disproved_by="Both versions are the same, and the unit is active.",
-    counter_check="on NODE: nv-fabricmanager --version; cat /proc/driver/nvidia/version; "
-    "journalctl -u nvidia-fabricmanager -b | tail",
+    counter_check="on NODE: nv-fabricmanager --version; cat /proc/driver/nvidia/version: the same version; systemctl "
+    "is-active nvidia-fabricmanager: active",
     fix=Fix(
         steps=(
             "install exactly the driver's version: apt-get install nvidia-fabricmanager-BRANCH=VERSION-1 "

@@ -71,7 +71,8 @@ VFIO = Code(
     meaning="The device is reserved for virtual machines. Containers on this node cannot use it.",
     known_by="The NVIDIA module or the driver manager says that vfio-pci is bound to the device.",
     disproved_by="The node is meant for virtual machines: then nothing is wrong.",
-    counter_check="lspci -nnk -d 10de:; kubectl get node NODE -L nvidia.com/gpu.workload.config",
+    counter_check="kubectl get node NODE -L nvidia.com/gpu.workload.config: vm-passthrough or vm-vgpu; lspci -nnk -d "
+    "10de:: nvidia is in use",
     fix=Fix(
         steps=(
             "decide what the node is for: kubectl label node NODE nvidia.com/gpu.workload.config=container --overwrite",
@@ -95,8 +96,8 @@ TWO_DRIVERS = Code(
     known_by="The driver container finds another instance, or the driver manager finds a driver of the host where a "
     "device should have gone to vfio-pci.",
     disproved_by="Only one of them is installed.",
-    counter_check="on NODE: dpkg -l 'nvidia-driver*' or rpm -qa 'nvidia-driver*'; "
-    "kubectl get clusterpolicy -o jsonpath='{..driver.enabled}'",
+    counter_check="on NODE: dpkg -l 'nvidia-driver*' or rpm -qa 'nvidia-driver*': none; or kubectl get clusterpolicy "
+    "-o jsonpath='{..driver.enabled}': false",
     fix=Fix(
         steps=(
             "keep one: either remove the packages of the host and reboot, or set driver.enabled=false",

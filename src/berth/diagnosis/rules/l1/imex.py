@@ -19,7 +19,8 @@ IMEX = Code(
     "or NCCL falls back to the network. Programs of one machine are not touched.",
     known_by="The daemon fails, its domain is not UP, or nodes have different versions.",
     disproved_by="`nvidia-imex-ctl -N` shows all nodes READY and the matrix connected.",
-    counter_check="on NODE: systemctl status nvidia-imex; nvidia-imex-ctl -N; cat /etc/nvidia-imex/nodes_config.cfg",
+    counter_check="on NODE: systemctl is-active nvidia-imex: active; nvidia-imex-ctl -N: every node of "
+    "nodes_config.cfg READY and connected",
     fix=Fix(
         steps=(
             "the same list of addresses on all nodes (nodes_config.cfg), the same version as the driver",

@@ -20,7 +20,8 @@ NO_HEADERS = Code(
     known_by="The driver container cannot resolve the kernel's version, the package of its headers is not found, or "
     "the directory that the build needs is missing or was never configured.",
     disproved_by="The package of the headers for `uname -r` can be installed from the repositories of the container.",
-    counter_check="on NODE: uname -r; apt-cache policy linux-headers-$(uname -r) or dnf list kernel-devel-$(uname -r)",
+    counter_check="on NODE: uname -r; in the driver container: apt-cache policy linux-headers-$(uname -r) or dnf list "
+    "kernel-devel-$(uname -r): a candidate",
     fix=Fix(
         steps=(
             "bring the node to a kernel that the distribution's repositories have, and reboot",
@@ -48,7 +49,8 @@ NO_REPOSITORY = Code(
     "no proxy, or no entitlement of the distribution.",
     known_by="The container says that the package cache could not be updated, or that an entitlement is missing.",
     disproved_by="The same command succeeds in a pod on that node.",
-    counter_check="kubectl debug node/NODE -it --image=ubuntu -- apt-get update; proxy settings of the ClusterPolicy",
+    counter_check="kubectl debug node/NODE -it --image=ubuntu -- apt-get update: succeeds, with the proxy settings of "
+    "the ClusterPolicy",
     fix=Fix(
         steps=(
             "give the driver container proxy and certificates (driver.env, driver.certConfig)",

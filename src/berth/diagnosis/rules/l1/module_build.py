@@ -25,7 +25,7 @@ BUILD_FAILS = Code(
     "branch knows.",
     known_by="The installer, DKMS or make stop with an error while they build nvidia.ko or one of its companions.",
     disproved_by="The log ends with the modules built and loaded.",
-    counter_check="on NODE: uname -r; dkms status; the first `error:` in the make log, not the last",
+    counter_check="on NODE: dkms status: installed for what uname -r prints; the make log: no `error:`",
     fix=Fix(
         steps=(
             "look up the first error of the log: it names the kernel interface that changed",
@@ -48,7 +48,8 @@ COMPILER = Code(
     meaning="A kernel made by a newer gcc passes options that an older one does not know, and the build stops.",
     known_by="The compiler refuses an option, or the compilers are said to differ, and no module came of it.",
     disproved_by="The build goes on and the modules load: then the warning about the compiler means nothing.",
-    counter_check="on NODE: cat /proc/version; in the driver container: gcc --version; end of the build log",
+    counter_check="on NODE: cat /proc/version; in the driver container: gcc --version: the same major version; or the "
+    "build log ends with the modules loaded",
     fix=Fix(
         steps=(
             "take a driver image made for this distribution release: it brings the compiler that fits",
@@ -72,8 +73,8 @@ NO_PRECOMPILED = Code(
     "asks for does not exist.",
     known_by="The registry or the installer does not find it.",
     disproved_by="The image can be pulled by the name that the pod asks for.",
-    counter_check="kubectl get pod -n gpu-operator -l app=nvidia-driver-daemonset -o jsonpath='{..image}'; "
-    "pull that name by hand",
+    counter_check="kubectl get pod -n gpu-operator -l app=nvidia-driver-daemonset -o jsonpath='{..image}'; pull that "
+    "name by hand: it is there",
     fix=Fix(
         steps=(
             "choose a driver version that has an image for this kernel and release",

@@ -20,7 +20,7 @@ UNSIGNED = Code(
     "by a key that this kernel knows, so there is no driver.",
     known_by="The kernel says that the key was rejected or the module unsigned, or modprobe is not permitted.",
     disproved_by="Secure Boot and lockdown are off: then a capability or seccomp forbids the loading.",
-    counter_check="on NODE: mokutil --sb-state; cat /sys/kernel/security/lockdown; dmesg | grep -iE 'lockdown|signed'",
+    counter_check="on NODE: mokutil --sb-state: disabled; cat /sys/kernel/security/lockdown: [none]",
     fix=Fix(
         steps=(
             "use precompiled drivers signed by the distribution (driver.usePrecompiled=true)",
@@ -44,7 +44,7 @@ SELINUX = Code(
     "was fine; there is no driver nevertheless.",
     known_by="modprobe says Permission denied, and the audit log has an AVC with module_load, or SELinux is enforcing.",
     disproved_by="`ausearch -m avc -ts recent` shows nothing at the time of the attempt.",
-    counter_check="on NODE: getenforce; ausearch -m avc -ts recent | grep -E 'module_load|nvidia'",
+    counter_check="on NODE: getenforce: Permissive; ausearch -m avc -ts recent | grep -E 'module_load|nvidia': nothing",
     fix=Fix(
         steps=(
             "bring container-selinux and selinux-policy of the node up to date",

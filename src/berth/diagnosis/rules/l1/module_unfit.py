@@ -30,7 +30,8 @@ OTHER_KERNEL = Code(
     "there is no driver.",
     known_by="The kernel refuses the format or a symbol of the module.",
     disproved_by="`modinfo -F vermagic nvidia` begins with what `uname -r` prints; the symbol is in /proc/kallsyms.",
-    counter_check="on NODE: modinfo -F vermagic nvidia; uname -r; dmesg | grep -E 'version magic|Unknown symbol'",
+    counter_check="on NODE: modinfo -F vermagic nvidia: begins with what uname -r prints; dmesg | grep -E 'version "
+    "magic|Unknown symbol': nothing since",
     fix=_FIX,
     verify=("on NODE: modprobe nvidia && nvidia-smi -L: the GPUs",),
     sources=("kernel, kernel/module/main.c", "modprobe(8)"),
@@ -46,7 +47,8 @@ NOT_BUILT = Code(
     "ever installed here.",
     known_by="modprobe does not find the module in the directory of the running kernel.",
     disproved_by="The module is there: `find /lib/modules/$(uname -r) -name 'nvidia.ko*'`.",
-    counter_check="on NODE: find /lib/modules/$(uname -r) -name 'nvidia*.ko*'; dkms status",
+    counter_check="on NODE: find /lib/modules/$(uname -r) -name 'nvidia*.ko*': files; dkms status: installed for this "
+    "kernel",
     fix=_FIX,
     verify=("on NODE: modprobe nvidia nvidia-uvm && nvidia-smi -L: the GPUs",),
     sources=("modprobe(8)", "dkms(8)"),
@@ -62,7 +64,7 @@ NO_DEVICE = Code(
     "serve, another driver that owns it, or a card that does not start.",
     known_by="nvidia-smi finds no devices, or the module cannot be inserted for want of a device.",
     disproved_by="`nvidia-smi -L` lists the GPUs on the node itself.",
-    counter_check="on NODE: dmesg | grep -i nvrm; lspci -nnk -d 10de:",
+    counter_check="on NODE: nvidia-smi -L: lists the GPUs; lspci -nnk -d 10de:: nvidia is in use",
     fix=Fix(
         steps=(
             "on NODE: dmesg | grep -i nvrm: the reason stands there",

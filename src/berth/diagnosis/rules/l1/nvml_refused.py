@@ -18,8 +18,9 @@ RIGHTS = Code(
     title="NVML is refused for want of rights",
     meaning="Who asks may not open a device file, or may not change or profile the device.",
     known_by="NVML says Insufficient Permissions, or SELinux or AppArmor denies a device file of the GPU.",
-    disproved_by="The same works as root on the node, with the security module in permissive mode too.",
-    counter_check="on NODE: ls -lZ /dev/nvidia*; ausearch -m avc -ts recent; id of the process",
+    disproved_by="The same is refused to root on the node, with the security module in permissive mode.",
+    counter_check="on NODE, as root and with setenforce 0: it is refused all the same; ausearch -m avc -ts recent: "
+    "nothing",
     fix=Fix(
         steps=(
             "device files: 0666, or the group that the process has (NVreg_DeviceFileMode, NVreg_DeviceFileGID)",

@@ -21,7 +21,7 @@ PEERMEM = Code(
     known_by="The container or modprobe says so; the kernel names a symbol of the InfiniBand core that is missing or "
     "of another version.",
     disproved_by="`lsmod | grep nvidia_peermem` shows it, or DMA-BUF is used in its place.",
-    counter_check="on NODE: dmesg | grep -i peermem; grep ib_register_peer_memory_client /proc/kallsyms; ofed_info -s",
+    counter_check="on NODE: lsmod | grep nvidia_peermem: there; or NCCL's log says that DMA-BUF is available",
     fix=Fix(
         steps=(
             "build the driver after the network driver (MOFED or DOCA), and again after each of its updates: "
@@ -46,7 +46,8 @@ COMPANION = Code(
     known_by="modprobe does not find or does not get it in, the kernel names a symbol of the driver that is not as it "
     "was, or a library asks whether it is loaded.",
     disproved_by="`lsmod` shows the module, and its device file is there: then look at the container.",
-    counter_check="on NODE: lsmod | grep -e gdrdrv -e nvidia_fs -e efa_nv_peermem; dkms status; dmesg | tail",
+    counter_check="on NODE: lsmod | grep -e gdrdrv -e nvidia_fs -e efa_nv_peermem: there, and its device file too "
+    "(then look at the container)",
     fix=Fix(
         steps=(
             "build it again for the running kernel and driver: dkms autoinstall, or the package of this driver version",

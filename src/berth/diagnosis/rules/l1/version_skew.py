@@ -31,7 +31,8 @@ SKEW = Code(
     "goes on; nothing new can use a GPU. Even the last number has to be the same.",
     known_by="NVML reports a driver/library version mismatch, or the module an API mismatch with both versions.",
     disproved_by="The version in /proc/driver/nvidia/version is that of libnvidia-ml.so.* on the node.",
-    counter_check="on NODE: cat /proc/driver/nvidia/version; ldconfig -p | grep libnvidia-ml; nvidia-smi --version",
+    counter_check="on NODE: cat /proc/driver/nvidia/version; ldconfig -p | grep libnvidia-ml; nvidia-smi --version: "
+    "one and the same version",
     fix=_FIX,
     verify=("nvidia-smi: a table, and no mismatch", "dmesg: no new 'API mismatch'"),
     sources=("NVML, NVML_ERROR_LIB_RM_VERSION_MISMATCH", "open-gpu-kernel-modules, API version check"),
@@ -46,8 +47,8 @@ FIRMWARE = Code(
     meaning="The module asks for firmware of exactly its own version. Without it no GPU of Turing or newer starts.",
     known_by="The kernel cannot load nvidia/VERSION/gsp_*.bin.",
     disproved_by="The file is in /lib/firmware/nvidia/VERSION, or in the search path that the kernel has.",
-    counter_check="on NODE: ls /lib/firmware/nvidia/; cat /sys/module/firmware_class/parameters/path; "
-    "cat /proc/driver/nvidia/version",
+    counter_check="on NODE: cat /proc/driver/nvidia/version; ls /lib/firmware/nvidia/ (or the folder in "
+    "/sys/module/firmware_class/parameters/path): a folder of that version",
     fix=_FIX,
     verify=("on NODE: ls /lib/firmware/nvidia/$(modinfo -F version nvidia)/: gsp_*.bin", "nvidia-smi -L: the GPUs"),
     sources=("driver README, GSP firmware", "gpu-driver-container, firmware_class path"),
@@ -62,7 +63,7 @@ OLD_LIBRARY = Code(
     meaning="The program is newer than the driver's library: half an update, or a driver too old for this component.",
     known_by="NVML says Function Not Found, or the library lacks a symbol.",
     disproved_by="nvidia-smi of the same place works, and the component's notes allow this driver.",
-    counter_check="nvidia-smi --version; ldconfig -p | grep libnvidia-ml",
+    counter_check="nvidia-smi --version in the same place: answers, with a driver that the component's notes allow",
     fix=Fix(
         steps=(
             "after an update of the driver: reboot",

@@ -20,8 +20,7 @@ UNLICENSED = Code(
     "throttled, and CUDA is refused at last.",
     known_by="nvidia-smi -q in the guest says Unlicensed, or nvidia-gridd says that it got no licence.",
     disproved_by="License Status: Licensed, with a date to come.",
-    counter_check="in the guest: nvidia-smi -q | grep -A2 Licensed; journalctl -u nvidia-gridd; date (its clock); "
-    "curl -k https://LICENCE-SERVER/",
+    counter_check="in the guest: nvidia-smi -q | grep -A2 Licensed: Licensed, with a date to come",
     fix=Fix(
         steps=(
             "GPU Operator: a secret with gridd.conf and client_configuration_token.tok in driver.licensingConfig",

@@ -22,7 +22,8 @@ WRONG_KIND = Code(
     known_by="The module says in the kernel's log that the GPU needs the open modules, or that the open ones do not "
     "support it.",
     disproved_by="The GPU is initialised after all: `nvidia-smi -L` lists it.",
-    counter_check="on NODE: dmesg | grep -A3 'The NVIDIA GPU'; modinfo -F license nvidia (Dual MIT/GPL: the open kind)",
+    counter_check="on NODE: nvidia-smi -L: lists the GPU; modinfo -F license nvidia (Dual MIT/GPL: the open kind): "
+    "the kind that dmesg asks for",
     fix=Fix(
         steps=(
             "GPU Operator: driver.kernelModuleType=open or proprietary (auto decides by the GPU)",
@@ -45,7 +46,8 @@ UNSUPPORTED = Code(
     meaning="The card is newer than the driver branch, or so old that only a legacy branch serves it.",
     known_by="The module names the GPU and says that its release does not support it, or names the legacy branch.",
     disproved_by="The list of supported chips in the README of this very release has the card's PCI id.",
-    counter_check="on NODE: dmesg | grep -A6 'The NVIDIA'; lspci -nn -d 10de:",
+    counter_check="on NODE: nvidia-smi -L: lists the GPU; lspci -nn -d 10de:: an id that the driver's "
+    "own README lists",
     fix=Fix(
         steps=(
             "look the PCI id up in the driver's README, appendix A, and take a branch that has it",

@@ -32,7 +32,7 @@ UNHEALTHY_GPU = Code(
     "starts fail, those of healthy GPUs included.",
     known_by="nvidia-container-cli reports an NVML error while it looks for devices.",
     disproved_by="nvidia-smi -L and nvidia-container-cli info answer for every GPU.",
-    counter_check="on NODE: nvidia-container-cli -k -d /dev/tty info : the GPU at which it stops",
+    counter_check="on NODE: nvidia-container-cli -k -d /dev/tty info : answers for every GPU",
     fix=_DRAIN,
     verify=("on NODE: nvidia-container-cli info : all devices", "a GPU pod starts on NODE"),
     sources=("NVIDIA/libnvidia-container, src/nvc_info.c: all devices are asked", "NVML documentation, return values"),

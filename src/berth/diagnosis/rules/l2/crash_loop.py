@@ -21,7 +21,7 @@ PLUGIN_CRASHES = Code(
     "the NVIDIA runtime.",
     known_by="The kubelet backs off from restarting the plugin's container. This alone is a hint and no proof.",
     disproved_by="Its log names another reason.",
-    counter_check="kubectl logs -n NAMESPACE POD --previous : could not load NVML library",
+    counter_check="kubectl logs -n NAMESPACE POD --previous : another reason than the driver's library",
     fix=Fix(
         steps=("kubectl logs -n NAMESPACE POD --previous : read the reason first", *WITHOUT_LIBRARY.fix.steps),
         risk=WITHOUT_LIBRARY.fix.risk,

@@ -20,7 +20,7 @@ SELINUX = Code(
     "is well.",
     known_by="An AVC denial for an NVIDIA device file or its type.",
     disproved_by="The denials stop and the failure stays with setenforce 0.",
-    counter_check="on NODE: setenforce 0, run nvidia-smi in a new container, setenforce 1 : works in between only",
+    counter_check="on NODE: setenforce 0, run nvidia-smi in a new container, setenforce 1 : fails in between, too",
     fix=Fix(
         steps=(
             "setsebool -P container_use_devices=1 on NODE (container-selinux 2.213 or newer lets devices be mapped as "

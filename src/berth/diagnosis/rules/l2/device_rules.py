@@ -77,7 +77,7 @@ REVOKED = Code(
     "device; it does not come back by itself.",
     known_by="NVML answers Unknown Error in a container while the host's nvidia-smi is well.",
     disproved_by="nvidia-smi fails on the host too, or the container never had a GPU that worked.",
-    counter_check="on NODE: nvidia-smi -L works; in the container: it does not",
+    counter_check="on NODE: nvidia-smi -L : fails, too; or in the container: nvidia-smi -L : works",
     fix=Fix(
         steps=(
             "delete the pod: a new container gets its rules again",

@@ -37,7 +37,7 @@ ROOT_EMPTY = Code(
     "host may have one that works.",
     known_by=f"A file under {CONTAINER_ROOT} is not found, or the root cannot be entered.",
     disproved_by=f"ls {CONTAINER_ROOT}/dev/nvidiactl on the node shows the file: the driver container was only late.",
-    counter_check=f"on NODE: ls {CONTAINER_ROOT}/dev ; nvidia-smi -L : only one of the two has a driver",
+    counter_check=f"on NODE: ls {CONTAINER_ROOT}/dev/nvidiactl : there by now",
     fix=_FIX,
     verify=(
         "on NODE: nvidia-container-cli --root=ROOT info : driver version and devices",

@@ -22,8 +22,8 @@ TOO_OLD = Code(
     "host does not know: GPU containers do not start.",
     known_by="The hook's program answers that it has no such command.",
     disproved_by="nvidia-cdi-hook --help on the node lists the command.",
-    counter_check="on NODE: nvidia-ctk --version ; grep path: /var/run/cdi/*.yaml : the program that is called, its "
-    "version",
+    counter_check="on NODE: nvidia-cdi-hook --help : lists the command; grep path: /var/run/cdi/*.yaml : names that "
+    "very program",
     fix=Fix(
         steps=(
             "bring nvidia-container-toolkit on the host up to the version that the plugin or DRA driver was built with",
@@ -52,7 +52,8 @@ FAILS = Code(
     "themselves.",
     known_by="The runtime names the hook and its exit code.",
     disproved_by="The same container starts after the reason in the hook's log is mended.",
-    counter_check='on NODE: set debug = "/var/log/nvidia-container-toolkit.log" in config.toml, try again, read it',
+    counter_check="on NODE: set debug = \"/var/log/nvidia-container-toolkit.log\" in config.toml, try again : no "
+    "error in it",
     fix=Fix(
         steps=(
             "get the reason: debug under [nvidia-container-cli] and [nvidia-container-runtime] of config.toml, or the "
@@ -119,6 +120,8 @@ def find(facts: Facts) -> Iterator[Answer]:
             if by_cdi
             else "host-limits"
             if "Cannot allocate memory" in text
+            else "path-mount"
+            if "read-only file system" in text.lower()
             else None,
         )
 

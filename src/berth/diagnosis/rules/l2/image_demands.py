@@ -121,7 +121,7 @@ NO_LOADER = Code(
     "image (Alpine, distroless, scratch) has another C library or none.",
     known_by="nvidia-smi is in the container and the kernel says no such file on its execution: its loader is missing.",
     disproved_by="ls /lib64/ld-linux-x86-64.so.2 in the container: it is there.",
-    counter_check="in the container: ls -l /usr/bin/nvidia-smi /lib64/ld-linux-x86-64.so.2 : the second is missing",
+    counter_check="in the container: ls -l /usr/bin/nvidia-smi /lib64/ld-linux-x86-64.so.2 : both are there",
     fix=Fix(
         steps=("build on an image with glibc: ubuntu, debian, ubi, or nvidia/cuda base",),
         risk="a larger image",

@@ -24,8 +24,8 @@ ABOVE = Code(
     known_by="The image's tag or NVIDIA_REQUIRE_CUDA, the node's driver version, and a GPU or branch for which forward "
     "compatibility is not made.",
     disproved_by="The container runs and torch.cuda.is_available() (or cuInit) succeeds in it.",
-    counter_check="on NODE: nvidia-smi --query-gpu=driver_version,name --format=csv ; in the image: ls "
-    "/usr/local/cuda/compat",
+    counter_check="in the image, on NODE: python -c 'import torch; print(torch.cuda.is_available())', or a CUDA "
+    "sample : True, passes",
     fix=Fix(
         steps=(
             "a driver from the floor on: 525.60.13 for CUDA 12, 580 for CUDA 13",
@@ -50,7 +50,7 @@ DROPPED = Code(
     known_by="The image's tag names the CUDA version, the node's labels the compute capability.",
     disproved_by="The program brings code of its own for this GPU and uses none of the libraries.",
     counter_check="in the container: nvidia-smi --query-gpu=name,compute_cap --format=csv ; cuobjdump --list-elf "
-    "LIBRARY | grep sm_",
+    "LIBRARY | grep sm_ : the same number",
     fix=Fix(
         steps=(
             "an image with CUDA 12 for Maxwell, Pascal and Volta; CUDA 11 for Kepler",

@@ -21,8 +21,8 @@ WITHOUT_LIBRARY = Code(
     "The driver on the host may be well.",
     known_by="The library of NVML is not in the container, or the toolkit's check finds no nvidia-smi there.",
     disproved_by="nvidia-smi fails on the host as well: then the driver is what is missing.",
-    counter_check="nvidia-smi on NODE works; kubectl get pod POD -n NAMESPACE -o jsonpath='{.spec.runtimeClassName}' "
-    ": nvidia",
+    counter_check="nvidia-smi on NODE : fails, too (then it is the driver); kubectl get pod POD -n NAMESPACE -o "
+    "jsonpath='{.spec.runtimeClassName}' : nvidia",
     fix=Fix(
         steps=(
             "nvidia-smi on NODE; where it fails mend the driver first",

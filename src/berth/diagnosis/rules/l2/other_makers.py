@@ -48,7 +48,7 @@ FILE_ABSENT = Code(
     meaning="The kernel's driver is loaded and the container was not given its files.",
     known_by="A program in a container does not find /dev/kfd or /dev/dri.",
     disproved_by="The files are missing on the host as well: then it is the driver.",
-    counter_check="on NODE: ls -l /dev/kfd /dev/dri : there",
+    counter_check="on NODE: ls -l /dev/kfd /dev/dri : missing there, too (then it is the driver)",
     fix=Fix(
         steps=(
             "docker run --device /dev/kfd --device /dev/dri; Apptainer: --rocm, or --bind /dev/kfd,/dev/dri with "

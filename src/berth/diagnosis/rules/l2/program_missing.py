@@ -79,7 +79,8 @@ NOT_SET_UP = Code(
     "not restarted since, a rootless one, one from snap or Docker Desktop does not see it.",
     known_by="Docker finds no driver with the capability gpu although the toolkit is installed.",
     disproved_by="docker info lists the runtime nvidia, and which nvidia-container-runtime-hook finds nothing.",
-    counter_check="docker context show; docker info | grep -i -e runtimes -e rootless : which Docker answers",
+    counter_check="docker context show: the Docker that was set up, not another; docker info | grep -i runtimes: "
+    "nvidia",
     fix=Fix(
         steps=(
             "nvidia-ctk runtime configure --runtime=docker; systemctl restart docker",

@@ -20,8 +20,7 @@ ENDED_AT_ONCE = Code(
     "a loop in which other pods of the node restart as well.",
     known_by="The toolkit reports that it waits, and within the same minute that it cleans up and shuts down.",
     disproved_by="Somebody deleted the pod at that time, once.",
-    counter_check="kubectl get pods -n NAMESPACE -o wide | grep toolkit : restarts go on; journalctl -u containerd on "
-    "NODE : a start for each",
+    counter_check="kubectl get pods -n NAMESPACE -o wide | grep toolkit : Running, no further restarts",
     fix=Fix(
         steps=(
             "containerd's file must keep what the runtime had: SystemdCgroup = true for runc and for nvidia, the "

@@ -21,7 +21,7 @@ LEFT_CREATED = Code(
     "started at that moment stays so: its pod waits for ever, and what waits for the pod too.",
     known_by="An init container stays in the state Created and the runtime has been restarted since.",
     disproved_by="The container runs after a while, or its image is still being pulled.",
-    counter_check="on NODE: crictl ps -a --state Created : older than a minute",
+    counter_check="on NODE: crictl ps -a --state Created : none that is older than a minute",
     fix=Fix(
         steps=(
             "kubectl delete pod POD -n NAMESPACE: its controller makes a new one",

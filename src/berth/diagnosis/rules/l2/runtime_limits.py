@@ -44,7 +44,8 @@ GROUPS_EXHAUSTED = Code(
     "have not been released.",
     known_by="Making a directory under /sys/fs/cgroup fails for want of space or memory.",
     disproved_by="mkdir under the same parent succeeds.",
-    counter_check="on NODE: cat /proc/cgroups | sort -k3 -n | tail -3 : thousands of memory groups",
+    counter_check="on NODE: mkdir under the same parent : succeeds; cat /proc/cgroups | sort -k3 -n | tail -3 : far "
+    "below thousands of groups",
     fix=Fix(
         steps=("drain and restart the machine", "bring kernel and runc up to date; move to control groups v2"),
         risk="a restart ends everything on the node",

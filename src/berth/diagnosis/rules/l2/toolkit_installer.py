@@ -24,8 +24,8 @@ CANNOT_DIAL = Code(
     "again. The toolkit pod restarts, and everything of the operator that waits for it waits.",
     known_by="The toolkit cannot dial the socket that it was given.",
     disproved_by="The socket exists under that path and the toolkit says that it signalled the runtime.",
-    counter_check="on NODE: ls -l /run/containerd/containerd.sock /run/k3s/containerd/containerd.sock : which one "
-    "exists",
+    counter_check="on NODE: ls -l /run/containerd/containerd.sock /run/k3s/containerd/containerd.sock : the one that "
+    "the toolkit was told exists",
     fix=Fix(
         steps=(
             "find the socket: ps -ef | grep [c]ontainerd on NODE (K3s, RKE2: /run/k3s/containerd/containerd.sock; "
@@ -149,7 +149,8 @@ TOO_OLD = Code(
     "1.14.6 (GPU Operator 23.9.1 and before) looks for the old one, creates no device files, and the validator waits.",
     known_by="Toolkit or validator cannot determine the major number of nvidiactl.",
     disproved_by="grep nvidia /proc/devices on the node is empty: then the kernel module is not loaded.",
-    counter_check="on NODE: grep nvidia /proc/devices ; the toolkit's image tag : nvidia, 1.14.6 or newer",
+    counter_check="on NODE: grep nvidia /proc/devices : nothing (then the kernel module is not loaded); the toolkit's "
+    "image tag : 1.14.6 or newer",
     fix=Fix(
         steps=(
             "set toolkit.version in the ClusterPolicy to 1.14.6 or newer, or bring the operator up to date",

@@ -51,8 +51,7 @@ CRASHES = Code(
     meaning="GPU containers do not start, or stay in Created: the program ends by a signal before its part is done.",
     known_by="The kernel, the runtime or a shell reports the signal, for a program or library of the toolkit.",
     disproved_by="nvidia-container-cli info and nvidia-ctk cdi generate run through on the same host.",
-    counter_check="on NODE: nvidia-container-cli -V; nvidia-container-cli -k -d /dev/tty info; coredumpctl list : "
-    "which release, where it ends",
+    counter_check="on NODE: nvidia-container-cli -k -d /dev/tty info : runs through; coredumpctl list : no entry of it",
     fix=Fix(
         steps=(
             f"install the last release that worked, or a newer one: one version of {_PACKAGES}",

@@ -24,8 +24,8 @@ TOO_OLD = Code(
     "unsupported config version, and the operator's other pods wait for it.",
     known_by="The tag of the container-toolkit image, and `version` of the node's containerd configuration.",
     disproved_by="The toolkit's pod is Running, and `containerd config dump` has the nvidia handler.",
-    counter_check="kubectl logs -n NAMESPACE ds/nvidia-container-toolkit-daemonset | grep -i version; on NODE: "
-    "containerd config dump | head -1",
+    counter_check="kubectl get pods -n NAMESPACE -o wide | grep toolkit: Running on NODE; on NODE: containerd config "
+    "dump | grep nvidia: the handler",
     fix=Fix(
         steps=(
             "container-toolkit v1.17.4 or newer: GPU Operator 25.3 or newer, and take an own toolkit.version out of "

@@ -66,7 +66,7 @@ WRONG_FILE = Code(
     known_by="The node is one of K3s, RKE2, k0s or MicroK8s, and the configuration lies under /etc/containerd or "
     "/etc/docker.",
     disproved_by="The process of the distribution's containerd was started with --config of that file.",
-    counter_check="on NODE: ps -ef | grep [c]ontainerd : which --config it runs with",
+    counter_check="on NODE: ps -ef | grep [c]ontainerd : --config names the file that was changed",
     fix=OVERWRITTEN.fix,
     verify=OVERWRITTEN.verify,
     sources=OVERWRITTEN.sources,

@@ -27,7 +27,8 @@ BEFORE_PLUGIN = Code(
     "plugin has registered are rejected for good. Controllers make new pods, pods of their own stay Failed.",
     known_by="'no healthy devices present' or 'unregistered device' at admission.",
     disproved_by="The node offers no healthy device now either: then the devices or the plugin are ill.",
-    counter_check="kubectl get node NODE -o jsonpath={.status.allocatable}: RESOURCE is there now",
+    counter_check="kubectl get node NODE -o jsonpath={.status.allocatable}: RESOURCE is still 0 (then the devices or "
+    "the plugin are ill)",
     fix=Fix(
         steps=("if the node offers devices now: delete the rejected pods, their owners make new ones",
                "if not: the plugin or its devices are the cause; look at the plugin's log first",
@@ -72,7 +73,7 @@ NO_LONGER_HEALTHY = Code(
     "was partitioned anew, or its plugin has not registered yet.",
     known_by="'previously allocated devices are no longer healthy'.",
     disproved_by="The same devices are offered now and the pod runs.",
-    counter_check="on NODE: nvidia-smi -L lists the UUID that the kubelet's checkpoint has for that pod",
+    counter_check="on NODE: nvidia-smi -L: lists the UUID that the kubelet's checkpoint has for that pod",
     fix=Fix(
         steps=("plugin back and devices there: delete the rejected pods",
                "device gone: kernel log for its Xid; partitions changed: apply the former layout or let pods ask for "

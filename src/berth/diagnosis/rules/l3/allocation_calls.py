@@ -129,7 +129,7 @@ REFUSED = Code(
     "does not start).",
     known_by="'Allocate failed due to rpc error' or 'PreStartContainer rpc failed', with the plugin's own words.",
     disproved_by="Another pod with the same request is admitted on that node now.",
-    counter_check="kubectl logs of the plugin at that time: the same words, and what stands before them",
+    counter_check="the same pod made anew: it is admitted; kubectl logs of the plugin at that time: no such words",
     fix=Fix(
         steps=(
             "read the words of the plugin: they name what it misses (an annotation, a device, a file, an interface)",

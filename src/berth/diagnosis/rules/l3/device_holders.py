@@ -70,7 +70,8 @@ UNASKED = Code(
     meaning="No isolation, no health and no account hold for it; whoever was given the same card shares it unknowing.",
     known_by="NVIDIA_VISIBLE_DEVICES, a host path or privileges in a pod without a GPU in its limits.",
     disproved_by="It is part of an operator, which reaches all devices by right.",
-    counter_check="kubectl get pod POD -n NAMESPACE -o yaml: is there a limit of RESOURCE after all?",
+    counter_check="kubectl get pod POD -n NAMESPACE -o yaml: a limit of RESOURCE after all, or the owner is an "
+    "operator",
     fix=Fix(
         steps=(
             "ask for the device in limits instead, and take variable, host path or privileges out",

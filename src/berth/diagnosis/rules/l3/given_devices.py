@@ -20,7 +20,7 @@ LIBRARY_UNFIT = Code(
     "library, that the node or the image does not have: every program in the container ends at once.",
     known_by="'symbol lookup error' that names libvgpu.so.",
     disproved_by="The same program fails with CUDA_DISABLE_CONTROL=true (no library is loaded then).",
-    counter_check="nvidia-smi of the node: its driver; in the pod: ldd --version; release notes of the plugin",
+    counter_check="the program with CUDA_DISABLE_CONTROL=true: it fails in the same way",
     fix=Fix(
         steps=(
             "a release of the plugin whose library is built for this driver branch and for old C libraries",
@@ -48,7 +48,7 @@ LIBRARY_REPLACED = Code(
     known_by="Somebody reports that pods with a share fail as soon as the plugin's pod restarts, or that the library "
     "was replaced.",
     disproved_by="nvidia-smi of the host fails at the same time: then it is the driver.",
-    counter_check="on NODE: ls -l /usr/local/vgpu: younger than the pods; in a pod: ls -l /usr/local/vgpu",
+    counter_check="on NODE: ls -l /usr/local/vgpu: older than the pods; or nvidia-smi on NODE: fails at the same time",
     fix=Fix(
         steps=(
             "start the pods with a share again, after the plugin is ready",

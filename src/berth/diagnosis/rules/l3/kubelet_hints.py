@@ -20,8 +20,8 @@ EMPTY = Code(
     "node that it knows. With the policies restricted and single-numa-node each such pod is refused.",
     known_by="The kubelet writes hints of a resource as an empty list, or that it has no possible NUMA affinity.",
     disproved_by="Other pods have all devices: then the list is empty because nothing is free.",
-    counter_check="on NODE: cat /sys/bus/pci/devices/<GPU>/numa_node: a node that lscpu lists; kubectl get node NODE: "
-    "RESOURCE free",
+    counter_check="on NODE: cat /sys/bus/pci/devices/<GPU>/numa_node: a node that lscpu lists; kubectl describe node "
+    "NODE: all of RESOURCE is requested",
     fix=Fix(
         steps=(
             "-1 as NUMA node: the firmware tells none; a plugin should then send no topology at all (a newer release)",
@@ -48,7 +48,8 @@ MANY = Code(
     known_by="The kubelet's time goes into generateDeviceTopologyHints or IterateBitMasks, or somebody reports it of a "
     "machine with ten NUMA nodes or more.",
     disproved_by="lscpu shows eight NUMA nodes or fewer, or the kubelet's topology manager policy is none.",
-    counter_check="on NODE: lscpu | grep 'NUMA node(s)'; grep -i topology /var/lib/kubelet/config.yaml; top",
+    counter_check="on NODE: lscpu | grep 'NUMA node(s)': 8 or fewer; or grep -i topologyManagerPolicy "
+    "/var/lib/kubelet/config.yaml: none",
     fix=Fix(
         steps=(
             "topologyManagerPolicy: none on such nodes, and cpuManagerPolicy and memoryManagerPolicy: none with it",

@@ -45,7 +45,8 @@ REMOVED = Code(
     "same devices are given to others.",
     known_by="kubelet_internal_checkpoint was removed.",
     disproved_by="No pod with devices ran on the node at that time.",
-    counter_check="kubectl get pod -A --field-selector spec.nodeName=NODE: pods with devices older than the removal",
+    counter_check="kubectl get pod -A --field-selector spec.nodeName=NODE: no pod with devices that is older than the "
+    "removal",
     fix=Fix(
         steps=(
             "delete every pod with devices on NODE, so that they are admitted anew",
@@ -68,7 +69,7 @@ NOT_WRITTEN = Code(
     meaning="Allocations fail, or are forgotten at the next restart.",
     known_by="A failure to write the checkpoint: no space, a read-only file system, rights.",
     disproved_by="The file's time moves on with each new pod.",
-    counter_check="on NODE: df -h /var/lib/kubelet; touch /var/lib/kubelet/device-plugins/x",
+    counter_check="on NODE: touch /var/lib/kubelet/device-plugins/x: succeeds; df -h /var/lib/kubelet: room",
     fix=Fix(
         steps=("free space or make the file system writable", "restart the kubelet"),
         risk="none",

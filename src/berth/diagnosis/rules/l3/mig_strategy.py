@@ -71,7 +71,8 @@ UNPLACED = Code(
     known_by="'Could not determine device placement', or a MIG UUID that cannot be parsed: NVML did not know the UUID, "
     "and the fallback knows only the old form MIG-GPU-<uuid>/gi/ci.",
     disproved_by="nvidia-smi -L lists that UUID, and a plugin started now reports it healthy.",
-    counter_check="on NODE: nvidia-smi -L | grep <the UUID of the message>",
+    counter_check="on NODE: nvidia-smi -L | grep <the UUID of the message>: listed, and a plugin started now calls it "
+    "healthy",
     fix=Fix(
         steps=("partitions were changed while the plugin ran: delete its pod on NODE",
                "give the plugin NVIDIA_MIG_MONITOR_DEVICES=all and SYS_ADMIN, so that NVML knows all partitions"),
@@ -159,8 +160,8 @@ FILES_UNSEEN = Code(
     "finds a partition without them and ends, or passes over it.",
     known_by="The plugin cannot open mig-minors, or misses the capability path of an instance.",
     disproved_by="The path is there on the node and in the plugin's container.",
-    counter_check="on NODE: ls /proc/driver/nvidia-caps/mig-minors /proc/driver/nvidia/capabilities/gpu*/mig; the "
-    "same in the plugin's pod",
+    counter_check="on NODE: ls /proc/driver/nvidia-caps/mig-minors /proc/driver/nvidia/capabilities/gpu*/mig: there, "
+    "and in the plugin's pod as well",
     fix=Fix(
         steps=("partitions were changed under the plugin: delete its pod on NODE",
                "on the host and not in the pod: start it with the NVIDIA runtime and NVIDIA_MIG_MONITOR_DEVICES=all",

@@ -49,7 +49,7 @@ REFUSED = Code(
     meaning="The plugin ends with the configuration that it was given; the node offers nothing.",
     known_by="The plugin names what is missing or not possible: --mps-root, MIG devices, too many clients.",
     disproved_by="A later start with the same file succeeds.",
-    counter_check="kubectl logs -p of the plugin: the last error",
+    counter_check="kubectl logs of the plugin: 'Running with config' after its last start",
     fix=Fix(
         steps=("--mps-root (MPS_ROOT) must be set and mounted: deploy through the chart",
                "no MPS on partitions: migStrategy none, or time-slicing",
@@ -96,7 +96,7 @@ CLIENT_UNREACHED = Code(
     known_by="'all CUDA-capable devices are busy or unavailable' or an MPS error of CUDA, where devices are shared by "
     "MPS.",
     disproved_by="The program runs without a share on another GPU with the same message.",
-    counter_check="in the pod: echo $CUDA_MPS_PIPE_DIRECTORY; ls it; mount | grep shm",
+    counter_check="the program without a share on another GPU: the same message",
     fix=Fix(
         steps=(
             "the pod needs what the plugin mounts: no own /dev/shm or /tmp/nvidia-mps over it, no hostIPC tricks",
@@ -122,8 +122,7 @@ PROGRAM_MISSING = Code(
     "runtime, or the host's driver package leaves the program out.",
     known_by="'nvidia-cuda-mps-control: executable file not found'.",
     disproved_by="which nvidia-cuda-mps-control finds it in a container of the same runtime class.",
-    counter_check="on NODE: which nvidia-cuda-mps-control nvidia-cuda-mps-server; kubectl get pod of the daemon -o "
-    "jsonpath={.spec.runtimeClassName}",
+    counter_check="in a container of the daemon's runtime class on NODE: which nvidia-cuda-mps-control: a path",
     fix=Fix(
         steps=("on the host: install the driver's compute utilities (nvidia-utils, nvidia-compute-utils)",
                "in the pod: runtimeClassName nvidia, NVIDIA_DRIVER_CAPABILITIES with compute and utility",

@@ -118,7 +118,8 @@ FEWER = Code(
     meaning="Cards that were paid for are not offered; the node looks smaller than it is.",
     known_by="NVML lists more devices than the plugin offers as healthy.",
     disproved_by="The difference is by intent: a plugin that is told to leave devices out.",
-    counter_check="nvidia-smi -L on NODE, and NVIDIA_VISIBLE_DEVICES of the plugin's DaemonSet: all",
+    counter_check="nvidia-smi -L on NODE: as many as the plugin offers; or NVIDIA_VISIBLE_DEVICES of the plugin's "
+    "DaemonSet: some of them, by intent",
     fix=_RESTART_PLUGIN,
     verify=("berth ledger NODE: host and plugin are equal",),
     sources=("k8s-device-plugin internal/rm",),
@@ -133,7 +134,8 @@ UNHEALTHY = Code(
     meaning="The device is withdrawn from what the node offers. The NVIDIA plugin never takes that back by itself.",
     known_by="The plugin's own list, asked on its socket, has the device as Unhealthy.",
     disproved_by="The list has it as Healthy now.",
-    counter_check="nvidia-smi -q and dmesg | grep -i xid on NODE: is it ill, or did a program err?",
+    counter_check="berth agent probe --plugin RESOURCE on NODE: Healthy now; dmesg | grep -i xid on NODE: none but "
+    "those of programs (13, 31, 43, 45)",
     fix=Fix(
         steps=(
             "look up the Xid in the kernel log of NODE",

@@ -53,7 +53,8 @@ HEALTH_EVENTS_FAIL = Code(
     "any more.",
     known_by="'Error waiting for event', a health check that does not start, or a device 'too old' for it.",
     disproved_by="nvidia-smi shows a lost GPU: then the events failed because of that one.",
-    counter_check="on NODE: nvidia-smi -L and dmesg | grep -i xid: all devices, no Xid at that time",
+    counter_check="on NODE: nvidia-smi -L and dmesg | grep -i xid: a GPU was lost at that time (then that is the "
+    "cause)",
     fix=Fix(
         steps=("delete the plugin's pod on NODE so that it asks the driver anew",
                "an old card without such events: plugin 0.14 and later offers it all the same",

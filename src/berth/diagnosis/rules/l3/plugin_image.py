@@ -21,7 +21,8 @@ OTHER_MACHINE = Code(
     "devices.",
     known_by="'no matching manifest for …' or 'exec format error' for the plugin's container.",
     disproved_by="The same image runs on another node of that architecture.",
-    counter_check="kubectl get node NODE -o jsonpath={.status.nodeInfo.architecture}; docker manifest inspect <image>",
+    counter_check="kubectl get node NODE -o jsonpath={.status.nodeInfo.architecture}; docker manifest inspect "
+    "<image>: the same architecture is in it",
     fix=Fix(
         steps=(
             "a release of the plugin that is built for the architecture (NVIDIA: arm64 since 0.11)",

@@ -22,7 +22,7 @@ CONFIG_REFUSED = Code(
     meaning="The plugin ends at once, and the node offers nothing until the file is mended.",
     known_by="'unable to load config', 'unable to validate flags', replicas below 2, no resources under sharing.",
     disproved_by="A later start with the same file succeeds.",
-    counter_check="kubectl logs -p of the plugin: the last error names the field",
+    counter_check="kubectl logs of the plugin: 'Running with config' after its last start",
     fix=Fix(
         steps=("mend the field that is named: version v1; sharing.timeSlicing.resources with name and replicas of 2 or "
                "more; known option values only",
@@ -79,7 +79,7 @@ FOR_TEGRA = Code(
     "is offered.",
     known_by="deviceDiscoveryStrategy is tegra, and the machine has more processors or cards than any Jetson.",
     disproved_by="The node is a Jetson or another Tegra.",
-    counter_check="on NODE: nvidia-smi -L: the cards; ls /etc/nv_tegra_release: not there",
+    counter_check="on NODE: ls /etc/nv_tegra_release: there",
     fix=Fix(
         steps=("set deviceDiscoveryStrategy to auto or nvml (chart value, DEVICE_DISCOVERY_STRATEGY)",
                "with nvml the plugin has to find libnvidia-ml: runtimeClassName nvidia, or CDI"),

@@ -45,7 +45,8 @@ SOCKET_ABSENT = Code(
     meaning="The plugin cannot register; the node offers no devices of it.",
     known_by="kubelet.sock is absent at the path that the plugin has mounted, or refuses and the kubelet has another.",
     disproved_by="The kubelet was down at that moment, and the plugin registers since.",
-    counter_check="on NODE: ps -o args -C kubelet | grep root-dir; ls -l /var/lib/kubelet/device-plugins/kubelet.sock",
+    counter_check="on NODE: ps -o args -C kubelet | grep root-dir: no other folder; ls -l "
+    "/var/lib/kubelet/device-plugins/kubelet.sock: there",
     fix=Fix(
         steps=("mount <kubelet's --root-dir>/device-plugins into the plugin at /var/lib/kubelet/device-plugins",
                "distributions with a path of their own (k0s: /var/lib/k0s/kubelet, MicroK8s: "
@@ -92,7 +93,7 @@ PLUGIN_UNREACHABLE = Code(
     "plugin's log looks well.",
     known_by="The kubelet fails to dial the socket that the plugin registered with or put into plugins_registry.",
     disproved_by="The path exists on the node, and a process listens there.",
-    counter_check="on NODE: ls -l <the path of the message>; ss -xlp | grep <its name>",
+    counter_check="on NODE: ls -l <the path of the message>: there; ss -xlp | grep <its name>: a process listens",
     fix=Fix(
         steps=("give the plugin the same path inside the container as on the host: the kubelet dials it on the host",
                "kubelet with another --root-dir: set the chart's kubelet directory (plugins, plugins_registry, pods)",
@@ -116,7 +117,8 @@ API_NOT_SERVED = Code(
     known_by="'Unimplemented' or 'unknown service' on registration, or the kubelet names the versions that it "
     "supports.",
     disproved_by="The registration succeeds with the same two versions: then the socket belonged to something else.",
-    counter_check="kubectl get node NODE -o jsonpath={.status.nodeInfo.kubeletVersion}; the plugin's image tag",
+    counter_check="kubectl get node NODE -o jsonpath={.status.nodeInfo.kubeletVersion}; the plugin's image tag: "
+    "versions that register with each other on another node",
     fix=Fix(
         steps=("take a plugin that speaks v1beta1 with Kubernetes 1.10 and later",
                "Kubernetes before 1.10: --feature-gates=DevicePlugins=true, or upgrade"),
@@ -137,7 +139,7 @@ NOT_REGISTERED = Code(
     meaning="Without a registration the node offers no devices of that plugin.",
     known_by="The plugin says that it could not register, start its server, or bind its socket.",
     disproved_by="A later line says that it is registered.",
-    counter_check="kubectl logs of the plugin: no 'Registered device plugin' after the message",
+    counter_check="kubectl logs of the plugin: 'Registered device plugin' after the message",
     fix=Fix(
         steps=("is the kubelet up, and is its socket at the path that is mounted? ls -l "
                "/var/lib/kubelet/device-plugins",

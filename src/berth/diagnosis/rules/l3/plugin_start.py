@@ -23,8 +23,8 @@ NO_DRIVER_IN_PLUGIN = Code(
     meaning="Its container was started by a runtime that adds no NVIDIA libraries; the node offers no devices.",
     known_by="The plugin cannot load NVML (libnvidia-ml), whatever nvidia-smi says on the host.",
     disproved_by="nvidia-smi fails on the host as well: then the driver is missing and not the runtime.",
-    counter_check="on NODE: nvidia-smi -L works; containerd config dump | grep default_runtime_name: nvidia; kubectl "
-    "get pod of the plugin -o jsonpath={.spec.runtimeClassName}",
+    counter_check="on NODE: nvidia-smi -L: fails, too (then it is the driver); containerd config dump | grep "
+    "default_runtime_name: nvidia, or the plugin's pod names that class",
     fix=Fix(
         steps=("nvidia-ctk runtime configure --runtime=containerd --set-as-default, then restart containerd (K3s, "
                "RKE2, k0s, MicroK8s: their own configuration)",
@@ -93,7 +93,7 @@ NO_MINOR = Code(
     "cards, it ends, and the node offers no devices.",
     known_by="'error getting GPU device minor number: Not Supported' while the device map is built.",
     disproved_by="ls /dev/nvidia0 shows a file on the node.",
-    counter_check="on NODE: ls /dev/nvidia[0-9]* /dev/nvmap /dev/dxg: which of them there are",
+    counter_check="on NODE: ls /dev/nvidia0: there",
     fix=Fix(
         steps=("Jetson: --device-discovery-strategy=tegra (DEVICE_DISCOVERY_STRATEGY), and no MPS or MIG, which are "
                "for NVML only; the toolkit in mode csv or cdi",
@@ -116,7 +116,7 @@ PLUGIN_CRASHES = Code(
     meaning="As long as it does not run, the node offers no devices.",
     known_by="Its pod is in CrashLoopBackOff or Error, and its last line is not among what was given.",
     disproved_by="Its last line names another reason.",
-    counter_check="kubectl logs -p of the plugin's pod: the last line",
+    counter_check="kubectl logs -p of the plugin's pod: a last line that names a reason of its own",
     fix=Fix(
         steps=("kubectl -n gpu-operator logs -p <plugin pod>: the last line decides",
                "mostly the NVIDIA runtime is not the one that starts it: see default_runtime_name in `containerd "
@@ -138,7 +138,7 @@ NO_DEVICES = Code(
     meaning="It waits for ever and registers nothing; devices that come later are not offered.",
     known_by="'No devices found. Waiting indefinitely' on a node that has GPUs.",
     disproved_by="lspci -d 10de: shows no GPU: the plugin has nothing to do there.",
-    counter_check="on NODE: nvidia-smi -L lists devices; in the plugin's pod it lists them too",
+    counter_check="on NODE: lspci -d 10de:: no GPU; or the plugin's log: it has registered devices since",
     fix=Fix(
         steps=(
             "devices are there now (driver came later, reboot): delete the plugin's pod on NODE",
@@ -188,7 +188,7 @@ BUSY_LOOP = Code(
     meaning="Its loop over health events returns at once with an error: it warms the node and sees no fault any more.",
     known_by="A CPU load of the plugin's process that lasts.",
     disproved_by="The load is gone after some seconds, or comes from another process of the pod.",
-    counter_check="kubectl top pod of the plugin --containers; on NODE: top -H -p <its pid>",
+    counter_check="kubectl top pod of the plugin --containers: far below one CPU after some seconds",
     fix=Fix(
         steps=("delete the plugin's pod; take a newer plugin",
                "again: dmesg for a GPU that does not answer"),

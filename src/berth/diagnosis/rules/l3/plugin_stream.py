@@ -85,8 +85,8 @@ AT_ZERO = Code(
     "the cause.",
     known_by="Capacity and allocatable of the resource are 0, and no other resource of that vendor has devices.",
     disproved_by="The devices are offered under another name (partitions, shares), or as resource claims.",
-    counter_check="kubectl get pod -A -o wide --field-selector spec.nodeName=NODE | grep device-plugin: Running, and "
-    "its log's last lines",
+    counter_check="kubectl get node NODE -o jsonpath={.status.allocatable}: partitions or shares under another name; "
+    "or kubectl get resourceslices: devices of NODE",
     fix=Fix(
         steps=("no plugin there: labels, taints and the DaemonSet's selector",
                "it does not run: its last line (kubectl logs -p) names the reason",

@@ -19,7 +19,8 @@ OUT_OF_MEMORY = Code(
     meaning="While it is down the node offers no devices, and a verdict on ill ones is forgotten.",
     known_by="The plugin's container is OOMKilled, or its memory grows without end.",
     disproved_by="Another container of that pod was ended, or the whole node ran out.",
-    counter_check="kubectl describe pod of the plugin: Last State OOMKilled, and limits; kubectl top pod --containers",
+    counter_check="kubectl describe pod of the plugin: Last State of its container is not OOMKilled; kubectl top pod "
+    "--containers: far below its limit",
     fix=Fix(
         steps=(
             "raise the memory limit of the plugin's container (chart: resources.limits.memory), or take it away",

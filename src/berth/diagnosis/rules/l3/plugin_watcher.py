@@ -20,7 +20,7 @@ INOTIFY_EXHAUSTED = Code(
     meaning="Programs that watch files do not start: the device plugin, the kubelet's own watchers, log collectors.",
     known_by="A watcher cannot be made: 'too many open files' or 'no space left on device' from inotify.",
     disproved_by="Fewer instances are in use than fs.inotify.max_user_instances allows, and a new plugin pod starts.",
-    counter_check="on NODE: find /proc/*/fd -lname anon_inode:inotify 2>/dev/null | wc -l against sysctl "
+    counter_check="on NODE: find /proc/*/fd -lname anon_inode:inotify 2>/dev/null | wc -l: far below sysctl "
     "fs.inotify.max_user_instances",
     fix=Fix(
         steps=("sysctl -w fs.inotify.max_user_instances=8192 fs.inotify.max_user_watches=1048576, and in /etc/sysctl.d",
@@ -43,7 +43,8 @@ OUT_OF_FILES = Code(
     meaning="Its server cannot take the kubelet's calls: pods are refused, or the plugin serves an old list.",
     known_by="'too many open files' from the plugin's server at its socket.",
     disproved_by="The table has room (/proc/sys/fs/file-nr) and the plugin's process is far below its limit.",
-    counter_check="on NODE: cat /proc/sys/fs/file-nr; ls /proc/<pid of the plugin>/fd | wc -l",
+    counter_check="on NODE: cat /proc/sys/fs/file-nr: the first number far below the third; ls /proc/<pid of the "
+    "plugin>/fd | wc -l: far below its limit",
     fix=Fix(
         steps=("'… in system': raise fs.file-max, and find who holds the files (lsof | awk '{print $1}' | sort | uniq "
                "-c | sort -n)",
@@ -66,7 +67,8 @@ DIRECTORY_MISSING = Code(
     meaning="The plugin ends at once; the node offers no devices.",
     known_by="The watcher of the device-plugins directory fails, and no limit is named.",
     disproved_by="The directory is there in the container and on the node, and the kubelet's socket lies in it.",
-    counter_check="on NODE: ls -ld /var/lib/kubelet/device-plugins; ps -o args -C kubelet | grep root-dir",
+    counter_check="on NODE: ls -ld /var/lib/kubelet/device-plugins: there; ps -o args -C kubelet | grep root-dir: no "
+    "other folder",
     fix=Fix(
         steps=("mount the directory that this kubelet uses (its --root-dir + /device-plugins) as hostPath",
                "old K3s: /var/lib/rancher/k3s/agent/kubelet; k0s: /var/lib/k0s/kubelet; MicroK8s: its snap directory"),

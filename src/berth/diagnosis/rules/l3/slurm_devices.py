@@ -78,7 +78,7 @@ FEWER = Code(
     meaning="slurmctld drains the node (INVALID_REG), and no job starts on it.",
     known_by="Reason=gres/gpu count reported lower than configured, or count too low.",
     disproved_by="nvidia-smi -L lists fewer GPUs than slurm.conf: then one is lost, and the configuration is right.",
-    counter_check="on NODE: nvidia-smi -L | wc -l and slurmd -G: less than slurm.conf promises",
+    counter_check="on NODE: nvidia-smi -L | wc -l: fewer than slurm.conf promises (then one is lost)",
     fix=Fix(
         steps=(
             "on NODE: nvidia-smi -L; slurmd -G: where they differ, gres.conf is missing, of another node, or names no "

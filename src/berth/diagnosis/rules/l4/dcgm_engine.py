@@ -111,8 +111,7 @@ CORDON_STAYS = Code(
     "without an action leaves the cordon for ever.",
     known_by="A cordon with the agent's label, and conditions of that agent that are healthy.",
     disproved_by="A condition of the agent is still unhealthy: mend that first.",
-    counter_check="kubectl describe node NODE | grep -e Gpu -e SysLog: all False; kubectl get node NODE -o "
-    "jsonpath={.spec.unschedulable}",
+    counter_check="kubectl describe node NODE | grep -e Gpu -e SysLog: one is still True (mend that first)",
     fix=Fix(
         steps=("kubectl uncordon NODE, once its conditions are healthy and a test job has passed",
                "look at the agent's own log for the event that it did not clear"),

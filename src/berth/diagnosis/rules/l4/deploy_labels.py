@@ -24,7 +24,7 @@ WORKLOAD = Code(
     "and are not offered to containers.",
     known_by="nvidia.com/gpu.workload.config is vm-passthrough or vm-vgpu.",
     disproved_by="The node is meant for virtual machines, and pods ask for its passthrough or vGPU resource.",
-    counter_check="kubectl get node NODE -L nvidia.com/gpu.workload.config; on NODE: lspci -nnk -d 10de: driver in use",
+    counter_check="on NODE: lspci -nnk -d 10de:: vfio-pci is in use, and pods ask for the passthrough or vGPU resource",
     fix=Fix(
         steps=("kubectl label node NODE nvidia.com/gpu.workload.config=container --overwrite",
                "reboot NODE, or unbind the GPUs from vfio-pci",

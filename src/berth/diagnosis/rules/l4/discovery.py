@@ -45,8 +45,7 @@ NOT_WRITTEN = Code(
     "read it.",
     known_by="An error on features.d/gfd, or on nodefeatures.nfd.k8s-sigs.io (forbidden, not found).",
     disproved_by="The labels are on the node.",
-    counter_check="kubectl get nodefeatures -A | grep NODE; on NODE: ls -l "
-    "/etc/kubernetes/node-feature-discovery/features.d",
+    counter_check="kubectl get node NODE --show-labels | tr , '\\n' | grep nvidia.com/gpu: the labels are there",
     fix=Fix(
         steps=("object forbidden or kind unknown: install the NFD CRDs and the RBAC of the same chart version",
                "file: mount /etc/kubernetes/node-feature-discovery/features.d into both, writable for discovery",
@@ -117,7 +116,7 @@ STALE = Code(
     "or an uninstalled operator.",
     known_by="nvidia.com/gpu labels on a node without GPUs, or of another model than nvidia-smi shows.",
     disproved_by="lspci -d 10de: lists the devices.",
-    counter_check="on NODE: lspci -d 10de:; kubectl get node NODE --show-labels | tr , '\\n' | grep nvidia.com/gpu",
+    counter_check="on NODE: lspci -d 10de:: as many devices as its labels say",
     fix=Fix(
         steps=(
             "remove what is no longer written: kubectl label node NODE nvidia.com/gpu.present- "
@@ -144,7 +143,7 @@ SUFFIXED = Code(
     known_by="nvidia.com/gpu.product ends in -SHARED or -MIG-…, and a selector asks for the name without it.",
     disproved_by="The selector has the operator In with both names.",
     counter_check="kubectl get node NODE -L nvidia.com/gpu.product; kubectl get pod POD -o "
-    "jsonpath={.spec.nodeSelector}",
+    "jsonpath={.spec.nodeSelector}: the same name",
     fix=Fix(
         steps=(
             "select by nvidia.com/gpu.family or gpu.memory, or name both products in a node affinity",

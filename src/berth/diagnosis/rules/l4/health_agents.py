@@ -23,8 +23,8 @@ VERDICT = Code(
     "acts upon it: a reboot or another machine, some minutes later.",
     known_by="A condition or event with the agent's reason for GPUs: AcceleratedHardwareReady=False and its like.",
     disproved_by="The condition is healthy again and the kernel log has no Xid since.",
-    counter_check="kubectl describe node NODE: conditions and events; on NODE: dmesg | grep -e Xid -e NVRM; dcgmi diag "
-    "-r 1",
+    counter_check="kubectl describe node NODE: the condition is healthy again; on NODE: dmesg | grep -e Xid -e NVRM: "
+    "no error; dcgmi diag -r 1: pass",
     fix=Fix(
         steps=(
             "read the message beside the reason: device, Xid, DCGM's code; give the kernel log to the doctor",
@@ -73,7 +73,7 @@ OPEN_FILES = Code(
     "service is spent, and the daemon refuses clients or ends.",
     known_by="Too many open files from such a daemon, or a limit of 1024 beside a daemon that crashes.",
     disproved_by="The count of open files is far below the limit: ls /proc/PID/fd | wc -l.",
-    counter_check="grep 'open files' /proc/PID/limits on the daemon's node; ls /proc/PID/fd | wc -l",
+    counter_check="on the daemon's node: ls /proc/PID/fd | wc -l: far below 'Max open files' in /proc/PID/limits",
     fix=Fix(
         steps=(
             "systemctl edit containerd (or crio): LimitNOFILE=1048576, restart it, then the pod",

@@ -114,7 +114,7 @@ LAYOUT_IMPOSSIBLE = Code(
     meaning="The profile does not exist on it or under that name, or the partitions do not fit next to each other.",
     known_by="An unsupported profile, a device id that the tool does not know, or no ordering that succeeds.",
     disproved_by="nvidia-smi mig -lgip lists the profile with enough free instances.",
-    counter_check="on NODE: nvidia-smi mig -lgip; -lgipp: profile and placements",
+    counter_check="on NODE: nvidia-smi mig -lgip; -lgipp: the profile with enough free instances and placements",
     fix=Fix(
         steps=("take profiles of this board (sizes differ: 1g.10gb on 80 GB, 1g.18gb on 141 GB)",
                "profile names with another memory size: the driver's own spelling in nvidia-smi mig -lgip",
@@ -136,7 +136,7 @@ CHANGE_FAILED = Code(
     meaning="The node keeps its former layout, or none at all.",
     known_by="An error while mode or layout were applied, or the label mig.config.state=failed.",
     disproved_by="A later run set the state to success.",
-    counter_check="kubectl logs of nvidia-mig-manager on NODE: the line before the failure",
+    counter_check="kubectl get node NODE -L nvidia.com/mig.config,nvidia.com/mig.config.state: success",
     fix=Fix(
         steps=("read the log of the MIG manager on NODE: the line before 'failed' names the reason",
                "drain NODE, toggle nvidia.com/mig.config through another value",

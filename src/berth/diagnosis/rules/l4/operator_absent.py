@@ -22,7 +22,7 @@ ABSENT = Code(
     "resource; or only the operator's own pods run.",
     disproved_by="nvidia.com/gpu.present=true and the gpu.deploy labels are on the node.",
     counter_check="kubectl get clusterpolicy,nvidiadriver: one that is ready; kubectl get node NODE --show-labels | "
-    "tr , '\\n' | grep gpu.deploy",
+    "tr , '\\n' | grep gpu.deploy: the labels are there",
     fix=Fix(
         steps=(
             "no ClusterPolicy: create one (the chart does so; on OpenShift it is a step of its own)",

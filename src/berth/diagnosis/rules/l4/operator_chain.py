@@ -50,8 +50,8 @@ AT_DRIVER = Code(
     known_by="The pod of nvidia-driver-daemonset is in CrashLoopBackOff, Error, or cannot pull its image; the "
     "validator's driver-ready is missing, or the components after it say that they wait for the driver.",
     disproved_by="The pod is Running and its log ends with `now waiting for signal`; driver-ready is there.",
-    counter_check="kubectl logs -n gpu-operator -l app=nvidia-driver-daemonset --all-containers --previous --tail=50; "
-    "on NODE: ls /run/nvidia/validations",
+    counter_check="kubectl logs -n gpu-operator -l app=nvidia-driver-daemonset --all-containers --tail=50: ends with "
+    "`now waiting for signal`; on NODE: ls /run/nvidia/validations: driver-ready",
     fix=Fix(
         steps=(
             "read the log of the container that fails: k8s-driver-manager unloads the old driver, nvidia-driver-ctr "

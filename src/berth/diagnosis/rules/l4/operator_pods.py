@@ -22,7 +22,7 @@ IMAGE_FAILS = Code(
     known_by="ErrImagePull or ImagePullBackOff for an image of the operator; the operator knows no image for a "
     "component; or its program does not go with the image's libraries.",
     disproved_by="The image is there by now (a slow or limited registry).",
-    counter_check="kubectl describe pod POD -n NAMESPACE: the last event of the pull",
+    counter_check="kubectl describe pod POD -n NAMESPACE: the last event is Pulled",
     fix=Fix(
         steps=("not found: does that tag exist? a driver image is named <version>-<os><release>: not each OS has one",
                "no access: pull secret in the operator's namespace, imagePullSecrets of each component",
@@ -49,7 +49,8 @@ OUT_OF_MEMORY = Code(
     "not deployed.",
     known_by="OOMKilled of gpu-operator, nfd-master or nfd-worker.",
     disproved_by="The node itself ran out of memory and killed others too.",
-    counter_check="kubectl describe pod of it: Last State OOMKilled, exit code 137",
+    counter_check="kubectl describe pod of it: Last State is not OOMKilled; or dmesg on its node: the whole machine "
+    "ran out of memory",
     fix=Fix(
         steps=(
             "raise the limit: operator.resources.limits.memory (1Gi and more), node-feature-discovery.master.resources",
@@ -71,7 +72,7 @@ CRASHES = Code(
     meaning="Devices are offered and used all the same; figures, labels or new layouts do not come.",
     known_by="Its pod is in CrashLoopBackOff or Error while driver, toolkit, plugin and validator run.",
     disproved_by="Its last line names another reason.",
-    counter_check="kubectl -n gpu-operator logs -p <the pod>: the last line",
+    counter_check="kubectl -n gpu-operator logs -p <the pod>: a last line that names a reason of its own",
     fix=Fix(
         steps=(
             "read its last line (logs -p), and give it to the doctor",

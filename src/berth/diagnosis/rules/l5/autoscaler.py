@@ -93,7 +93,7 @@ IDLE_STAYS = Code(
     "memory are used beyond the threshold, whatever its GPUs do.",
     known_by="The autoscaler says why the node may not go, or somebody tells that it never goes.",
     disproved_by="Pods with GPUs run on the node.",
-    counter_check="kubectl get pod -A -o wide --field-selector spec.nodeName=NODE: only pods of DaemonSets",
+    counter_check="kubectl get pod -A -o wide --field-selector spec.nodeName=NODE: a pod with GPUs",
     fix=Fix(
         steps=(
             "pods without an owner, with local storage, a budget or safe-to-evict=false, do-not-disrupt: move or allow",

@@ -25,7 +25,7 @@ TOO_OLD = Code(
     "claims wait.",
     known_by="The image of the DRA driver, the kubelet's version and the node's driver.",
     disproved_by="kubectl get resourceslices lists the node's GPUs.",
-    counter_check="kubectl get nodes; kubectl api-versions | grep resource.k8s.io; kubectl get resourceslices",
+    counter_check="kubectl get resourceslices: the GPUs of NODE are there",
     fix=Fix(
         steps=(
             "Kubernetes 1.34 or newer; with 1.32 and 1.33 switch the gate DynamicResourceAllocation and the API on",

@@ -48,7 +48,8 @@ VOLUME = Code(
     "sizeLimit the kubelet ends the pod.",
     known_by="Usage of EmptyDir volume exceeds the limit.",
     disproved_by="The volume's sizeLimit is above what the program writes.",
-    counter_check="kubectl get pod POD -n NAMESPACE -o yaml | grep -A3 emptyDir: sizeLimit; in the pod: df -h /dev/shm",
+    counter_check="kubectl get pod POD -n NAMESPACE -o yaml | grep -A3 emptyDir: a sizeLimit above what the program "
+    "writes",
     fix=Fix(
         steps=(
             "raise emptyDir.sizeLimit (medium Memory counts as the pod's memory: raise its limit too)",

@@ -157,7 +157,7 @@ CHECK = Code(
     "autoscaler, another cluster, a controller of one's own. One that says no gives the quota back.",
     known_by="The workload is evicted or deactivated because of its admission checks.",
     disproved_by="All checks in the Workload's status are Ready.",
-    counter_check="kubectl get workload -n NAMESPACE -o yaml: status.admissionChecks, state and message of each",
+    counter_check="kubectl get workload -n NAMESPACE -o yaml: every state in status.admissionChecks is Ready",
     fix=Fix(
         steps=(
             "read the message of the check that is Rejected or Retry",

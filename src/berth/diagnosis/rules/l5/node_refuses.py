@@ -24,8 +24,7 @@ TOPOLOGY = Code(
     meaning="The scheduler knows nothing of NUMA: it sends replacement pods to the same node, and failed pods pile up.",
     known_by="The pod fails with TopologyAffinityError.",
     disproved_by="The kubelet's topology manager policy is none or best-effort.",
-    counter_check="kubelet configuration of NODE: topologyManagerPolicy; nvidia-smi topo -m: GPUs of one NUMA node "
-    "cover the request",
+    counter_check="kubelet configuration of NODE: topologyManagerPolicy none or best-effort",
     fix=Fix(
         steps=(
             "topologyManagerPolicy best-effort, or restricted in place of single-numa-node for pods with many GPUs",
@@ -165,7 +164,8 @@ VALIDATOR = Code(
     "called not ready; GPUs and users' pods are well.",
     known_by="nvidia-device-plugin-validator fails with UnexpectedAdmissionError, Available: 0.",
     disproved_by="The node has free GPUs: requests of its pods are below allocatable.",
-    counter_check="kubectl describe node NODE | grep -A12 'Allocated resources': nvidia.com/gpu fully requested",
+    counter_check="kubectl describe node NODE | grep -A12 'Allocated resources': nvidia.com/gpu requested below "
+    "allocatable",
     fix=Fix(
         steps=(
             "ClusterPolicy: validator.plugin.env WITH_WORKLOAD=false (default in newer releases)",

@@ -20,7 +20,8 @@ DEADLOCK = Code(
     "held by old pods the new one never becomes ready, and the update never ends.",
     known_by="The new pod waits for GPUs, and the old pod of the same workload holds them.",
     disproved_by="Other GPUs that fit are free.",
-    counter_check="kubectl get pod -n NAMESPACE -o wide: a Running pod of the former ReplicaSet beside the Pending one",
+    counter_check="kubectl get pod -n NAMESPACE -o wide: no Running pod of the former ReplicaSet beside the Pending "
+    "one; berth free: GPUs that fit",
     fix=Fix(
         steps=(
             "strategy: Recreate, or rollingUpdate with maxSurge: 0 and maxUnavailable: 1",

@@ -46,7 +46,7 @@ CONFIG = Code(
     known_by="The scheduler: initializing profiles or plugin, a plugin that does not exist, a file that it cannot "
     "decode.",
     disproved_by="The scheduler runs with that file and lists the plugin.",
-    counter_check="kubectl logs of the scheduler: the profiles and plugins that it starts with",
+    counter_check="kubectl logs of the scheduler: it starts, and the plugin is among those that it lists",
     fix=Fix(
         steps=(
             "plugins out of tree need an image that has them (scheduler-plugins, Volcano's own): not kube-scheduler's",
@@ -73,8 +73,14 @@ def find(facts: Facts) -> Iterator[Answer]:
     others = [said for said in facts.said("scheduler.rights_missing_for_pods") if said.origin.text not in known]
     for node, pod, found in by_place(others):
         one = found[0]
+        account = one.get("account")
         yield RIGHTS.finding(
-            f"{one.get('account')} may not {one.get('verb')} {one.get('what')}.", POSSIBLE, found, node=node, pod=pod
+            f"{account} may not {one.get('verb')} {one.get('what')}.",
+            POSSIBLE,
+            found,
+            node=node,
+            pod=pod,
+            layer=Layer.L4 if "gpu-operator" in account or "nvidia" in account else None,
         )
     # An API that is not served has a rule of its own.
     absent = {said.origin.text for said in facts.said("scheduler.api_absent", "dra.api_absent")}

@@ -24,7 +24,8 @@ NO_CARD = Code(
     meaning="The share scheduler looks at each card. The event is short; the reason per card is in its own log.",
     known_by="The filter rejects all nodes: no available node, or a Card... reason.",
     disproved_by="A card with free memory, cores and slots above the request, of a type that the pod takes.",
-    counter_check="kubectl logs of the share scheduler with -v=5: the reason per card",
+    counter_check="kubectl logs of the share scheduler with -v=5: a card of the wanted type with enough memory, cores "
+    "and slots free",
     fix=Fix(
         steps=(
             "read the reason per card in the scheduler's log; ask for no more memory (MiB) or cores (%) than one "
@@ -132,8 +133,8 @@ STALE = Code(
     "kubelet or wait.",
     known_by="The scheduler's log says that its cache is out of step, or idle differs from allocatable.",
     disproved_by="The cache dump equals the node's allocatable less its pods' requests.",
-    counter_check="dump the scheduler's cache (kill -USR2 for kube-scheduler and Volcano) and compare with kubectl "
-    "get node NODE -o yaml",
+    counter_check="dump the scheduler's cache (kill -USR2 for kube-scheduler and Volcano), against kubectl get node "
+    "NODE -o yaml: equal",
     fix=Fix(
         steps=("restart the scheduler; pods are not touched", "bring it to a release that handles shrinking devices"),
         risk="no placement for some seconds",

@@ -52,8 +52,8 @@ SPREAD = Code(
     meaning="Pod affinity, anti-affinity or topology spread with DoNotSchedule forbids each node that has room.",
     known_by="FailedScheduling names pod affinity, anti-affinity or topology spread constraints.",
     disproved_by="A node with room where the rule holds.",
-    counter_check="kubectl get pod POD -n NAMESPACE -o yaml: topologySpreadConstraints and affinity against the "
-    "labels of running pods",
+    counter_check="kubectl get pod POD -n NAMESPACE -o yaml, topologySpreadConstraints and affinity against the "
+    "labels of running pods: a node with room where they hold",
     fix=Fix(
         steps=(
             "make the rule a preference (ScheduleAnyway, preferredDuringScheduling)",
@@ -118,7 +118,7 @@ OTHER = Code(
     meaning="The pod waits. A plugin out of tree, or one that this program does not know, rejects the nodes.",
     known_by="FailedScheduling with no reason that is known.",
     disproved_by="A later event names another reason.",
-    counter_check="kubectl describe pod POD -n NAMESPACE: the newest event; the scheduler's log with -v=5",
+    counter_check="kubectl describe pod POD -n NAMESPACE: the newest event names another reason",
     fix=Fix(
         steps=("read the scheduler's log for the pod; the plugin that is named documents its reasons",),
         risk="none",

@@ -75,7 +75,7 @@ OTHER_KIND = Code(
     "device or for a mediated one, by the list in which the resource stands.",
     known_by="virt-launcher: PCI_RESOURCE_... or MDEV_PCI_RESOURCE_... is not set for the resource.",
     disproved_by="The variable is in the environment of the launcher's container compute.",
-    counter_check="kubectl get pod POD -n NAMESPACE -o yaml and the plugin's log: which variable was given",
+    counter_check="kubectl exec POD -n NAMESPACE -c compute -- env | grep PCI_RESOURCE: the device's address",
     fix=Fix(
         steps=(
             "list the resource under mediatedDevices (vGPU) or under pciHostDevices (a whole GPU, virtual functions), "

@@ -23,7 +23,8 @@ WATCHDOG = Code(
     "is rarely the one at fault.",
     known_by="PyTorch's watchdog says so.",
     disproved_by="All ranks launched the same operation and none completed: then the network or a device hangs.",
-    counter_check="the flight recorder of all ranks: the lowest sequence number, and who did not call",
+    counter_check="the flight recorder of all ranks: all called the same operation and none completed it (then the "
+    "network or a device hangs)",
     fix=Fix(
         steps=(
             "TORCH_FR_BUFFER_SIZE and a dump on time-out: the rank with the lowest last enqueued work is where to look",
@@ -89,7 +90,7 @@ PLUGIN = Code(
     "plugin or its library, or the pod lacks the device.",
     known_by="The plugin or NCCL says that it found no provider or could not be initialised.",
     disproved_by="NCCL says Using network with the plugin's name.",
-    counter_check="fi_info -p efa (or ibv_devinfo) in the container: lists the devices",
+    counter_check="NCCL_DEBUG=INFO: Using network with the plugin's name",
     fix=Fix(
         steps=(
             "ask for the device in limits (vpc.amazonaws.com/efa, rdma/...) for every pod",
@@ -162,7 +163,7 @@ ARGUMENT = Code(
     meaning="NCCL checks roots, types, operations and pointers before it begins. Not a fault of nodes or network.",
     known_by="NCCL names the argument, or the result is ncclInvalidArgument.",
     disproved_by="The same program runs elsewhere with the same number of ranks and devices.",
-    counter_check="NCCL_DEBUG=WARN: the line before the error names the argument",
+    counter_check="the same program elsewhere with as many ranks and devices: it runs",
     fix=Fix(
         steps=(
             "torch.cuda.set_device(LOCAL_RANK) before the first tensor; tensors on the device of their rank",
@@ -186,7 +187,7 @@ CRASH = Code(
     "one process.",
     known_by="The kernel logs a segfault in libnccl.",
     disproved_by="It comes on one node only: then look for memory errors there.",
-    counter_check="the same job on other nodes: it crashes there too",
+    counter_check="the same job on other nodes: no crash (then look for memory errors on this one)",
     fix=Fix(
         steps=(
             "the first error in the log before the crash is the cause to look at",

@@ -114,7 +114,7 @@ PEER_GONE = Code(
     meaning="The rank that prints this is a victim. The text names the peer: its log has the cause.",
     known_by="ncclRemoteError, or a connection that the peer closed.",
     disproved_by="The peer's process still runs and its host is reachable: then the network broke.",
-    counter_check="the log and the exit code of the named peer, and its node's kernel log",
+    counter_check="ps on the named peer's node: its process runs still, and the node answers (then the network broke)",
     fix=Fix(
         steps=("go to the peer that is named and read its last lines; order all ranks by time",),
         risk="none",
@@ -134,7 +134,7 @@ SOCKET = Code(
     "chose different networks.",
     known_by="Some ranks chose Socket while others chose InfiniBand, or RDMA devices are there and NCCL finds none.",
     disproved_by="The nodes have no RDMA devices at all.",
-    counter_check="ls /dev/infiniband and ibv_devinfo in each pod: the devices",
+    counter_check="ls /dev/infiniband and ibv_devinfo on each node: no device",
     fix=Fix(
         steps=(
             "ask for the RDMA resource in every pod of the job; libibverbs in the image",

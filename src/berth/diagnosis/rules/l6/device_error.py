@@ -22,7 +22,8 @@ KERNEL = Code(
     known_by="CUDA error 700, 710, 715, 716, 718 or 719; less surely any other that refuses what the program asks for.",
     disproved_by="The same program runs on another card and fails on this one, or the kernel log has a hardware Xid "
     "at that time.",
-    counter_check="dmesg | grep Xid at that time: only 13, 31, 43, 45; the program fails on other cards too",
+    counter_check="dmesg | grep Xid at that time: another than 13, 31, 43 and 45; or the program on another card: it "
+    "runs",
     fix=Fix(
         steps=(
             "CUDA_LAUNCH_BLOCKING=1 once to find the kernel, or compute-sanitizer",

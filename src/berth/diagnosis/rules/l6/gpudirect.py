@@ -31,7 +31,7 @@ OLD_NCCL = Code(
     "or driver everything runs through host memory, at a tenth of the speed.",
     known_by="NCCL says that GPU Direct RDMA is disabled for its devices, and nothing shows that the module is absent.",
     disproved_by="nvidia_peermem is not loaded (then load it), or NCCL is 2.23 or newer.",
-    counter_check="lsmod | grep nvidia_peermem: loaded; NCCL version in the log: at most 2.22.3",
+    counter_check="lsmod | grep nvidia_peermem: not loaded (then load it); or NCCL version in the log: 2.23 or newer",
     fix=Fix(
         steps=(
             "NCCL 2.23 or newer in the image",
@@ -100,7 +100,8 @@ ONE_SIDE = Code(
     meaning="The node of the side that lacks it has no peermem or DMA-BUF, or GPU and card are too far apart there.",
     known_by="GDRDMA stands on some InfiniBand connections of the job and not on others.",
     disproved_by="Distance: on those GPUs the nearest card is behind the host bridge (NCCL_NET_GDR_LEVEL).",
-    counter_check="nvidia-smi topo -m on that node: GPU and NIC at PIX or PXB; lsmod | grep nvidia_peermem: loaded",
+    counter_check="nvidia-smi topo -m on that node: GPU and NIC at PHB, NODE or SYS (then it is the distance); lsmod "
+    "| grep nvidia_peermem: loaded there, too",
     fix=Fix(
         steps=("modprobe nvidia_peermem on the node that lacks it", "make its PCI topology like that of the others"),
         risk="none for running programs",
@@ -141,7 +142,7 @@ NOT_ON_CARD = Code(
     "GDRCopy, NVSHMEM and libraries on them do not work there.",
     known_by="GDRCopy asks for the card's support and gets none, or the driver refuses to pin memory with -22.",
     disproved_by="The card is a data centre card: then look at the open kernel modules and the limits of BAR1.",
-    counter_check="nvidia-smi -L: a GeForce; nvidia-smi -q | grep -A3 BAR1: small",
+    counter_check="nvidia-smi -L: a data centre card",
     fix=Fix(
         steps=("do without GPUDirect on such cards: through host memory, or NVSHMEM_DISABLE_GDRCOPY=1",),
         risk="slower",

@@ -99,7 +99,8 @@ COMPILED = Code(
     "takes minutes. A container loses the result with its file system.",
     known_by="A start of minutes, and somebody speaks of JIT compilation or PTX.",
     disproved_by="cuobjdump --list-elf of the library lists the card's sm_ number.",
-    counter_check="cuobjdump --list-elf LIBRARY in the image: no sm_ of the card; a second start with the cache: quick",
+    counter_check="cuobjdump --list-elf LIBRARY in the image: the card's sm_ number; or a second start with the "
+    "cache: as slow",
     fix=Fix(
         steps=(
             "build the image for the card's architecture (TORCH_CUDA_ARCH_LIST, CMAKE_CUDA_ARCHITECTURES)",

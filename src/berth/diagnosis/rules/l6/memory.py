@@ -27,7 +27,7 @@ FULL = Code(
     meaning="Weights, activations, caches or a leak need more than is free. Nothing is broken.",
     known_by="CUDA or the framework says out of memory.",
     disproved_by="Another process on the device holds the memory that is missing.",
-    counter_check="nvidia-smi before the start: memory used near 0",
+    counter_check="nvidia-smi before the start: much of the memory is used already",
     fix=Fix(
         steps=(
             "smaller batch or context, checkpointed activations, a sharded optimizer, quantised weights, or more GPUs",
@@ -51,7 +51,7 @@ OTHERS = Code(
     known_by="The error names another process with its memory, or the server finds less free at its start than it "
     "wants.",
     disproved_by="The memory belongs to the program itself.",
-    counter_check="nvidia-smi on the node: which processes hold memory, and of which pods (berth ledger)",
+    counter_check="nvidia-smi on the node (berth ledger for the pods): no process but the program's own holds memory",
     fix=Fix(
         steps=(
             "name the neighbour and move one of the two; give servers a lower memory share",
@@ -74,7 +74,7 @@ CACHE = Code(
     meaning="After the weights too little memory is left for keys and values.",
     known_by="The server compares both numbers and stops.",
     disproved_by="The available cache is above what one request of max_model_len needs.",
-    counter_check="the server's log: Available KV cache memory",
+    counter_check="the server's log: Available KV cache memory is above what one request of max_model_len needs",
     fix=Fix(
         steps=("lower max_model_len, raise the memory share, quantise the cache, or spread over more GPUs",),
         risk="a shorter context refuses long requests",
@@ -94,7 +94,7 @@ ORPHANS = Code(
     "in a container cannot list them.",
     known_by="Memory is used and nvidia-smi lists no process.",
     disproved_by="The used memory is a few hundred MiB of the driver itself, or the processes are listed on the host.",
-    counter_check="on the host: fuser -v /dev/nvidia*: no process",
+    counter_check="on the host: fuser -v /dev/nvidia*: a process that holds it",
     fix=Fix(
         steps=(
             "on the host: fuser -v /dev/nvidia*; end what belongs to no running pod",

@@ -24,7 +24,7 @@ PEAKS = Code(
     "out-of-memory error, and with time-slicing or MPS a fault of one may end all.",
     known_by="The agent's peaks of all who hold the device, added up, are more than its memory.",
     disproved_by="The holders never run at the same time.",
-    counter_check="berth ledger NODE: who holds it, and their peaks",
+    counter_check="berth ledger NODE: never more than one holder at a time",
     fix=Fix(
         steps=(
             "move the largest or the least trusted to a device of its own, or to a MIG instance",
@@ -46,8 +46,7 @@ FILLS = Code(
     meaning="A program keeps what it no longer needs, and ends with an out-of-memory error after hours.",
     known_by="The agent's readings of the device's memory lie on a line that rises.",
     disproved_by="It levels off: caches and pools grow to their limit and stay.",
-    counter_check="torch.cuda.memory_allocated against memory_reserved over time: the first grows with a leak, the "
-    "second alone with fragmentation",
+    counter_check="torch.cuda.memory_allocated and memory_reserved over time: both level off",
     fix=Fix(
         steps=(
             "find what grows: tensors kept in lists, a cache of keys and values without bound",

@@ -218,7 +218,7 @@ TASK = Code(
     "num_gpus. The driver process is given none, and what somebody exported before is overwritten.",
     known_by="The program speaks of num_gpus, or CUDA is missing inside a Ray worker only.",
     disproved_by="The task has num_gpus, and nvidia-smi -L fails in its container.",
-    counter_check="ray.get_gpu_ids() in the task: as many as it needs; nvidia-smi -L in the same pod: lists the GPU",
+    counter_check="ray.get_gpu_ids() in the task: as many as it needs; or nvidia-smi -L in the same pod: fails",
     fix=Fix(
         steps=(
             "num_gpus in @ray.remote or .options() of each task that computes; work of the driver process goes "
@@ -242,7 +242,8 @@ HIDDEN = Code(
     "test on the CPU, or comes with an example.",
     known_by="The program or its start script sets the variable to none, and CUDA finds no device.",
     disproved_by="The same program finds none when that line is taken out.",
-    counter_check="nvidia-smi -L in the same container: lists the GPU; env | grep CUDA_VISIBLE_DEVICES",
+    counter_check="the same program without that line: it finds none either; nvidia-smi -L in the same container: no "
+    "GPU",
     fix=Fix(
         steps=("take the line out, or set the numbers that the program is to use",),
         risk="none",

@@ -46,7 +46,7 @@ EXHAUSTED = Code(
     "cannot enable peer access between all of them.",
     known_by="CUDA error 711, peer mapping resources exhausted.",
     disproved_by="The program uses eight GPUs or fewer, and no other one uses them.",
-    counter_check="nvidia-smi topo -m: how many GPUs, and whether NVLink joins them",
+    counter_check="nvidia-smi topo -m: eight GPUs or fewer, or NVLink (NV#) between all of them",
     fix=Fix(
         steps=(
             "use at most eight GPUs of the machine in one communicator",
@@ -69,7 +69,7 @@ WRONG = Code(
     "sick link, sick memory.",
     known_by="nccl-tests counts values out of bounds.",
     disproved_by="The test passes with another NCCL version on the same machines.",
-    counter_check="the same test with NCCL_P2P_DISABLE=1: 0 out of bounds means that the peer path is at fault",
+    counter_check="the same test with another NCCL version on the same machines: 0 out of bounds",
     fix=Fix(
         steps=(
             "kubectl cordon the nodes of the test; bisect by node and by GPU pair",
@@ -93,7 +93,7 @@ SLOW = Code(
     "same test, sizes and ranks on machines that are known good.",
     known_by="nccl-tests marks the average bus bandwidth as failed.",
     disproved_by="Healthy machines of that kind stay below the same minimum.",
-    counter_check="the same test on other nodes of the kind, three times: their median is above",
+    counter_check="the same test on other nodes of the kind, three times: they stay below the minimum, too",
     fix=Fix(
         steps=(
             "repeat three times with the same size and ranks; then bisect by node",

@@ -67,7 +67,7 @@ PROTECTION = Code(
     "peermem and driver do not fit.",
     known_by="A completion with status 4, 10 or 11, or a registration of GPU memory that is refused.",
     disproved_by="The same error with NCCL_NET_GDR_LEVEL=0, where host memory is used.",
-    counter_check="NCCL_NET_GDR_LEVEL=LOC once: the job runs, so the path to GPU memory is at fault",
+    counter_check="NCCL_NET_GDR_LEVEL=LOC once: the same error, with host memory too",
     fix=Fix(
         steps=(
             "lspci -vvv | grep ACSCtl: SrcValid+ on bridges means ACS is on: off on bare metal; IOMMU off or iommu=pt",
@@ -90,7 +90,7 @@ FLUSH = Code(
     meaning="Status 5 follows an earlier error of the same queue pair, here or at the peer.",
     known_by="Completions with status 5 only.",
     disproved_by="No earlier error on any rank.",
-    counter_check="logs of all ranks, ordered by time: the first error",
+    counter_check="logs of all ranks, ordered by time: no error before it on any of them",
     fix=Fix(
         steps=("find the first error in time over all ranks: go to that rank and device",),
         risk="none",

@@ -21,7 +21,7 @@ FAILS = Code(
     "it does not know stop the program.",
     known_by="A line of HAMI-core, vGPU or 4pdvGPU at level ERROR that tells of no memory limit.",
     disproved_by="The program fails in the same way without the library.",
-    counter_check="the program once with CUDA_DISABLE_CONTROL=true: the line does not come",
+    counter_check="the program once with CUDA_DISABLE_CONTROL=true: it fails in the same way",
     fix=Fix(
         steps=(
             "a lock or the shared region: delete the container's cache file (CUDA_DEVICE_MEMORY_SHARED_CACHE, "

@@ -23,8 +23,8 @@ PART = Code(
     "a network card, shared memory, peer access or the program's own arguments.",
     known_by="A line at the level of error of the library, and nothing else that is known.",
     disproved_by="The job goes on after it: the library took another way.",
-    counter_check="NCCL_DEBUG=INFO (UCX_LOG_LEVEL=info, NVSHMEM_DEBUG=INFO) on all ranks: what follows the line, and "
-    "whether another rank had an error before",
+    counter_check="NCCL_DEBUG=INFO (UCX_LOG_LEVEL=info, NVSHMEM_DEBUG=INFO) on all ranks: the job goes on after the "
+    "line, or another rank had an error before",
     fix=Fix(
         steps=(
             "the earliest such line of all ranks is where to look; later ones are its consequences",

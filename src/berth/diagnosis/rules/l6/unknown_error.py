@@ -22,7 +22,7 @@ UNKNOWN = Code(
     "argument, no answer).",
     known_by="A short text with an error, and nothing else in it that is known.",
     disproved_by="The component works on after the line.",
-    counter_check="the lines around it, and what the components below write at the same time",
+    counter_check="the lines around it: the component works on; or a component below names an error at the same time",
     fix=Fix(
         steps=(
             "look for the first error of this component since its start, not for the last",

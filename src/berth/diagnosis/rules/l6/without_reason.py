@@ -89,7 +89,7 @@ CRASHED = Code(
     "error of the process itself says more. A crash on one node only may be the machine's memory.",
     known_by="Exit code 139 or 134, a signal, or a launcher that names a child that failed.",
     disproved_by="The same image runs on other nodes and crashes on this one.",
-    counter_check="the same pod on another node: it crashes there too",
+    counter_check="the same pod on another node: it runs there",
     fix=Fix(
         steps=("the last lines before the crash, and a core dump; libraries of one version in the image",),
         risk="none",
@@ -108,7 +108,7 @@ PROBE = Code(
     meaning="Loading a model, compiling or a long checkpoint takes longer than the probe allows.",
     known_by="The kubelet restarts the container because of a liveness or startup probe.",
     disproved_by="The program hangs: the probe is right.",
-    counter_check="the container's log up to the restart: it was at work",
+    counter_check="the container's log up to the restart: it stood still (then the probe is right)",
     fix=Fix(
         steps=("a startup probe that allows the longest load; no liveness probe on training pods",),
         risk="a program that hangs is found later",
