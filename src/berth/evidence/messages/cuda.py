@@ -82,7 +82,7 @@ MESSAGES: tuple[Message, ...] = (
         ),
         r"PTX was compiled with an unsupported toolchain|UNSUPPORTED_PTX_VERSION|UnsupportedPtxVersion"
         r"|API call is not supported in the installed CUDA driver|CallRequiresNewerDriver"
-        r"|container was built for NVIDIA Driver Release|named symbol not found",
+        r"|container was built for NVIDIA Driver Release|(?<!Cuda failure ')named symbol not found",
     ),
     Message(
         "cuda.ptx_refused",
@@ -97,6 +97,7 @@ MESSAGES: tuple[Message, ...] = (
             "architecture list",
             "cuda capability sm_",
             "no kernel image ",
+            "cuda failure 'named symbol not found",  # NCCL, built for other cards
             "no suitable kernel image",
             "no compatible kernel image",
             "no_binary_for_gpu",
@@ -121,7 +122,7 @@ MESSAGES: tuple[Message, ...] = (
         r"|device kernel image is invalid|invalid device function|Unsupported gpu architecture \W*(?P<arch>\w+)"
         r"|Value '(?P<value>sm_\w+)' is not defined for option|is not compatible with the current PyTorch installation"
         r"|'(?P<processor>sm_\w+)' is not a recognized processor for this target"
-        r"|not in (?:the )?arch(?:itecture)? list"
+        r"|not in (?:the )?arch(?:itecture)? list|Cuda failure 'named symbol not found"
         r"|invalid value for --gpu-architecture|Maximum cuda capability supported by this version of PyTorch"
         r"|PyTorch install supports CUDA capabilities|PyTorch no longer supports this GPU because it is too old",
     ),

@@ -117,6 +117,7 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "kai.memory_unknown",
         ("gpu memory count on the node", "not a gpu node", "not gpu nodes"),
-        r"(?:(?<!if this )(?<!if it )is not a gpu node|are not gpu nodes|gpu memory count on the nodes? was not synced)",
+        r"(?:(?<!if this )(?<!if it )is not a gpu node|are not gpu nodes"
+        r"|gpu memory count on the nodes? was not synced)",
     ),
 )

@@ -165,11 +165,12 @@ _PROBE = (
         ("initialize gsp", "kgspbootstrap", "kgspinitrm", "cannot attach gpu", "failed to enable msi",
          "find an irq for your nvidia", "failed to allocate nvkmskapidevice", "kfsp", "kgspexecute", "booter",
          "no interrupts of any type", "request_irq() failed", "error_irq_issue", "interrupt issue with a gpu",
-         "rminitnvdevice", "bailing out of rminitadapter", "nv_err_timeout"),
+         "rminitnvdevice", "bailing out of rminitadapter", "nv_err_timeout", "kgspwaitforrminitdone("),
         r"(?:Cannot|Failed to) initialize GSP|Cannot attach gpu|"
         r"kfsp\w+: (?:FSP (?:command timed out|response reported error|boot cmds failed)|[^\n]*timed? ?out)|"
         r"RmInitNvDevice: \*\*\* Cannot|bailing out of RmInitAdapter|kfspDumpDebugState\w*: |"
         r"NV_ERR_TIMEOUT\][^\n]*\b(?:_kgspBootGspRm|kgspWaitForRmInitDone)|"
+        r"Assertion failed: [^\n]* returned from kgspWaitForRmInitDone\(|"
         r"kgspExecute\w+:[^\n]*(?:fail|halted)|Booter failed with non-zero error code|"
         r"find an IRQ for your NVIDIA|No interrupts of any type are available|NVRM: [^\n]*request_irq\(\) failed|"
         r"NVML_ERROR_IRQ_ISSUE|detected an interrupt issue with a GPU|"

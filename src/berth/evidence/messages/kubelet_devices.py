@@ -7,7 +7,7 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "kubelet.list_too_large",
         "received message larger than max",
-        r"received message larger than max \((?P<size>\d+) vs\. (?P<most>\d+)\)"
+        r"^(?!.*pod resources).*?received message larger than max \((?P<size>\d+) vs\. (?P<most>\d+)\)"
         r"(?:[^\n]*?resource(?:Name)?=\"?(?P<resource>[\w./-]+))?",
     ),
     # The plugin itself ended the stream with an error of its own.

@@ -140,7 +140,7 @@ MESSAGES: tuple[Message, ...] = (
         "kubelet.out_of",
         ("have enough resource:", "outof", "node didn't have enough resource", "node did not have enough resource"),
         r"(?-i:\bOutOf(?P<resource>(?:[\w-]+\.)+[\w.-]+/[\w.-]+|cpu|memory|pods|ephemeral-storage|gpu)\b)"
-        r"|Node did\S*(?: not)? have enough resource:\s*(?P<resource2>[\w./-]+)"
+        r"(?!.*have enough resource:)|Node did\S*(?: not)? have enough resource:\s*(?P<resource2>[\w./-]+)"
         r"(?:,\s*requested:\s*(?P<requested>\d+),\s*used:\s*(?P<used>\d+),\s*capacity:\s*(?P<capacity>\d+))?",
     ),
     Message(
