@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from msgspec.structs import replace
+
 from berth.evidence.damage import Damage
 from berth.evidence.fact import Fact, Origin
 from berth.evidence.facts import Facts
 from berth.evidence.formats import Format
 from berth.evidence.formats.all import FORMATS
 from berth.evidence.formats.objects import CUT_OUT, OBJECTS
+from berth.evidence.host import host_of
 from berth.evidence.piece import Piece
 from berth.evidence.scan import scanner
 
@@ -36,6 +39,8 @@ def _read(piece: Piece, facts: Facts, deeper: int) -> None:
     if piece.kind == CUT_OUT and _gives(OBJECTS, piece, facts, deeper):
         return
     head = piece.raw[:PROBE]
+    if not piece.node and (host := host_of(head)):
+        piece = replace(piece, node=host)
     for known in OPAQUE if deeper else ():
         if known.looks_like(head) and _gives(known, piece, facts, deeper):
             return

@@ -72,8 +72,8 @@ def looks_like(head: bytes) -> object:
 
 
 def read(piece: Piece) -> Iterator[Fact]:
-    # Of a cluster or a node that was looked through, and not chosen by anybody; or told by somebody in his own words.
-    if piece.pod or piece.node or piece.kind == "report":
+    # Of a cluster that was looked through, and not chosen by anybody; or told by somebody in his own words.
+    if piece.pod or piece.kind in ("objects", "report") or (piece.node and piece.kind == "pod-events"):
         return
     found: ErrorSaid | None = None
     for number, line in enumerate(piece.text.splitlines(), 1):

@@ -69,17 +69,20 @@ def objects(raw: bytes) -> Iterator[Found | bytes | Damage]:
     if text[:1] in (b"{", b"["):
         yield from _of_json(text, "", "")
         return
-    for document in _DOCUMENTS.split(raw):
-        yield from _of_yaml(document)
+    begin = 0
+    for mark in (*_DOCUMENTS.finditer(raw), None):
+        yield from _of_yaml(raw[begin : mark.start() if mark else len(raw)], raw.count(b"\n", 0, begin))
+        begin = mark.end() if mark else 0
 
 
-def _of_yaml(document: bytes) -> Iterator[Found | bytes | Damage]:
+def _of_yaml(document: bytes, above: int) -> Iterator[Found | bytes | Damage]:
+    """The objects of one document; `above` are the lines of the text before it."""
     try:
         tree = yaml_tree.parse(document)
     except (yaml_tree.YAMLError, RecursionError, ValueError) as error:
         if _DOCUMENT.match(document) and not _TEMPLATE.search(document):
             yield from _of_items(document)
-            yield Damage(problem=_not_yaml(error))
+            yield Damage(problem=_not_yaml(error, above))
         return
     if isinstance(tree, dict) and "kind" not in tree and isinstance(tree.get("items"), list) and tree.get("apiVersion"):
         # kubectl writes the kind of a list behind its items. The last of them may lack what would make it healthy.
@@ -110,9 +113,9 @@ def _of_items(document: bytes) -> Iterator[Found | bytes | Damage]:
             yield from _of_json(msgspec.json.encode(tree), "", "")
 
 
-def _not_yaml(error: Exception) -> str:
+def _not_yaml(error: Exception, above: int) -> str:
     mark = getattr(error, "problem_mark", None)
-    return f"line {mark.line + 1} is no YAML" if mark is not None else "a part of it is no YAML"
+    return f"line {above + mark.line + 1} is no YAML" if mark is not None else "a part of it is no YAML"
 
 
 def _of_json(text: bytes | Raw, kind: str, version: str) -> Iterator[Found | bytes | Damage]:
