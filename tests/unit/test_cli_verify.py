@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 
@@ -199,6 +200,18 @@ def test_what_a_text_is_its_content_says(
     done = run("verify", str(record), "--evidence", str(after))
     assert done.out.splitlines()[1].split()[0] == verdict, done.out
     assert ("JSON lines" in done.out) is (not kinds)
+
+
+def test_what_is_cut_off_closes_nothing(tmp_path: Path) -> None:
+    lines = "".join(f"[ {n}.0] usb 1-1: device {n * n}\n" for n in range(2000))
+    for content, verdict in ((f"{LOADS}\n{lines}", "closed"), (f"{LOADS}\n{lines}{XID}\n", "open")):
+        after = tmp_path / "after.gz"
+        after.write_bytes(gzip.compress(content.encode()))
+        done = run("verify", str(_recorded(tmp_path, target="GPU 0000:3b:00")), "--evidence", str(after))
+        assert done.out.splitlines()[1].split()[0] == verdict
+        after.write_bytes(after.read_bytes()[:-200])
+        done = run("verify", str(_recorded(tmp_path, target="GPU 0000:3b:00")), "--evidence", str(after))
+        assert done.out.splitlines()[1].split()[0] == "unconfirmed" and "cut off or damaged" in done.out
 
 
 def test_what_was_only_told_is_no_kind_of_evidence(tmp_path: Path) -> None:

@@ -139,6 +139,8 @@ def _compared(
     worse = next((one for one in faults if one.subject == entry.target != "" and one.severity >= Severity.Error), None)
     if worse is not None:
         return Compared(entry, "unconfirmed", f"it is not found, but {worse.title} ({worse.code}) there: not well yet")
+    if facts.damage:
+        return Compared(entry, "unconfirmed", f"it is not found, but not all was read: {'; '.join(facts.notes())}")
     if says_of(subject, facts):
         return Compared(entry, "closed", "the same look does not find it any more")
     kinds = " or ".join(kind for kind in entry.evidence_kinds if kind in subject.kinds)

@@ -59,7 +59,7 @@ def doctor(
 
         tell(explain, output)
         return
-    from berth.app.cli.evidence import facts_for
+    from berth.app.cli.evidence import facts_for, see_all
     from berth.app.cli.frames import Frame, emit
     from berth.app.cli.preserve import kept_in
     from berth.app.cli.written import page, work_record, write
@@ -79,7 +79,7 @@ def doctor(
     if target and not code:
         asked = focused(found, facts, target, namespace or "")
         if asked is None:
-            raise BadInput("", f"{target!r} is no pod, node or job in what was read.", "Leave it out to see all.")
+            raise BadInput("", f"{target!r} is no pod, node or job in what was read.", see_all(facts))
         found, steps = asked
     walked = steps if target else parted(facts)
     found = stopped(found, walked)
@@ -106,10 +106,11 @@ def doctor(
 
 def _within(found: Diagnosis, facts: Facts, namespace: str, *, is_live: bool) -> Diagnosis:
     """Of one namespace. Raises BadInput where files hold others and not this one: a live one may be empty."""
+    from berth.app.cli.evidence import see_all
     from berth.diagnosis.namespace import namespaces, within
 
     known = namespaces(facts)
     if known and namespace not in known and not is_live:
         problem = f"nothing of namespace {namespace!r} is in what was read, only of {', '.join(sorted(known))}."
-        raise BadInput("--namespace", problem, "Leave it out to see all.")
+        raise BadInput("--namespace", problem, see_all(facts))
     return within(found, facts, namespace)

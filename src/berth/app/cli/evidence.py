@@ -68,6 +68,11 @@ def facts_for(
         return Facts(), problem.exit_code
 
 
+def see_all(facts: Facts) -> str:
+    """The remedy for a name that is not in what was read, and what of it could not be read."""
+    return "".join(("Leave it out to see all.", *(f" {note}." for note in facts.notes())))
+
+
 class NothingRead(BadInput):
     """All that was given is empty, or no text."""
 

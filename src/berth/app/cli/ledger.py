@@ -23,7 +23,7 @@ def ledger(node: str | None, where: Where, evidence: tuple[str, ...], output: st
 
     Exit code: 0 all are equal as far as they were seen, 1 they part somewhere, 2 usage, 3 nothing could be read.
     """
-    from berth.app.cli.evidence import facts_for
+    from berth.app.cli.evidence import facts_for, see_all
     from berth.app.cli.frames import Frame, emit
     from berth.diagnosis.ledger import accounts
     from berth.views import ledger as view
@@ -34,7 +34,7 @@ def ledger(node: str | None, where: Where, evidence: tuple[str, ...], output: st
     if node is not None and not code:
         found = tuple(one for one in found if one.node == node)
         if not found:
-            raise BadInput("", f"there is no node {node!r} with GPUs in what was read.", "Leave it out to see all.")
+            raise BadInput("", f"there is no node {node!r} with GPUs in what was read.", see_all(facts))
     if not found and not code and (where.dump is not None or evidence):
         notes.append("the account is made of nodes and pods of a dump, a NodeLedger, or what berth agent bundle keeps")
     frame = Frame(
