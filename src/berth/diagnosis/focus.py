@@ -33,7 +33,9 @@ def focused(
     name = target.rpartition("/")[2]
     kind = target.rpartition("/")[0].lower()
     pods = [pod for pod in facts.of(PodSeen) if _is(pod, target, name, kind, namespace)]
-    is_node = kind in ("", "node", "nodes") and any(node.name == name for node in facts.of(NodeSeen))
+    is_node = kind in ("", "node", "nodes") and (
+        any(node.name == name for node in facts.of(NodeSeen)) or name in facts.nodes
+    )
     if not pods and not is_node:
         return None
     nodes = {pod.on for pod in pods if pod.on} | ({name} if is_node else set())

@@ -46,6 +46,12 @@ class Facts:
             else:
                 yield from self._said.get(name, ())
 
+    @property
+    def nodes(self) -> set[str]:
+        """Whose evidence was read, as far as it names them."""
+        told = {one.origin.node for sayings in self._said.values() for one in sayings}
+        return told.union(*self._nodes.values()) - {""}
+
     def saw(self, kinds: Iterable[str], node: str) -> None:
         """Evidence of these kinds was read; "" is a node that nobody names."""
         for kind in kinds:

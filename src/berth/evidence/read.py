@@ -33,14 +33,14 @@ def read(pieces: Iterable[Piece], known: Facts | None = None) -> Facts:
 
 
 def _read(piece: Piece, facts: Facts, deeper: int) -> None:
+    head = piece.raw[:PROBE]
+    if not piece.node and (host := host_of(head)):
+        piece = replace(piece, node=host)
     if piece.kind:
         facts.saw((piece.kind,), piece.node)
     # Objects that were cut out of a list are known to be what they are, and there may be very many.
     if piece.kind == CUT_OUT and _gives(OBJECTS, piece, facts, deeper):
         return
-    head = piece.raw[:PROBE]
-    if not piece.node and (host := host_of(head)):
-        piece = replace(piece, node=host)
     for known in OPAQUE if deeper else ():
         if known.looks_like(head) and _gives(known, piece, facts, deeper):
             return
