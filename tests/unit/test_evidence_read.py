@@ -150,6 +150,14 @@ def test_a_line_of_a_later_document_is_one_of_the_file() -> None:
     assert facts.damage == {"dump": f"line {lines.index(' capacity') + 1} is no YAML"}
 
 
+def test_what_is_kept_of_a_damaged_file_is_known_to_be_a_part(tmp_path: Path) -> None:
+    for name, text in (("whole", AS_JSON), ("cut", AS_JSON * 50)):
+        path, kept = tmp_path / f"{name}.json.gz", tmp_path / name
+        path.write_bytes(gzip.compress(text.encode())[: None if name == "whole" else -9])
+        run("doctor", "--from", str(path), "--preserve", str(kept))
+        assert json.loads(run("doctor", "--from", str(kept), "-o", "json").out)["gate"]["go"] is (name == "whole")
+
+
 def test_a_file_of_a_folder_that_is_damaged_stops_the_gate(tmp_path: Path) -> None:
     (tmp_path / "nodes.json").write_text(AS_JSON)
     assert json.loads(run("doctor", "--from", str(tmp_path), "-o", "json").out)["gate"]["go"]

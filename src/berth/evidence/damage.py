@@ -15,6 +15,7 @@ AGAIN = "Dump again, and look whether the command that wrote the file was interr
 CUT_OFF = "the JSON ends in the middle of an object"
 NO_KIND = "the list of items ends without the kind of the list: the file was cut off"
 DAMAGED = "it is cut off or damaged"
+ENDING = ".damaged"  # of the name of a file that holds what was left of another
 
 _BLANK = re.compile(r"[\s,]*")
 _NEXT = re.compile(r"\n[ \t]*(?=\{\s*[\"}])")  # another object behind the words of somebody

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from berth.base.errors import UNREADABLE, BadInput
+from berth.evidence.damage import DAMAGED, ENDING
 from berth.evidence.formats.objects import CUT_OUT
 from berth.evidence.piece import Piece
 from berth.sources import dump_json
@@ -114,6 +115,7 @@ def pieces_in(name: str, raw: bytes, deeper: int = DEEPEST) -> Iterator[Piece]:
             raise unpack_first(name, packed)
         damage = f"it is {packed}, and was not read"
     elif not is_archive(raw):
+        damage = damage or (DAMAGED if name.endswith(ENDING) else "")
         if raw.strip() or damage:
             yield Piece(decoded(raw), name, _kind(name), _node(name), damage=damage)
         return

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from berth.base.errors import UNREADABLE, BadInput, unwritten
 from berth.base.units import counted
+from berth.evidence.damage import ENDING
 from berth.evidence.piece import Piece
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
@@ -31,11 +32,9 @@ class Preserved:
     def __call__(self, pieces: Iterable[Piece]) -> Iterator[Piece]:
         """The same pieces, once they are written."""
         for piece in pieces:
-            if piece.damage and not piece.raw:
-                yield piece
-                continue
             self._written += 1
             name = _UNSAFE.sub("_", piece.source or piece.kind or "evidence").strip("_.")[:LONGEST_NAME] or "evidence"
+            name += ENDING if piece.damage else ""
             place = Path(self._folder, f"nodes/{_UNSAFE.sub('_', piece.node)}" if piece.node else "cluster")
             try:
                 place.mkdir(parents=True, exist_ok=True)
