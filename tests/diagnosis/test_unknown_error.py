@@ -52,3 +52,9 @@ def test_what_goes_on_is_no_error(text: str) -> None:
 def test_a_log_that_nobody_has_shortened_is_not_searched_for_any_error() -> None:
     quiet = "time=2026-01-01 msg=wobbled\n" * 20
     assert of_text(quiet + 'level=error msg="quux"', "plugin-log").findings == ()
+
+
+@pytest.mark.parametrize("text", ["the training is slow since yesterday, 40% of the throughput", "hello"])
+def test_words_alone_let_nobody_go_on(text: str) -> None:
+    found = of_text(text)
+    assert found.findings == () and not found.gate.go and found.gate.stage == "discovery"
