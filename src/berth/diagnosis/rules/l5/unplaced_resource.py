@@ -71,7 +71,7 @@ NOT_OFFERED = Code(
     cause_class="plugin-config",
     severity=Severity.Error,
     effect=Effect.CapacityMissing,
-    title="a pod asks for a resource that its nodes do not offer now",
+    title="a resource is asked for or promised, and its nodes do not offer it now",
     meaning="The scheduler places by what the kubelet reports. A node whose device plugin does not serve reports 0 or "
     "nothing, however healthy its GPUs are.",
     known_by="FailedScheduling names the resource as insufficient, and every node that was looked at offers 0 of it or "
