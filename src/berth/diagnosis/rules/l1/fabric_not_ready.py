@@ -144,7 +144,8 @@ def _unhealthy(facts: Facts) -> Iterator[Answer]:
         if wrong:
             yield UNHEALTHY.finding(
                 f"GPU {pci_words(one.pci) or one.index}: {', '.join(wrong)}.",
-                ESTABLISHED,
+                # A registration that ends with an error may be the switches' fault as well as the software's.
+                ESTABLISHED if any(name in wrong[0] for name in one.fabric_health) else LIKELY,
                 [
                     one.quote(
                         *(f"fabric_health/{name}" for name in one.fabric_health if name in wrong[0]), "fabric_status"

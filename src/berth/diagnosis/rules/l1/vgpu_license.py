@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
-from berth.diagnosis.words import ESTABLISHED, LIKELY, Effect, Layer, Severity
+from berth.diagnosis.words import LIKELY, Effect, Layer, Severity
 from berth.evidence.facts import Facts
 from berth.evidence.formats.smi_facts import DeviceSeen
 
@@ -46,7 +46,7 @@ def find(facts: Facts) -> Iterator[Answer]:
     if bare:
         yield UNLICENSED.finding(
             f"License Status of {len(bare)} vGPU{'s' if len(bare) > 1 else ''}: {bare[0].license_status}.",
-            ESTABLISHED,
+            LIKELY,  # why it is unlicensed is another question: no server, no client, a release that lacks the client
             [*(seen.quote("license_status") for seen in bare), *failed],
         )
     elif failed and len(devices) == 0 and not any(facts.said("driver.license_acquired")):

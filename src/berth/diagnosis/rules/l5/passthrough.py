@@ -216,7 +216,7 @@ def find(facts: Facts) -> Iterator[Answer]:
             "or CAP_SYS_RESOURCE is missing."
             if refused
             else "The guest's memory cannot be pinned: the limit of locked memory is below it.",
-            ESTABLISHED,
+            LIKELY,
             found,
             node=node,
             pod=pod,
