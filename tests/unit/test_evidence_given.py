@@ -36,6 +36,8 @@ def test_evidence_in_json_says_whose_it_is_however_it_is_laid_out(tmp_path: Path
     (one,) = json.loads(given(tmp_path, content).out)["findings"]
     assert one["subject"] == "GPU 0000:3b:00 of node n1"
     assert one["evidence"][0]["text"] == LOST.strip()
+    named_as_a_source = run("doctor", "--from", str(tmp_path / "given.json"), "-o", "json")
+    assert [one["code"] for one in json.loads(named_as_a_source.out)["findings"]] == [one["code"]]
 
 
 @pytest.mark.parametrize(

@@ -50,6 +50,12 @@ def evidence_of(raw: bytes, source: str, notes: list[str]) -> Iterator[Piece]:
         yield Piece(b"", source, damage=lost)
 
 
+def is_given(raw: bytes) -> bool:
+    """Whether a file is evidence as it is given by hand and nothing else, whichever option names it."""
+    values: list[Given | None] = [value for _, value in _values(raw) or ()] or [one for _, _, one in _lines(raw)]
+    return bool(values) and all(one is not None and "text" in one and one.keys() <= {*FIELDS} for one in values)
+
+
 def _values(raw: bytes) -> list[tuple[str, Given]] | None:
     """One object, or an array of them, with its place; None where the whole is anything else."""
     text = raw.strip()

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     Keep = Callable[[Iterable[Piece]], Iterable[Piece]]  # what is done with evidence before it is read
 
+LARGEST_GIVEN = 1 << 20  # bytes of a file that may be evidence by hand: what is larger was collected
+
 
 def facts_of(
     where: Where,
@@ -101,10 +103,13 @@ def _as_they_are(pieces: Iterable[Piece]) -> Iterable[Piece]:
 
 def _pieces(source: str | None, evidence: tuple[str, ...], notes: list[str]) -> Iterator[Piece]:
     from berth.sources.evidence_files import STDIN, pieces_of
-    from berth.sources.evidence_given import evidence_of
+    from berth.sources.evidence_given import evidence_of, is_given
 
-    if source is not None:
-        yield from pieces_of(source)
+    for piece in pieces_of(source) if source is not None else ():
+        if len(piece.raw) <= LARGEST_GIVEN and is_given(piece.raw):
+            yield from evidence_of(piece.raw, piece.source, notes)
+        else:
+            yield piece
     for path in evidence:
         if path == STDIN:
             if sys.stdin is None:
