@@ -253,6 +253,7 @@ def test_a_question_about_a_node_shows_its_account(tmp_path: Path) -> None:
 def test_what_was_preserved_is_read_again(tmp_path: Path, log: Path) -> None:
     kept = tmp_path / "kept"
     first = found("--evidence", str(log), "--preserve", str(kept))
+    assert kept.stat().st_mode & 0o077 == 0, "logs may hold tokens"
     log.unlink()
     again = found("--from", str(kept))
     assert [one["code"] for one in again["findings"]] == [one["code"] for one in first["findings"]]

@@ -14,6 +14,7 @@ from berth.evidence.piece import Piece
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 LONGEST_NAME = 120
+PRIVATE = 0o700
 
 
 class Preserved:
@@ -37,6 +38,8 @@ class Preserved:
             name += ENDING if piece.damage else ""
             place = Path(self._folder, f"nodes/{_UNSAFE.sub('_', piece.node)}" if piece.node else "cluster")
             try:
+                # Logs and environments hold tokens: what is kept is its owner's.
+                Path(self._folder).mkdir(PRIVATE, parents=True, exist_ok=True)
                 place.mkdir(parents=True, exist_ok=True)
                 (place / f"{self._written:05}-{piece.kind or 'text'}-{name}").write_bytes(piece.raw)
             except OSError as error:
