@@ -18,7 +18,7 @@ from berth.evidence.formats.cluster_facts import (
     Operand,
     PodSeen,
 )
-from berth.evidence.piece import Piece
+from berth.evidence.piece import Piece, piece
 from berth.evidence.read import read
 
 NODE = {
@@ -156,3 +156,19 @@ def test_values_that_are_none_and_quantities_that_are_no_numbers() -> None:
            "status": {"capacity": {"nvidia.com/gpu": "many", "a/b": None}, "conditions": None}}  # fmt: skip
     offers = {one.resource: one.capacity for one in facts(json.dumps(odd)).of(Advertised)}
     assert offers == {"nvidia.com/gpu": UNSAID, "a/b": UNSAID}
+
+
+def test_a_quotation_of_an_object_holds_what_is_wrong_with_it() -> None:
+    node = {
+        "apiVersion": "v1", "kind": "Node", "metadata": {"name": "a"},
+        "status": {"conditions": [{"type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown",
+                                   "message": "Kubelet stopped posting node status."}]},
+    }  # fmt: skip
+    pod = {
+        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {"containers": []},
+        "status": {"phase": "Running", "containerStatuses": [
+            {"name": "plugin", "restartCount": 9, "state": {"waiting": {"reason": "CrashLoopBackOff"}}}]},
+    }  # fmt: skip
+    facts = read([piece(json.dumps({"apiVersion": "v1", "kind": "List", "items": [node, pod]}))])
+    assert facts.of(NodeSeen)[0].origin.text == "Ready=Unknown NodeStatusUnknown Kubelet stopped posting node status."
+    assert facts.of(PodSeen)[0].origin.text == "Running; plugin: CrashLoopBackOff"

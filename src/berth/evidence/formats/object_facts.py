@@ -8,7 +8,7 @@ from typing import Any, cast
 from msgspec.structs import replace
 
 from berth.base import quantity as quantities
-from berth.evidence.fact import Fact, Origin
+from berth.evidence.fact import LONGEST_TEXT, Fact, Origin
 from berth.evidence.formats import object_wire as wire
 from berth.evidence.formats.cluster_facts import (
     UNSAID,
@@ -60,14 +60,17 @@ def node(
     spec, status = spec or wire.NodeSpec(), status or wire.NodeStatus()
     name = meta.name or of
     system = status.node_info or wire.NodeSystem()
+    seen = conditions(status.conditions)
+    unwell = (one for one in seen if one.type == "Ready" and one.status != "True")
+    words = next((f"Ready={one.status} {one.reason} {one.message}".strip() for one in unwell), "")
     yield NodeSeen(
-        origin=origin,
+        origin=replace(origin, text=words[:LONGEST_TEXT]) if words else origin,
         name=name,
         labels=texts(meta.labels),
         annotations=texts(meta.annotations),
         taints=tuple((one.key or "", one.value or "", one.effect or "") for one in spec.taints or ()),
         is_cordoned=bool(spec.unschedulable),
-        conditions=conditions(status.conditions),
+        conditions=seen,
         kubelet=system.kubelet_version or "",
         runtime=system.container_runtime_version or "",
         kernel=system.kernel_version or "",
@@ -106,6 +109,7 @@ def pod(meta: wire.Meta, spec: wire.PodSpec | None, status: wire.PodStatus | Non
         state(one) for one in (*(status.init_container_statuses or ()), *(status.container_statuses or ()))
     )
     words = " ".join(word for word in (status.phase, status.reason, status.message) if word)
+    words += "".join(f"; {one.container}: {one.reason}" for one in states if one.reason and one.state != "running")
     return PodSeen(
         origin=replace(origin, text=words),
         namespace=meta.namespace or "default",
