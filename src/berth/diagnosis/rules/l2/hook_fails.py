@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from berth.diagnosis.finding import Answer, Code, Fix, Rule
 from berth.diagnosis.rules.l2.places import by_node, first
-from berth.diagnosis.words import LIKELY, POSSIBLE, WEAK, Effect, Layer, Severity
+from berth.diagnosis.words import LIKELY, POSSIBLE, WEAK, CauseClass, Effect, Layer, Severity
 from berth.evidence.fact import Said
 from berth.evidence.facts import Facts
 
@@ -88,6 +88,21 @@ _NAMED = (
 
 _PROCESS = re.compile(r"/proc/\d+\S*: no such file or directory", re.IGNORECASE)
 
+# What the words of the C library, or of another part, tell of a step that failed.
+_BY_WORDS: tuple[tuple[str, CauseClass], ...] = (
+    ("CDI", "cdi"),
+    ("cgroup", "cgroup"),
+    ("annot allocate memory", "host-limits"),
+    ("oo many open files", "host-limits"),
+    ("ead-only file system", "path-mount"),
+    ("ermission denied", "permission"),
+    ("peration not permitted", "permission"),
+)
+
+
+def _class_of(words: str) -> CauseClass | None:
+    return next((cause_class for sign, cause_class in _BY_WORDS if sign in words), None)
+
 
 def find(facts: Facts) -> Iterator[Answer]:
     for node, said in by_node(facts.said("runtime.hook_too_old")).items():
@@ -114,15 +129,7 @@ def find(facts: Facts) -> Iterator[Answer]:
             said,
             node=node,
             # Of the toolkit's own making: its hook changes its root, which a root in memory does not allow.
-            cause_class="runtime-install"
-            if "pivot_root" in why
-            else "cdi"
-            if by_cdi
-            else "host-limits"
-            if "Cannot allocate memory" in text
-            else "path-mount"
-            if "read-only file system" in text.lower()
-            else None,
+            cause_class="runtime-install" if "pivot_root" in why else "cdi" if by_cdi else _class_of(text),
         )
 
 
@@ -187,7 +194,7 @@ def _unnamed(facts: Facts) -> Iterator[Answer]:
             POSSIBLE if kind or "NVIDIA" in open_ones[0].origin.text else WEAK,
             open_ones,
             node=node,
-            cause_class="cdi" if "CDI" in why else "cgroup" if "cgroup" in why else None,
+            cause_class=_class_of(why),
         )
 
 
