@@ -73,3 +73,31 @@ def test_a_priority_class_that_was_not_seen_is_told(ask):
     answer, notes = ask("high", classes="")
     assert answer["wouldLeave"] == []
     assert notes == ["PriorityClass high was not seen: priority 0 was taken"]
+
+
+QUEUES = """
+- {apiVersion: berth.dev/v1alpha1, kind: GPUQueue, metadata: {name: ours}, spec: {quota: {"*": 4}, namespaces: [lab]}}
+- {apiVersion: berth.dev/v1alpha1, kind: GPUQueue, metadata: {name: theirs},
+   spec: {quota: {"*": 2}, namespaces: [other], preemptible: true}}
+"""
+
+
+def test_who_is_owed_it_takes_it_back_from_who_holds_more(tmp_path):
+    theirs = "".join(POD % (f"low-{i}", "2026-11-29T08:00:00Z", "2026-11-29T08:00:00Z") for i in (1, 2))
+    theirs = theirs.replace("namespace: lab", "namespace: other")
+    (tmp_path / "dump.yaml").write_text(f"apiVersion: v1\nkind: List\nitems:\n{NODE}{QUEUES}{theirs}")
+    (tmp_path / "job.yaml").write_text((JOB % "none").replace("priorityClassName: none, ", ""))
+    ran = here("check", "-f", str(tmp_path / "job.yaml"), "--from", str(tmp_path / "dump.yaml"), "-o", "json")
+    (answer,) = json.loads(ran.out)["answers"]
+    assert [one["pod"].rpartition("-")[0] for one in answer["wouldLeave"]] == ["other/low"]
+    assert "1 pod of queues that hold more than they are due would be asked to leave" in answer["remarks"][-1]
+
+
+def test_work_of_which_nobody_says_when_it_began_has_no_number(tmp_path):
+    theirs = (POD % ("low-1", "x", "y")).replace(', creationTimestamp: "x"', "").replace(', startTime: "y"', "")
+    (tmp_path / "dump.yaml").write_text(f"apiVersion: v1\nkind: List\nitems:\n{NODE}{CLASSES}{theirs}")
+    (tmp_path / "job.yaml").write_text((JOB % "high").replace('nvidia.com/gpu: "4"', 'nvidia.com/gpu: "8"'))
+    ran = here("check", "-f", str(tmp_path / "job.yaml"), "--from", str(tmp_path / "dump.yaml"), "-o", "json")
+    (answer,) = json.loads(ran.out)["answers"]
+    assert [one["gpuHours"] for one in answer["wouldLeave"]] == [None]
+    assert "nobody says since when they run" in answer["remarks"][-1]

@@ -53,6 +53,11 @@ class Eviction:
     gpu_hours: float
     rule: Rule
 
+    @property
+    def is_loss_known(self) -> bool:
+        """Somebody says when it began: else it is taken for the dearest that there is."""
+        return self.allocation.started_s > 0 or self.allocation.last_checkpoint_s > 0
+
 
 @dataclass(frozen=True)
 class Vacating:

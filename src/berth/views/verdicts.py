@@ -98,7 +98,7 @@ def record(one: Answered) -> dict[str, Any]:
             {
                 "pod": f"{e.allocation.namespace}/{e.allocation.name}",
                 "node": e.allocation.node,
-                "gpuHours": round(e.gpu_hours, 2),
+                "gpuHours": round(e.gpu_hours, 2) if e.is_loss_known else None,
             }
             for e in one.leaving
         ],
