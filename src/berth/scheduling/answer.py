@@ -87,6 +87,8 @@ def what_if(snapshot: Snapshot, workloads: Sequence[Workload], policy: Policy | 
             remarks.append(doubt)
         if ahead and verdict.answer is Answer.Fits:
             remarks.append(f"{ahead} already; whether they go first is for their queues to say.")
+        if verdict.answer is Answer.Fits and (part := _part_that_starts(workload, placed)):
+            remarks.append(part)
         if w in kept:
             remarks.append(kept[w])
         if w in leaving:
@@ -189,6 +191,17 @@ def _placed(pod_set: str, n: int, devices: Sequence[tuple[int, ...]], columns: C
         if columns.domain[i, n] >= 0
     )
     return Placed(pod_set, node.name, len(devices), tuple(devices), node.named_devices, domains)
+
+
+def _part_that_starts(workload: Workload, placed: Sequence[Placed]) -> str:
+    """Of a gang that may grow, what starts now where that is not all of it."""
+    started = sum(one.pods for one in placed)
+    if not 0 < started < workload.pod_count:
+        return ""
+    milli = {s.name: gpu_milli(s.pod_class.requests, s.pod_class.gpu_milli) for s in workload.pod_sets}
+    gpus, all_gpus = sum(one.pods * milli[one.pod_set] for one in placed) / 1000, milli_of(workload) / 1000
+    all_pods = f"{workload.pod_count} pods, {gpus:g} of {all_gpus:g} GPUs"
+    return f"It starts with {started} of {all_pods}; the rest follows as room comes."
 
 
 def _running(key: str, held: Sequence[Allocation], snapshot: Snapshot) -> Answered:
