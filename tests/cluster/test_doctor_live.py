@@ -42,8 +42,8 @@ def test_a_question_about_a_pod_that_waits(cluster, admin, namespace, make_nodes
     walk = {step["question"]: step["holds"] for step in found.record["walk"]}
     assert walk == {"asks for GPUs": True, "has a node": False}
     (first, *_) = found.record["findings"]
-    assert (first["layer"], first["cause_class"]) == ("L5", "capacity")
-    assert "Insufficient nvidia.com/gpu" in json.dumps(first["evidence"])
+    assert (first["code"], first["layer"], first["cause_class"]) == ("MoreDevicesThanNode", "L5", "scheduling-policy")
+    assert "asks for 16" in first["cause"] and "Insufficient nvidia.com/gpu" in json.dumps(first["evidence"])
 
 
 def test_a_viewer_of_one_namespace_is_told_what_it_may_not_see(cluster, admin, new_namespace, make_nodes, rights):  # noqa: F811
