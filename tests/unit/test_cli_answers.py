@@ -161,3 +161,25 @@ def test_more_copies_than_are_looked_at(tmp_path):
     ran = copies(tmp_path, 100_001, 1)
     assert ran.code == 2
     assert "job.yaml: Deployment web: it asks for 100,001 independent pods, and 100,000 at most" in ran.err
+
+
+def test_every_manifest_that_is_named_is_answered_for():
+    pod, job = "examples/pod.yaml", "examples/llm-one-rack.yaml"
+    for files in ((pod, job), (job, pod)):
+        ran = here("check", "-f", files[0], "-f", files[1], "--from", CLUSTER, "-o", "json")
+        assert ran.code == 1
+        assert [one["workload"] for one in json.loads(ran.out)["answers"]] == [
+            {pod: "research/notebook", job: "research/llm"}[file] for file in files
+        ]
+
+
+@pytest.mark.parametrize("option", ["--from", "--gpu-classes", "--topology"])
+@pytest.mark.parametrize(
+    "command", ["check -f examples/pod.yaml", "why finetune", "queue", "nodes", "free", "doctor", "ledger"]
+)
+def test_what_is_one_is_not_given_twice(command, option):
+    if option != "--from" and command in ("doctor", "ledger"):
+        return
+    ran = here(*command.split(), option, CLUSTER, option, "other.yaml")
+    assert (ran.code, ran.out) == (2, "")
+    assert f"'{option}': it was given 2 times ({CLUSTER}, other.yaml), and one is read." in ran.err

@@ -173,16 +173,16 @@ def test_files_that_cannot_be_used(text: str | bytes, sentence: str) -> None:
 def test_reading_files_and_standard_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "job.yaml"
     file.write_text(pod("a"))
-    assert read_jobs(str(file))[0].where == str(file)
+    assert read_jobs([str(file)])[0].where == str(file)
 
     class Stdin:
         buffer = io.BytesIO(pod("b").encode())
 
     monkeypatch.setattr(sys, "stdin", Stdin())
-    assert read_jobs("-")[0].where == "standard input"
+    assert read_jobs(["-"])[0].where == "standard input"
     for path, problem in ((str(tmp_path), "it is a folder"), (str(tmp_path / "no"), "No such file")):
         with pytest.raises(BadInput, match=problem):
-            read_jobs(path)
+            read_jobs([path])
 
 
 def test_workloads() -> None:
@@ -252,3 +252,32 @@ def test_two_objects_of_one_name_are_refused() -> None:
     assert refused.value.exit_code == 2
     generated = one.replace("name: a,", "generateName: a-,")
     assert len(shapes_in((generated + generated).encode(), "f.yaml")) == 2
+
+
+def test_several_files_are_read_as_one(tmp_path: Path) -> None:
+    a, b, group, note = (tmp_path / name for name in ("a.yaml", "b.yaml", "group.yaml", "note.yaml"))
+    a.write_text(pod("a", "labels: {scheduling.x-k8s.io/pod-group: g}"))
+    b.write_text(pod("b", "labels: {scheduling.x-k8s.io/pod-group: g}") + "\n---\n" + pod("c"))
+    group.write_text(
+        "{apiVersion: scheduling.x-k8s.io/v1alpha1, kind: PodGroup, metadata: {name: g, namespace: ml}, "
+        "spec: {minMember: 2}}"
+    )
+    note.write_text("{apiVersion: v1, kind: ConfigMap, metadata: {name: n}}")
+    gang, alone = read_jobs([str(file) for file in (a, b, group, note)])
+    assert (gang.name, gang.sets[0].count, gang.sets[0].min_count, gang.where) == ("g", 2, 2, str(a))
+    assert (alone.name, alone.where) == ("c", f"{b}: Pod c")
+    assert "ConfigMap n" in gang.notes[-1]
+    for files, sentence in (
+        ((a, a), f"{a}: it was given twice."),
+        ((a, tmp_path / "no"), f"{tmp_path / 'no'}: it cannot be read"),
+        ((group, note), f"{group}, {note}: it holds no workload (ConfigMap, PodGroup)."),
+    ):
+        with pytest.raises(BadInput) as caught:
+            read_jobs([str(file) for file in files])
+        assert caught.value.sentence.startswith(sentence)
+    note.write_text(pod("a"))
+    with pytest.raises(BadInput, match=f"note.yaml: Pod a: metadata.name: .* same namespace in {a}"):
+        read_jobs([str(a), str(note)])
+    note.write_text("# nothing")
+    with pytest.raises(BadInput, match=r"note\.yaml: it holds no workload"):
+        read_jobs([str(a), str(note)])

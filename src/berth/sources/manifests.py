@@ -1,4 +1,4 @@
-"""Jobs as people write them, from a file or standard input, to workloads that can be checked before submit.
+"""Jobs as people write them, from files or standard input, to workloads that can be checked before submit.
 
 A file may hold several documents, `kind: List`, and objects that ask for no pods (a Service, a ConfigMap):
 those are passed over, except for the groups and runtimes that workloads refer to.
@@ -9,10 +9,12 @@ from __future__ import annotations
 import difflib
 import json
 import sys
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from berth.base import yaml_tree
@@ -33,55 +35,85 @@ MOST_COPIES = 100_000
 _REFERRED_TO = {"PodGroup", "Workload", "TrainingRuntime", "ClusterTrainingRuntime", "HyperNode"}
 
 
-def read_jobs(path: str, namespace: str = "") -> list[Shape]:
-    """The workloads of a YAML or JSON file, "-" for standard input. `namespace` is that of objects that name none.
+def read_jobs(paths: Sequence[str], namespace: str = "") -> list[Shape]:
+    """The workloads of YAML or JSON files, "-" for standard input, read as if they were one file: pods and the groups
+    that they name may be in different ones. `namespace` is that of objects that name none.
 
     Raises BadInput (exit code 2) naming file, field, value, rule and remedy.
     """
-    if path == "-":
-        if sys.stdin is None:
-            raise BadInput("standard input", "it is closed.", "Pipe the manifest into it, or name a file.")
-        return shapes_in(sys.stdin.buffer.read(), "standard input", namespace)
-    file = Path(path)
-    try:
-        content = file.read_bytes()
-    except IsADirectoryError:
-        raise BadInput(
-            path, "it is a folder.", "Name one file; several, with --- between them, can come through -."
-        ) from None
-    except OSError as error:
-        raise BadInput(path, f"it cannot be read: {error.strerror}.", "Check the path.") from None
-    return shapes_in(content, path, namespace)
+    if len(paths) > 1 and (repeated := next((path for path in paths if paths.count(path) > 1), "")):
+        called = "standard input" if repeated == "-" else repeated
+        raise BadInput(called, "it was given twice.", "Name each file once.")
+    return _shapes([thing for path in paths for thing in _written_in(*_content(path), namespace)])
 
 
 def shapes_in(content: bytes, where: str, namespace: str = "") -> list[Shape]:
     """The workloads in the text of a manifest. `where` is how errors call the file, `namespace` as for `read_jobs`."""
+    return _shapes(_written_in(content, where, namespace))
+
+
+def _content(path: str) -> tuple[bytes, str]:
+    """What a file holds, and how errors call it."""
+    if path == "-":
+        if sys.stdin is None:
+            raise BadInput("standard input", "it is closed.", "Pipe the manifest into it, or name a file.")
+        return sys.stdin.buffer.read(), "standard input"
+    try:
+        return Path(path).read_bytes(), path
+    except IsADirectoryError:
+        raise BadInput(path, "it is a folder.", "Name files, each with -f; or pipe them in, as -f -.") from None
+    except OSError as error:
+        raise BadInput(path, f"it cannot be read: {error.strerror}.", "Check the path.") from None
+
+
+class _Written(Struct, frozen=True):
+    """One object of a file."""
+
+    thing: Mapping[str, Any]
+    where: str  # the file
+
+
+def _written_in(content: bytes, where: str, namespace: str) -> list[_Written]:
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise BadInput(where, f"byte {error.start} is not UTF-8.", "Save the file as UTF-8.") from None
-    manifests = [
-        _placed_in(thing, namespace) for document in _documents(text, where) for thing in _objects(document, where)
+    found = [
+        _Written(_placed_in(thing, namespace), where)
+        for document in _documents(text, where)
+        for thing in _objects(document, where)
     ]
-    workloads = [thing for thing in manifests if _asks_for_pods(thing, where)]
-    skipped = [thing for thing in manifests if not is_read(thing)]
+    if not found:
+        raise _no_workload(found, where)
+    return found
+
+
+def _shapes(written: Sequence[_Written]) -> list[Shape]:
+    workloads = [one for one in written if _asks_for_pods(one.thing, one.where)]
     if not workloads:
-        held = ", ".join(sorted({str(thing.get("kind")) for thing in manifests})) or "nothing"
-        kinds = ", ".join(sorted({kind for _, kind in READERS}))
-        raise BadInput(where, f"it holds no workload ({held}).", _meant(skipped) or f"Berth reads {kinds}.")
-    _refuse_repeated(workloads, where)
+        raise _no_workload(written, ", ".join(dict.fromkeys(one.where for one in written)))
+    _refuse_repeated(workloads)
+    manifests = [one.thing for one in written]
     objects = index(manifests)
+    in_file = Counter(one.where for one in workloads)
     shapes: list[Shape] = []
-    for thing in workloads:
+    for one in workloads:
         # Of one workload alone the field says enough; among several the object is named too.
-        name = where if len(workloads) == 1 else f"{where}: {_name(thing)}"
-        refuse_unknown(thing, name)
-        shapes.extend(shapes_of(thing, name, objects))
+        name = one.where if in_file[one.where] == 1 else f"{one.where}: {_name(one.thing)}"
+        refuse_unknown(one.thing, name)
+        shapes.extend(shapes_of(one.thing, name, objects))
     joined = grouped(shapes, objects)
-    notes = _about(skipped)
+    notes = _about([thing for thing in manifests if not is_read(thing)])
     if notes and joined:
         joined[0] = replace(joined[0], notes=(*joined[0].notes, *notes))
     return joined
+
+
+def _no_workload(written: Sequence[_Written], where: str) -> BadInput:
+    things = [one.thing for one in written]
+    held = ", ".join(sorted({str(thing.get("kind")) for thing in things})) or "nothing"
+    kinds = ", ".join(sorted({kind for _, kind in READERS}))
+    return BadInput(where, f"it holds no workload ({held}).", _meant(things) or f"Berth reads {kinds}.")
 
 
 def workloads_of(
@@ -245,18 +277,19 @@ def _asks_for_pods(thing: Mapping[str, Any], where: str) -> bool:
     return False
 
 
-def _refuse_repeated(workloads: Sequence[Mapping[str, Any]], where: str) -> None:
+def _refuse_repeated(workloads: Sequence[_Written]) -> None:
     """Of two objects of one name the later would replace the first: both together is nothing that can be had."""
-    seen: set[tuple[str, ...]] = set()
-    for thing in workloads:
+    seen: dict[tuple[str, ...], str] = {}
+    for thing, where in ((one.thing, one.where) for one in workloads):
         meta = thing.get("metadata")
         if not isinstance(meta, Mapping) or not isinstance(name := meta.get("name"), str) or not name:
             continue
         key = (group_of(str(thing.get("apiVersion"))), str(thing["kind"]), str(meta.get("namespace") or ""), name)
         if key in seen:
-            problem = f'"{name}" is the name of another {thing["kind"]} of the same namespace in this file.'
+            there = "in this file" if seen[key] == where else f"in {seen[key]}"
+            problem = f'"{name}" is the name of another {thing["kind"]} of the same namespace {there}.'
             raise BadInput(f"{where}: {_name(thing)}: metadata.name", problem, "Give each its own name.")
-        seen.add(key)
+        seen[key] = where
 
 
 # ---- words

@@ -22,7 +22,7 @@ DEFAULT = "default"  # the namespace of what names none
 @of_cluster
 @namespace
 @output("table", "json", "yaml")
-def check(filename: str, where: Where, namespace: str | None, output: str) -> None:
+def check(filenames: tuple[str, ...], where: Where, namespace: str | None, output: str) -> None:
     """Would this job start now?
 
     JOB is a CronJob, DaemonSet, Deployment, JAXJob, Job, JobSet, LeaderWorkerSet, MPIJob, PaddleJob, Pod, PyTorchJob,
@@ -43,15 +43,16 @@ def check(filename: str, where: Where, namespace: str | None, output: str) -> No
     from berth.sources.queues_read import queues_in
     from berth.views import verdicts
 
-    if filename == "-" and where.dump == "-":
+    if "-" in filenames and where.dump == "-":
         raise BadInput("check", "both the job and the dump are to come from standard input.", "Name a file for one.")
     # What names no namespace is made in that of the context, as kubectl does it.
     own = DEFAULT if where.dump is not None else _own_namespace(where)
-    shapes = read_jobs(filename, namespace or own)
-    for workload in workloads_of(shapes):
-        for pod_set in workload.pod_sets:
-            for problem in pod_set.pod_class.problems:
-                raise BadInput(filename, f"{workload.key}: {problem}")
+    shapes = read_jobs(filenames, namespace or own)
+    for shape in shapes:
+        for workload in workloads_of([shape]):
+            for pod_set in workload.pod_sets:
+                for problem in pod_set.pod_class.problems:
+                    raise BadInput(shape.where, f"{workload.key}: {problem}")
     workloads: list[Workload] = []
     unseen: list[str] = []
 

@@ -27,6 +27,19 @@ def named(_: click.Context, __: click.Parameter, text: str | None) -> str | None
     return text
 
 
+def once(context: click.Context, option: click.Parameter, given: tuple[str, ...]) -> str | None:
+    """Of an option that names one thing, given twice, click would take the last and say nothing of the others."""
+    if len(given) > 1:
+        raise click.BadParameter(f"it was given {len(given)} times ({', '.join(given)}), and one is read. Name one.")
+    return named(context, option, given[0]) if given else None
+
+
+def each_named(context: click.Context, option: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
+    for one in given:
+        named(context, option, one)
+    return given
+
+
 @dataclass(frozen=True)
 class Where:
     """The cluster that is asked about: a dump, or the live one that kubectl would ask, and how it is read."""
@@ -47,12 +60,12 @@ class Where:
 
 
 from_dump = click.option(
-    "--from", "dump", type=click.Path(allow_dash=True), metavar="DUMP", callback=named,
+    "--from", "dump", type=click.Path(allow_dash=True), metavar="DUMP", multiple=True, callback=once,
     help="A dump in place of the live cluster: file, folder or - with the output of `kubectl get nodes,pods -A "
     "-o json` (or yaml, gzip or not).",
 )  # fmt: skip
 from_evidence = click.option(
-    "--from", "dump", type=click.Path(allow_dash=True), metavar="PATH", callback=named,
+    "--from", "dump", type=click.Path(allow_dash=True), metavar="PATH", multiple=True, callback=once,
     help="Files in place of the live cluster: a kubectl dump, a must-gather, an nvidia-bug-report, a folder of command "
     "outputs, an archive of them (tar, zip; gzip, xz, bzip2); - for standard input.",
 )  # fmt: skip
@@ -104,13 +117,14 @@ def _bundled(command: Command, options: tuple[Callable[[Any], Any], ...], names:
 
 
 gpu_mapping = click.option(
-    "--gpu-classes", "gpu_mapping", type=click.Path(), metavar="FILE", callback=named,
+    "--gpu-classes", "gpu_mapping", type=click.Path(), metavar="FILE", multiple=True, callback=once,
     help="YAML that maps node labels to GPU classes, where nodes do not tell.",
 )  # fmt: skip
 
 
-def _topology(_: click.Context, __: click.Parameter, text: str | None) -> tuple[Level, ...]:
+def _topology(context: click.Context, option: click.Parameter, given: tuple[str, ...]) -> tuple[Level, ...]:
     """`block=example.com/block,rack=example.com/rack`, from wide to narrow; a label alone is its own name."""
+    text = once(context, option, given)
     if text is None:
         return ()
     levels = []
@@ -127,12 +141,12 @@ def _topology(_: click.Context, __: click.Parameter, text: str | None) -> tuple[
 
 
 topology = click.option(
-    "--topology", metavar="LEVELS", callback=_topology,
+    "--topology", metavar="LEVELS", multiple=True, callback=_topology,
     help="Levels as name=label,… from wide to narrow, in place of those that the nodes are known to carry.",
 )  # fmt: skip
 job = click.option(
-    "-f", "--filename", type=click.Path(allow_dash=True), required=True, metavar="JOB", callback=named,
-    help="Manifest of the job; - for standard input.",
+    "-f", "--filename", "filenames", type=click.Path(allow_dash=True), required=True, multiple=True, metavar="JOB",
+    callback=each_named, help="Manifest of the job; - for standard input. May be given several times.",
 )  # fmt: skip
 namespace = click.option(
     "-n", "--namespace", metavar="NAME", callback=named,
