@@ -43,6 +43,8 @@ def test_a_whole_node_is_kept_and_what_is_free_there_is_not_free_for_others() ->
     one = Booking("exam", queue="teaching", nodes=("node-0001",))
     snapshot = cluster(one, running=(runs("a", 0, 2), runs("b", 1, 3)))
     assert figures(snapshot) == (14, 5, 5, 24)
+    reserved = reserved_in(snapshot)
+    assert reserved is not None and reserved.idle == (("exam", 5),), "others are still on three of the eight"
     assert [(n.free_milli, n.reserved_milli, n.allocated_milli) for n in Room(snapshot).nodes()] == [
         (6000, 0, 2000), (0, 5000, 3000), (8000, 0, 0),
     ]  # fmt: skip

@@ -6,14 +6,20 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from berth.base.units import counted
 from berth.model.snapshot import Snapshot
+from berth.model.workload import WHOLE
+from berth.scheduling.booked_nodes import WHOLE_NODE
 from berth.scheduling.columns import Columns
 from berth.scheduling.policy import Policy
+
+if TYPE_CHECKING:
+    from berth.scheduling.round import Round
 
 I32 = NDArray[np.int32]
 
@@ -49,6 +55,7 @@ def reserved_in(snapshot: Snapshot) -> Reserved | None:
 
     now = Round.of(snapshot, Policy(explains=False), Tables())
     now.booked = Bookings.of(now)
+    idle = _idle(now)
     now.booked.hide()
     draft = now.draft
     names = draft.columns.resources
@@ -57,8 +64,19 @@ def reserved_in(snapshot: Snapshot) -> Reserved | None:
     return Reserved(
         {nodes[n].name: draft.device_free[n].copy() for n in touched},
         {nodes[n].name: {name: int(draft.free[n, r]) for r, name in enumerate(names)} for n in touched},
-        tuple((one.name, one.held - one.used) for one in now.booked.standings() if one.held > one.used),
+        tuple((one.name, gpus) for one, gpus in zip(now.booked.standings(), idle, strict=True) if gpus),
     )
+
+
+def _idle(now: Round) -> list[int]:
+    """GPUs of each reservation that nobody has, from before they are hidden: those of others who are still there, or
+    that were lost with their node, are not idle."""
+    free = (now.draft.device_free == WHOLE).sum(axis=1).tolist()
+    there = (
+        sum(free[n] if count == WHOLE_NODE else min(count, free[n]) for n, count in one.gpus.items())
+        for one in now.booked.booked
+    )
+    return [max(min(one.held - one.used, idle), 0) for one, idle in zip(now.booked.standings(), there, strict=True)]
 
 
 def kept_from(snapshot: Snapshot, waiting: Collection[int]) -> dict[int, str]:
@@ -73,8 +91,8 @@ def kept_from(snapshot: Snapshot, waiting: Collection[int]) -> dict[int, str]:
     tables = Tables()
     now = Round.of(snapshot, Policy(explains=False), tables)
     now.booked = Bookings.of(now)
+    idle = _idle(now)
     now.booked.hide()
-    idle = [max(one.held - one.used, 0) for one in now.booked.standings()]
     told = {}
     for w in waiting:
         would_do = {n for row in now.rows[w] for n in np.flatnonzero(tables.copies_when_empty(row) > 0).tolist()}
