@@ -26,6 +26,7 @@ from berth.dialects.objects import group_of, index
 from berth.dialects.owners import API_GROUPS, READERS, is_read, shapes_of
 from berth.dialects.shape import SetShape, Shape
 from berth.model.workload import PodClass, PodSet, Workload
+from berth.sources.known_fields import refuse_misspelt, refuse_misspelt_in_pod
 from berth.sources.pod_class import read_template
 
 ToPodClass = Callable[[Mapping[str, Any], str, str], PodClass]
@@ -101,7 +102,12 @@ def _shapes(written: Sequence[_Written]) -> list[Shape]:
         # Of one workload alone the field says enough; among several the object is named too.
         name = one.where if in_file[one.where] == 1 else f"{one.where}: {_name(one.thing)}"
         refuse_unknown(one.thing, name)
-        shapes.extend(shapes_of(one.thing, name, objects))
+        refuse_misspelt(one.thing, name)
+        made = shapes_of(one.thing, name, objects)
+        for shape in made:
+            for part in shape.sets:
+                refuse_misspelt_in_pod(part.template, shape.where, part.path)
+        shapes.extend(made)
     joined = grouped(shapes, objects)
     notes = _about([thing for thing in manifests if not is_read(thing)])
     if notes and joined:
