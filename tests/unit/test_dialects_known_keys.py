@@ -55,3 +55,37 @@ def test_a_file_with_such_a_key_is_refused_before_anything_is_said_of_it() -> No
     pod = b"{apiVersion: v1, kind: Pod, " + meta + b", spec: {containers: [{name: c}]}}"
     with pytest.raises(BadInput, match="close to it: gang"):
         shapes_in(pod, "pod.yaml")
+
+
+POD = "apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: ml, KEYS}\nspec: {containers: [{name: c}]}\n"
+GROUP = "---\napiVersion: scheduling.x-k8s.io/v1alpha1\nkind: PodGroup\nmetadata: {name: g, namespace: ml}\nspec: "
+COUNT, MIN = "kueue.x-k8s.io/pod-group-total-count", "berth.dev/min-count"
+
+
+@pytest.mark.parametrize(
+    ("keys", "place", "problem"),
+    [
+        (f"labels: {{kueue.x-k8s.io/pod-group-name: g}}, annotations: {{{COUNT}: two}}",
+         f'metadata.annotations["{COUNT}"]', '"two": a whole number is needed.'),
+        (f"labels: {{kueue.x-k8s.io/pod-group-name: g}}, annotations: {{{COUNT}: '0'}}",
+         f'metadata.annotations["{COUNT}"]', '"0": it must be 1 or more.'),
+        (f"annotations: {{{MIN}: '0'}}", f'metadata.annotations["{MIN}"]', '"0": it must be 1 or more.'),
+        (f"labels: {{{MIN}: few}}", f'metadata.labels["{MIN}"]', '"few": a whole number is needed.'),
+        (f"annotations: {{berth.dev/gang: g, {MIN}: '-1'}}", f'metadata.annotations["{MIN}"]', '"-1": it must be 1 or'),
+    ],
+)  # fmt: skip
+def test_a_count_that_is_none_stops_who_wrote_it(keys: str, place: str, problem: str) -> None:
+    with pytest.raises(BadInput) as found:
+        shapes_in(POD.replace("KEYS", keys).encode(), "pod.yaml")
+    assert (found.value.where, found.value.exit_code) == (f"pod.yaml: {place}", 2)
+    assert found.value.problem.startswith(problem)
+
+
+def test_of_a_group_beside_it_too_and_in_a_cluster_nobody_is_stopped() -> None:
+    text = POD.replace("KEYS", "labels: {scheduling.x-k8s.io/pod-group: g}") + GROUP + "{minMember: two}"
+    with pytest.raises(BadInput) as found:
+        shapes_in(text.encode(), "pod.yaml")
+    assert found.value.where == "pod.yaml: PodGroup ml/g: spec.minMember"
+    facts = PodFacts("a", "ml", {"kueue.x-k8s.io/pod-group-name": "g"}, {COUNT: "two"})
+    (told,) = membership_of(facts, index([])).contradictions
+    assert told.startswith(f'annotations["{COUNT}"]: "two": a whole number') and told.endswith("It was passed over.")

@@ -137,6 +137,13 @@ def test_requests_are_those_of_the_fullest_moment(spec):
         ({"requests": {"memory": "-1Gi"}}, "an amount is never negative"),
         ({"requests": {"memory": "80 GB"}}, "not a quantity"),
         ({"limits": {"rdma/hca": "500m"}}, "whole numbers only"),
+        (
+            {"limits": {"gpu": 1}},
+            "spec.containers[0].resources.limits.gpu is 1: a resource without a domain is one of cpu, memory, "
+            "ephemeral-storage and hugepages-<size>, and GPUs are nvidia.com/gpu. Write nvidia.com/gpu.",
+        ),
+        ({"requests": {"memroy": "1Gi"}}, "Write memory."),
+        ({"requests": {"pods": "1"}}, "a resource without a domain is one of"),
     ],
 )
 def test_amounts_that_kubernetes_refuses_are_told_with_their_path(resources, told):
@@ -144,6 +151,11 @@ def test_amounts_that_kubernetes_refuses_are_told_with_their_path(resources, tol
     assert any(told in problem for problem in found.problems)
     assert all(problem.startswith("spec.containers[0].resources") for problem in found.problems)
     assert found.pod_class.problems == found.problems
+
+
+def test_resources_without_a_domain_that_kubernetes_has():
+    amounts = {"cpu": "1", "memory": "1Gi", "ephemeral-storage": "1Gi", "hugepages-2Mi": "4Mi"}
+    assert reading({"containers": [{"resources": {"limits": amounts}}]}).problems == ()
 
 
 @pytest.mark.parametrize("amount", [10**30, -(10**30), 1e308, 2**64])

@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from berth.base.errors import BadInput
 from berth.dialects.assembly import share_minimum
 from berth.dialects.members import Membership, PodFacts
 from berth.dialects.membership import Memberships
@@ -20,9 +21,10 @@ GROUP_KINDS = ("PodGroup", "Gang")
 def grouped(shapes: Sequence[Shape], objects: Objects) -> list[Shape]:
     """The shapes, with those whose pods name one group joined into one, in the place of its first.
 
-    `objects` are all objects of the file, the shapes' own manifests among them.
+    `objects` are all objects of the file, the shapes' own manifests among them. Raises BadInput for a value that
+    cannot be read, of a pod or of the group that it names.
     """
-    read = Memberships(objects)
+    read = Memberships(objects, stops=True)
     made: list[Shape] = []
     joined: dict[tuple[str, str], tuple[int, list[tuple[Shape, Membership]]]] = {}
     for shape in shapes:
@@ -59,7 +61,13 @@ def _membership(shape: Shape, read: Memberships) -> Membership | None:
             shape.scheduler,
             shape.priority_class,
         )
-        found = read.of(facts)
+        try:
+            found = read.of(facts)
+        except BadInput as error:
+            # A pod's own keys are read without its file and place.
+            own = error.where.startswith(("labels", "annotations"))
+            place = ".".join(part for part in (one.path, "metadata", error.where) if part) if own else error.where
+            raise BadInput(f"{shape.where}: {place}", error.problem, error.remedy) from None
         if found.kind in GROUP_KINDS:
             return found
     return None

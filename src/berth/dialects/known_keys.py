@@ -9,6 +9,7 @@ from typing import Any
 from berth.base.errors import BadInput
 from berth.dialects.carriers import BERTH, Carrier
 from berth.dialects.fields import Field
+from berth.dialects.queue import MIN_COUNT
 
 KNOWN = frozenset((
     "queue", "gang", "min-count", "pod-set", "time-limit", "preemptible", "min-runtime", "checkpoint-every",
@@ -30,7 +31,8 @@ def unknown_keys(carriers: Sequence[Carrier]) -> tuple[str, ...]:
 
 
 def refuse_unknown(manifest: Mapping[str, Any], where: str) -> None:
-    """Raises BadInput for the first such key of a manifest or of a pod template in it."""
+    """Raises BadInput for the first such key of a manifest or of a pod template in it, or for a minimum that is none:
+    a pod that stands alone, and kinds that are gangs anyhow, have no use for it."""
     for metadata in _metadata(Field(manifest, where)):
         for place in ("labels", "annotations"):
             field = metadata[place]
@@ -40,6 +42,8 @@ def refuse_unknown(manifest: Mapping[str, Any], where: str) -> None:
                         f"{where}: {field.path}", f"{key} is no key of Berth{_close(str(key))}.",
                         "Berth's keys are in docs/api.md; see whether it is spelt as there.",
                     )  # fmt: skip
+                if key == MIN_COUNT and (minimum := field.at(MIN_COUNT)).value != "":
+                    minimum.number_in_text(least=1)
 
 
 def _is_unknown(key: str) -> bool:

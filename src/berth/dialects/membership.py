@@ -76,16 +76,34 @@ def signature(pod: PodFacts) -> Signature:
     )
 
 
-class Memberships:
-    """Memberships among the objects of one dump. Pods that are alike are read once."""
+class _Troubles(list[str]):
+    """What is told beside a workload. In a cluster nobody can be stopped, and a value that cannot be read is passed
+    over; whoever writes a manifest is stopped by it."""
 
-    def __init__(self, objects: Objects) -> None:
+    def __init__(self, stops: bool) -> None:
+        super().__init__()
+        self._stops = stops
+
+    def pass_over(self, error: BadInput) -> None:
+        if self._stops:
+            raise error
+        self.append(f"{error.sentence} It was passed over.")
+
+
+class Memberships:
+    """Memberships among the objects of one dump, or of manifests. Pods that are alike are read once.
+
+    `stops`: a value that cannot be read raises BadInput, as of a manifest; otherwise it is in `contradictions`.
+    """
+
+    def __init__(self, objects: Objects, *, stops: bool = False) -> None:
         self._objects = objects
+        self._stops = stops
         self._known: dict[Signature, Membership] = {}
         self._by_owner: dict[OwnerKey, Owned] = {}
 
     def of(self, pod: PodFacts) -> Membership:
-        """The workload of one pod. Never raises: what cannot be read is told in `contradictions`."""
+        """The workload of one pod. What cannot be read is told in `contradictions`, unless it `stops`."""
         return self.of_alike(signature(pod), pod)
 
     def of_alike(self, alike: Signature, pod: PodFacts) -> Membership:
@@ -113,7 +131,8 @@ class Memberships:
         own = Carrier("the pod", pod.labels, pod.annotations)
         owned = self._owned(pod)
         carriers = [own, *owned.carriers]
-        troubles = [*owned.troubles, *doubts_of(carriers[:1]), *unknown_keys(carriers)]
+        troubles = _Troubles(self._stops)
+        troubles += [*owned.troubles, *doubts_of(carriers[:1]), *unknown_keys(carriers)]
         claims: tuple[Claim, ...] = ()
         try:
             # A group's tiers are numbers that only HyperNodes explain, whoever owns its pods.
@@ -121,7 +140,7 @@ class Memberships:
             tiers = tiers_among(self._objects) if names_tiers else owned.tiers
             claims = claims_of(carriers, pod.namespace, self._objects, pod.scheduling_group, tiers)
         except BadInput as error:
-            troubles.append(f"{error.sentence} It was passed over.")
+            troubles.pass_over(error)
         if claims:
             found = _claimed(pod, claims, carriers, owned, troubles)
         else:
@@ -135,7 +154,7 @@ def membership_of(pod: PodFacts, objects: Objects) -> Membership:
 
 
 def _claimed(
-    pod: PodFacts, claims: Sequence[Claim], carriers: Sequence[Carrier], owned: Owned, troubles: list[str]
+    pod: PodFacts, claims: Sequence[Claim], carriers: Sequence[Carrier], owned: Owned, troubles: _Troubles
 ) -> Membership:
     """By the first claim; the owner says how many pods there will be."""
     claim = claims[0]
@@ -182,7 +201,7 @@ def _claimed(
     )
 
 
-def _of_owner(pod: PodFacts, carriers: Sequence[Carrier], owned: Owned, troubles: list[str]) -> Membership:
+def _of_owner(pod: PodFacts, carriers: Sequence[Carrier], owned: Owned, troubles: _Troubles) -> Membership:
     if not owned.is_workload:
         provenance = (("alone", f"pods of {owned.called} start one by one"),) if owned.called else ()
         return Membership("Pod", pod.namespace, pod.name, "pods", (SetNeed("pods", 1, 1),), provenance=provenance)
@@ -209,7 +228,7 @@ def _of_owner(pod: PodFacts, carriers: Sequence[Carrier], owned: Owned, troubles
     )
 
 
-def _minimum(claims: Sequence[Claim], carriers: Sequence[Carrier], troubles: list[str]) -> tuple[int, str]:
+def _minimum(claims: Sequence[Claim], carriers: Sequence[Carrier], troubles: _Troubles) -> tuple[int, str]:
     """Upstream's number, else Berth's annotation, else the first claim that has one."""
     first = claims[0]
     said: Said | None = None
@@ -217,7 +236,7 @@ def _minimum(claims: Sequence[Claim], carriers: Sequence[Carrier], troubles: lis
     try:
         number, by, said = minimum_of(carriers)
     except BadInput as error:
-        troubles.append(f"{error.sentence} It was passed over.")
+        troubles.pass_over(error)
     if first.dialect == "upstream" and first.minimum:
         if said is not None and number != first.minimum:
             troubles.append(
@@ -238,7 +257,7 @@ def _with_terms(
     claims: Sequence[Claim],
     carriers: Sequence[Carrier],
     owned: Owned,
-    troubles: list[str],
+    troubles: _Troubles,
 ) -> Membership:
     by_dialect = {claim.dialect: claim for claim in claims}
     kai, volcano = by_dialect.get("KAI"), by_dialect.get("Volcano")
@@ -256,7 +275,7 @@ def _with_terms(
             time_limit=(shape.time_limit_s, f"{owned.called}") if shape else (0.0, ""),
         )
     except BadInput as error:
-        troubles.append(f"{error.sentence} It was passed over.")
+        troubles.pass_over(error)
     whole, own = Wishes(), Wishes()
     try:
         whole = whole_wishes(
@@ -268,7 +287,7 @@ def _with_terms(
         )
         own = set_wishes(carriers)
     except BadInput as error:
-        troubles.append(f"{error.sentence} It was passed over.")
+        troubles.pass_over(error)
     sets = tuple(
         replace(s, topology=own.wishes) if s.name == found.pod_set and own.wishes and not s.topology else s
         for s in found.sets

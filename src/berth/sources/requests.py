@@ -9,14 +9,27 @@ KEP-753 (sidecar containers). Not read: a running resize (status.containerStatus
 from __future__ import annotations
 
 from collections.abc import Mapping
+from difflib import get_close_matches
 
 from berth.base import quantity
 from berth.base.quantity import QuantityError
 from berth.kube import wire
-from berth.model.resources import CPU, MEMORY, Resources, amount_of, is_accelerator, is_extended, resources
+from berth.model.resources import (
+    CPU,
+    MEMORY,
+    NVIDIA_GPU,
+    STORAGE,
+    Resources,
+    amount_of,
+    is_accelerator,
+    is_extended,
+    resources,
+)
 
 # Sums stay far from 64 bits even when every pod of a node asks for the most that can be written.
 MOST = 2**53
+
+_NATIVE = (CPU, MEMORY, STORAGE)
 
 Amounts = dict[str, int]
 
@@ -101,7 +114,18 @@ def _pod_level(total: Amounts, asked: wire.ResourceRequirements | None, path: st
 
 
 def _amounts(written: wire.Quantities, path: str, problems: Problems) -> Amounts:
+    for name, value in (written or {}).items():
+        if "/" not in name and name not in _NATIVE and not name.startswith("hugepages-"):
+            problems.say(field_path(path, name), value, _no_resource(name))
     return {name: amount(name, value, path, problems) for name, value in (written or {}).items()}
+
+
+def _no_resource(name: str) -> str:
+    rule = (
+        f"a resource without a domain is one of {', '.join(_NATIVE)} and hugepages-<size>, and GPUs are {NVIDIA_GPU}."
+    )
+    close = get_close_matches(name.lower(), (*_NATIVE, "gpu", "gpus", "nvidia-gpu"), 1, 0.7)
+    return f"{rule} Write {close[0] if close and close[0] in _NATIVE else NVIDIA_GPU}." if close else rule
 
 
 def amount(name: str, value: wire.Quantity, path: str, problems: Problems) -> int:
