@@ -25,7 +25,15 @@ from berth.scheduling.never import (
     unknown_level,
     unknown_resource,
 )
-from berth.scheduling.not_yet import gpus_in_all, held_back, kinds_of, pods_in_the_way, topology_fragmented, used_up
+from berth.scheduling.not_yet import (
+    gpus_in_all,
+    held_back,
+    kinds_of,
+    pods_in_the_way,
+    released_together,
+    topology_fragmented,
+    used_up,
+)
 from berth.scheduling.placement import Tried, place_gang
 from berth.scheduling.question import Question, codes_on, idle_milli, question_on, with_nodes
 from berth.scheduling.sets import AsListed
@@ -35,6 +43,8 @@ from berth.scheduling.wording import each_pod, gpus, in_one, is_or_are
 
 I32 = NDArray[np.int32]
 Mask = NDArray[np.bool_]
+
+FOR_GPUS = (Reason.NotEnoughGpus, Reason.Fragmented, Reason.TopologyFragmented)  # GPUs are what it waits for
 
 
 def verdict_of(workload: Workload, rows: Sequence[int], draft: Draft, allowed: Mask, proven: bool = True) -> Verdict:
@@ -72,6 +82,7 @@ def causes_of(workload: Workload, rows: Sequence[int], draft: Draft, allowed: Ma
         # What is wrong with the workload, and not with the set, is said once.
         if cause and not any((c.reason, c.sentence) == (cause.reason, cause.sentence) for c in found):
             found.append(with_nodes(cause, question))
+    joint = None
     if len(questions) > 1 and not any(c.reason.answer is Answer.Never for c in found):
         joint = (
             _never_together(questions, rows) or _held_back_together(questions, rows, found) or gpus_in_all(questions)
@@ -79,9 +90,18 @@ def causes_of(workload: Workload, rows: Sequence[int], draft: Draft, allowed: Ma
         if joint:
             found = [c for c in found if c.reason not in (joint.reason, Reason.NotEnoughGpus)]
             found.insert(0, with_nodes(joint, max(questions, key=lambda q: q.need * q.per_pod)))
+    about_all = joint is not None or not found
     if not found:
         found.append(with_nodes(_not_together(questions, proven), questions[0]))
+    if len(questions) > 1:
+        # What lets one set start may be what another needs: of one set alone no GPUs are told that would do.
+        found = [c if not i and about_all else without_release(c) for i, c in enumerate(found)]
     return found
+
+
+def without_release(cause: Cause) -> Cause:
+    """The same without GPUs or moves that would let it start."""
+    return replace(cause, unlock=()) if cause.reason in FOR_GPUS else cause
 
 
 def _placed_alone(q: Question) -> int:
@@ -186,12 +206,11 @@ def _not_together(questions: Sequence[Question], proven: bool) -> Cause:
     if level is not None and level >= 0:
         have, where = _largest_together(questions, level, [q.copies for q in questions])
         told = have // WHOLE if have < need else 0
-        unlock = [f"{gpus(need - have, 'more')} released in {where}"] if have < need else []
         return Cause(
             Reason.TopologyFragmented,
             f"{gpus(need)} ({_sets(questions)}) asked for {in_one(level, questions[0])}; at most {gpus(have)} "
             f"{is_or_are(have)} free {in_one(level, questions[0])} ({where}){doubt}",
-            need=-(-need // WHOLE), have=told, where=where, proven=proven, unlock=tuple(unlock),
+            need=-(-need // WHOLE), have=told, where=where, proven=proven, unlock=released_together(questions),
         )  # fmt: skip
     pods = sum(q.need for q in questions)
     idle = max(idle_milli(q, q.static == Block.Nothing) for q in questions)

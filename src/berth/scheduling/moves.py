@@ -7,11 +7,13 @@ from numpy.typing import NDArray
 
 from berth.model.cluster import Allocation
 from berth.model.reasons import Block
-from berth.model.resources import get
-from berth.model.workload import WHOLE
+from berth.model.resources import PODS, get
+from berth.model.workload import WHOLE, Capability, PodClass
+from berth.scheduling.feasibility import untolerated
+from berth.scheduling.neighbours import Who
 from berth.scheduling.question import Question, node_idle
 from berth.scheduling.quota import gpu_milli
-from berth.scheduling.wording import gpus, is_share
+from berth.scheduling.wording import gpus, is_share, resource_of
 
 I64 = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -21,10 +23,13 @@ NODES_TRIED = 8
 
 def moves_that_free(q: Question, would_do: Mask) -> tuple[str, ...]:
     """`moving 1 GPU frees node-0`: the cheapest that is possible among the nodes that lack least; () for none."""
-    if is_share(q):
+    neighbours = q.draft.neighbours
+    who = Who(q.workload.namespace, q.pod_set.labels, q.pod_set.pod_class)
+    link = q.pod_set.pod_class.least.link
+    if is_share(q) or (link and q.per_pod > WHOLE) or (neighbours is not None and neighbours.concern(who)):
         return ()
     idle, columns = node_idle(q), q.draft.columns
-    large = np.flatnonzero(would_do & (q.empty > 0) & (idle < q.per_pod))
+    large = np.flatnonzero(would_do & ~columns.broken & (q.empty > 0) & (idle < q.per_pod))
     best: tuple[int, int] | None = None
     for n in large[np.argsort(-idle[large], kind="stable")][:NODES_TRIED].tolist():
         moved = _cheapest_move(q, n, q.per_pod - int(idle[n]))
@@ -50,9 +55,23 @@ def _cheapest_move(q: Question, node: int, missing: int) -> int | None:
         together.append(pair)
     for group in sorted([*alone, together], key=lambda g: sum(milli for milli, _ in g)):
         moved = sum(milli for milli, _ in group)
-        if moved >= missing and _fit_elsewhere(q, node, [a for _, a in group]):
+        pods = [a for _, a in group]
+        if moved >= missing and _has_room_without(q, node, pods) and _fit_elsewhere(q, node, pods):
             return moved
     return None
+
+
+def _has_room_without(q: Question, node: int, pods: list[Allocation]) -> bool:
+    """Whether the waiting pod's other resources are there too once pods have left the node."""
+    draft, columns = q.draft, q.draft.columns
+    need, left = draft.tables.need[q.row].copy(), draft.free[node].copy()
+    need[columns.column(resource_of(q))] = 0  # has been counted, by whole GPUs
+    for pod in pods:
+        left[columns.column(PODS)] += 1
+        for name, amount in pod.pod_class.requests:
+            if columns.column(name) >= 0:
+                left[columns.column(name)] += amount
+    return bool((left >= need).all())
 
 
 def _fit_elsewhere(q: Question, node: int, pods: list[Allocation]) -> bool:
@@ -62,7 +81,9 @@ def _fit_elsewhere(q: Question, node: int, pods: list[Allocation]) -> bool:
     open_ = q.static == Block.Nothing
     open_[node] = False
     for pod in sorted(pods, key=lambda a: -gpu_milli(a.pod_class.requests, a.pod_class.gpu_milli)):
-        fits = open_.copy()
+        if not _goes_anywhere(pod.pod_class):
+            return False
+        fits = open_ & (free[:, columns.column(PODS)] >= 1)
         for name, amount in pod.pod_class.requests:
             fits &= free[:, columns.column(name)] >= amount if columns.column(name) >= 0 else False
         nodes = np.flatnonzero(fits)
@@ -70,7 +91,19 @@ def _fit_elsewhere(q: Question, node: int, pods: list[Allocation]) -> bool:
             return False
         # The fullest that fits, so that others keep their room.
         device = columns.column(columns.nodes[node].device_resource)
-        target = int(nodes[np.argmin(free[nodes, device])]) if device >= 0 else int(nodes[0])
+        fullest_first = nodes[np.argsort(free[nodes, device], kind="stable")] if device >= 0 else nodes
+        tolerated = (n for n in fullest_first.tolist() if not untolerated(columns.nodes[n], pod.pod_class.tolerations))
+        target = next(tolerated, -1)
+        if target < 0:
+            return False
+        free[target, columns.column(PODS)] -= 1
         for name, _ in pod.pod_class.requests:
             free[target, columns.column(name)] -= get(pod.pod_class.requests, name)
     return True
+
+
+def _goes_anywhere(pod_class: PodClass) -> bool:
+    """It asks nothing of a node but amounts, so it may go where the waiting pod may, but for taints."""
+    if pod_class.node_selector or pod_class.node_affinity or pod_class.node_name or pod_class.depends_on_pods:
+        return False
+    return pod_class.least == Capability() and not (pod_class.unbound or pod_class.unsupported or pod_class.ways)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
+from msgspec.structs import replace as but
 from numpy.typing import NDArray
 
 from berth.base.units import counted, from_milli
@@ -23,7 +25,6 @@ from berth.scheduling.question import (
     all_milli,
     codes_on,
     copies_by_gpus,
-    domain_idle,
     fits,
     idle_milli,
     island_idle,
@@ -32,6 +33,7 @@ from berth.scheduling.question import (
     node_idle,
     slices_held,
 )
+from berth.scheduling.release import on_one_node, releasable, released
 from berth.scheduling.topology import room_by_domain
 from berth.scheduling.wording import (
     amount,
@@ -171,7 +173,7 @@ def used_up(q: Question) -> Cause | None:
     return Cause(
         Reason.NotEnoughGpus, f"{needed(q)}; {of_all}",
         need=number(q, need_milli), have=number(q, idle), unit=unit_in(q), where=resource_of(q),
-        unlock=(f"{amount(q, need_milli - idle, 'more')} released",),
+        unlock=_would_be_released(q, would_do),
     )  # fmt: skip
 
 
@@ -180,8 +182,9 @@ def _scattered(q: Question, would_do: Mask, by_gpus: int, idle: int) -> Cause:
     per_node, name = node_idle(q), resource_of(q)
     count = int((per_node > 0)[would_do].sum())
     on_nodes = f"scattered over {counted(count, 'node')}" if count > 1 else "on 1 node"
-    # A move is told only where it is all that lacks: one pod short, and no domain to keep to.
-    moves = moves_that_free(q, would_do) if q.need - by_gpus == 1 and narrowest_level(q) is None else ()
+    # Of one pod a move is told where it is all that lacks. A gang may need the very place that the moved pods take.
+    moves = moves_that_free(q, would_do) if q.need == 1 and narrowest_level(q) is None else ()
+    moves += _would_be_released(q, would_do)
     joined = q.pod_set.pod_class.least.link.lower() == "nvlink" and q.per_pod > WHOLE
     together = "on one GPU" if is_share(q) else "joined by NVLink" if joined else "on one node"
     if by_gpus:
@@ -224,8 +227,46 @@ def gpus_in_all(questions: Sequence[Question]) -> Cause | None:
         f"{counted(pods, 'pod')} with {gpus(need)} in all asked for; {from_milli(have)} that would do "
         f"{is_or_are(have)} free",
         need=need // per, have=have // per, unit="milli-GPUs" if shares else "GPUs",
-        unlock=(f"{gpus(need - have, 'more')} released",),
+        unlock=released_together(questions),
     )  # fmt: skip
+
+
+def _would_be_released(q: Question, would_do: Mask) -> tuple[str, ...]:
+    """The GPUs that would do, released: anywhere, or in the domain that has room for most where there must be one."""
+    narrow = narrowest_level(q)
+    if narrow is None:
+        return released(q, would_do)
+    wish, level = narrow
+    return () if wish.slice_size else _released_in_one(q, level, would_do)
+
+
+def _released_in_one(q: Question, level: int, would_do: Mask) -> tuple[str, ...]:
+    """The same on one node, or in the domain with most room."""
+    columns = q.draft.columns
+    if level == len(columns.topology.levels):
+        there = releasable(q, would_do)
+        return on_one_node(q, there, q.need) if there is not None else ()
+    room = room_by_domain(q.copies, level, columns)
+    if not len(room):
+        return ()
+    best = int(np.argmax(room))
+    inside = columns.domain[level] == best
+    mine = inside & would_do
+    where = f" in {columns.topology.levels[level].name} {columns.domain_names[level][best]}"
+    name = columns.column(resource_of(q))
+    if name < 0 or (inside & ~mine & (columns.empty[:, name] > 0)).any():
+        where = f" on nodes that would do{where}"
+    return released(q, mine, where)
+
+
+def released_together(questions: Sequence[Question]) -> tuple[str, ...]:
+    """What would let all sets start, told where their pods are alike; of others a placement alone can tell."""
+    first = questions[0]
+    if any(q.row != first.row or q.pod_set.topology for q in questions) or first.draft.neighbours is not None:
+        return ()
+    need = sum(q.need for q in questions)
+    every = replace(first, pod_set=but(first.pod_set, count=need, min_count=need), known={})
+    return _would_be_released(every, every.static == Block.Nothing)
 
 
 def _short_of(q: Question, have: int, would_do: Mask) -> Cause:
@@ -310,19 +351,16 @@ def topology_fragmented(q: Question) -> Cause | None:
             need=need, have=have, unit="slices", where=where,
             unlock=(f"room for {counted(need - have, 'more slice')}",),
         )  # fmt: skip
-    lacking = q.need * q.per_pod - domain_idle(level, q)
-    more = (
-        f"{amount(q, lacking, 'more')} released"
-        if lacking > 0
-        else f"room for {counted(q.need - largest, 'more such pod')}"
-    )
+    on_or_in = "on" if level == len(q.draft.columns.topology.levels) else "in"
+    more = f"room for {counted(q.need - largest, 'more such pod')} {on_or_in} {where}"
+    unlock = _released_in_one(q, level, q.static == Block.Nothing) or (more,)
     in_all = int(q.copies.sum())
     return Cause(
         Reason.TopologyFragmented,
         f"{in_amount(q, q.need)} asked for {in_one(level, q)}; there is room for {in_amount(q, in_all)} in all, "
         f"for at most {in_amount(q, largest)} {in_one(level, q)} ({where})",
         need=in_units(q, q.need), have=in_units(q, largest), unit=unit_in(q), where=where,
-        unlock=(f"{more} {'on' if level == len(q.draft.columns.topology.levels) else 'in'} {where}",),
+        unlock=unlock,
     )  # fmt: skip
 
 

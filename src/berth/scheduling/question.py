@@ -286,18 +286,6 @@ def island_idle(q: Question) -> NDArray[np.int64]:
     return best
 
 
-def domain_idle(level: int, q: Question) -> int:
-    """Free GPU milli in the domain of a level that has room for most pods."""
-    columns, idle = q.draft.columns, np.where(q.copies > 0, node_idle(q), 0)
-    if level == len(columns.topology.levels):
-        return int(idle[int(np.argmax(q.copies))])
-    room = room_by_domain(q.copies, level, columns)
-    if not len(room):
-        return 0
-    inside = columns.domain[level] == int(np.argmax(room))
-    return int(np.where(inside & (q.static == Block.Nothing), node_idle(q), 0).sum())
-
-
 def _used_up_on(node: int, q: Question) -> str:
     """The resource of which a node has too little left."""
     columns, free = q.draft.columns, q.draft.free[node]

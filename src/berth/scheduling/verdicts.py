@@ -6,7 +6,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from berth.model.reasons import Answer, Cause, Reason, Verdict
-from berth.scheduling.explain import verdict_of
+from berth.scheduling.explain import verdict_of, without_release
 from berth.scheduling.held import (
     behind,
     behind_booking,
@@ -42,6 +42,8 @@ def verdicts(now: Round) -> dict[int, Verdict]:
             with now.booked.entering(w), passing((w,) if w in now.reserved else (), now):
                 shared[alike] = _explained(w, now, whatever_the_queue)
         verdict = shared[alike]
+        if w in now.refused:  # a limit would keep it, whatever GPUs came free
+            verdict = Verdict(workload.key, verdict.answer, tuple(without_release(c) for c in verdict.causes))
         if verdict.answer is not Answer.Never:
             if w in now.reserved and verdict.causes:
                 one, nodes = now.reserved[w], now.draft.columns.nodes
