@@ -281,3 +281,27 @@ def test_several_files_are_read_as_one(tmp_path: Path) -> None:
     note.write_text("# nothing")
     with pytest.raises(BadInput, match=r"note\.yaml: it holds no workload"):
         read_jobs([str(a), str(note)])
+
+
+def test_what_is_packed_is_told_by_its_name() -> None:
+    import bz2
+    import gzip
+    import lzma
+    import tarfile
+    import zipfile
+
+    text, boxed, taken = pod("a").encode(), io.BytesIO(), io.BytesIO()
+    with zipfile.ZipFile(boxed, "w") as archive:
+        archive.writestr("a.yaml", text)
+    with tarfile.open(fileobj=taken, mode="w") as tar:
+        member = tarfile.TarInfo("a.yaml")
+        member.size = len(text)
+        tar.addfile(member, io.BytesIO(text))
+    for content, what in (
+        (boxed.getvalue(), "a zip archive"),
+        (taken.getvalue(), "a tar archive"),
+        (gzip.compress(text), "compressed with gzip"),
+        (lzma.compress(text), "compressed with xz"),
+        (bz2.compress(text), "compressed with bzip2"),
+    ):
+        assert refused(content) == f"a.yaml: it is {what}. Unpack it and name the manifest."

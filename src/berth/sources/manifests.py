@@ -26,6 +26,7 @@ from berth.dialects.objects import group_of, index
 from berth.dialects.owners import API_GROUPS, READERS, is_read, shapes_of
 from berth.dialects.shape import SetShape, Shape
 from berth.model.workload import PodClass, PodSet, Workload
+from berth.sources.dump_files import packed_as
 from berth.sources.known_fields import refuse_misspelt, refuse_misspelt_in_pod
 from berth.sources.pod_class import read_template
 
@@ -75,6 +76,8 @@ class _Written(Struct, frozen=True):
 
 
 def _written_in(content: bytes, where: str, namespace: str) -> list[_Written]:
+    if what := _packed_as(content):
+        raise BadInput(where, f"it is {what}.", "Unpack it and name the manifest.")
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -87,6 +90,12 @@ def _written_in(content: bytes, where: str, namespace: str) -> list[_Written]:
     if not found:
         raise _no_workload(found, where)
     return found
+
+
+def _packed_as(content: bytes) -> str | None:
+    if content.startswith(b"\x1f\x8b"):
+        return "compressed with gzip"
+    return "a tar archive" if content[257:262] == b"ustar" else packed_as(content)
 
 
 def _shapes(written: Sequence[_Written]) -> list[Shape]:
