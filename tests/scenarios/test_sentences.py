@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import re
+from random import Random
 from typing import Any
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from berth.model.cluster import Health
-from berth.model.reasons import Answer, Reason
+from berth.model.cluster import Allocation, Health
+from berth.model.reasons import Answer, Reason, Verdict
 from berth.model.snapshot import Snapshot
 from berth.model.workload import PodSet, Workload
+from berth.scheduling.answer import what_if
 from berth.scheduling.cycle import cycle
 
 from .judging import against_plain_english, against_reality
-from .reading import scenario_of
+from .reading import level_named, scenario_of
 
 RACKS = ("r0", "r1", "r2")
 # Rules about other pods are told as they are now: whether they could ever be kept is not asked.
@@ -136,7 +138,7 @@ MOVING = re.compile(r"moving ([\d.]+) GPUs? frees (\S+)")
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 @given(scenarios())
 def test_what_would_help_helps(written: dict[str, Any]) -> None:
-    """A workload alone, that is told which nodes or which moves would help, is placed once that is done."""
+    """A workload alone, that is told which nodes, GPUs or moves would help, is placed once that is done."""
     drawn = scenario_of(written, "drawn").snapshot
     snapshot = replace(drawn, workloads=drawn.workloads[:1])
     plan = cycle(snapshot)
@@ -147,9 +149,85 @@ def test_what_would_help_helps(written: dict[str, Any]) -> None:
     if len(verdict.causes) == 1 and first.reason is Reason.NodesHeldBack:
         mended = tuple(replace(n, cordoned=False, ready=True, health=Health.Fit) for n in snapshot.nodes)
         assert len(cycle(replace(snapshot, nodes=mended)).placed), verdict.message
-    for text in first.unlock:
+    _assert_unlocks(verdict, snapshot)
+
+
+@st.composite
+def crowded(draw: st.DrawFn) -> dict[str, Any]:
+    """Plain nodes of one kind in two racks, nearly full, and one workload whose pods ask for several GPUs."""
+    gpus = draw(st.sampled_from([2, 4, 8]))
+    nodes = [
+        {"gpus": gpus, "rack": draw(st.sampled_from(RACKS[:2])), "cpu": draw(st.sampled_from([8, 64])),
+         "used": draw(st.integers(0, gpus)), "name": f"n{n}"}
+        for n in range(draw(st.integers(1, 5)))
+    ]  # fmt: skip
+    job: dict[str, Any] = {"name": "job", "cpu": draw(st.sampled_from([0, 0, 1, 4]))}
+    sizes = [g for g in (1, 2, 3, 5, 8) if g <= gpus]
+    if draw(st.booleans()):
+        job |= {"pods": draw(st.integers(1, 4)), "gpus": draw(st.sampled_from(sizes))}
+    else:
+        one = draw(st.sampled_from(sizes))
+        job["sets"] = [
+            {"name": f"set-{s}", "pods": draw(st.integers(1, 2)), "gpus": draw(st.sampled_from([one, *sizes]))}
+            for s in range(2)
+        ]
+    if draw(st.integers(0, 2)) == 0:
+        job["inOne"] = draw(st.sampled_from(["rack", "rack", "node"]))
+    return {"name": "drawn", "topology": ["rack"], "cluster": nodes, "submit": [job], "expect": {}}
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+@given(crowded())
+def test_what_would_help_on_a_crowded_cluster_helps(written: dict[str, Any]) -> None:
+    """Both what a cycle says, and what somebody is told who asks."""
+    snapshot = scenario_of(written, "drawn").snapshot
+    plan = cycle(snapshot)
+    (asked,) = what_if(replace(snapshot, workloads=()), snapshot.workloads)
+    for verdict in (*plan.verdicts.values(), asked.verdict):
+        _assert_unlocks(verdict, snapshot)
+
+
+MOVING = re.compile(r"moving ([\d.]+) GPUs? frees (\S+)")
+RELEASED = re.compile(r"(\d+) (?:more GPUs? |whole GPUs? )?(?:released )?on (\S+?)(?:,|$| and)")
+ANYWHERE = re.compile(r"(\d+) (?:more|whole) GPUs? released(?: in rack (\S+))?")
+
+
+def _assert_unlocks(verdict: Verdict, snapshot: Snapshot) -> None:
+    for text in verdict.causes[0].unlock if verdict.causes else ():
+        told = f"{verdict.message}; {text}"
         if move := MOVING.search(text):
-            _assert_move_is_possible(snapshot, int(move[1]), move[2], f"{verdict.message}; {text}")
+            _assert_move_is_possible(snapshot, int(move[1]), move[2], told)
+        elif "GPU" not in text or "nodes that would do" in text or "in queue" in text:
+            continue
+        elif some := ANYWHERE.fullmatch(text):
+            _assert_any_will_do(snapshot, int(some[1]), some[2], told)
+        elif "released on" in text and "one GPU" not in text:
+            places = {node: int(gpus) for gpus, node in RELEASED.findall(text)}
+            assert places and set(places) <= {n.name for n in snapshot.nodes}, told
+            gone = [a for node, gpus in places.items() for a in _on(snapshot, {node})[:gpus]]
+            assert len(gone) == sum(places.values()), f"{told}: so many are not in use there"
+            _assert_starts_without(snapshot, gone, told)
+
+
+def _assert_any_will_do(snapshot: Snapshot, gpus: int, rack: str | None, told: str) -> None:
+    there = {n.name for n in snapshot.nodes if rack is None or n.labels.get(level_named("rack").label) == rack}
+    if any(n.gpu_class != snapshot.nodes[0].gpu_class for n in snapshot.nodes):
+        return  # which of them would do is not told again here
+    held = _on(snapshot, there)
+    assert len(held) >= gpus, f"{told}: so many are not in use"
+    for seed in range(6):
+        _assert_starts_without(snapshot, Random(seed).sample(held, gpus), told)
+
+
+def _on(snapshot: Snapshot, nodes: set[str]) -> list[Allocation]:
+    """The pods of some nodes, which have a GPU each here."""
+    return [a for a in snapshot.allocations if a.node in nodes]
+
+
+def _assert_starts_without(snapshot: Snapshot, gone: list[Allocation], told: str) -> None:
+    without = {id(a) for a in gone}
+    kept = tuple(a for a in snapshot.allocations if id(a) not in without)
+    assert len(cycle(replace(snapshot, allocations=kept)).placed), told
 
 
 def _assert_move_is_possible(snapshot: Snapshot, gpus: int, node: str, told: str) -> None:
@@ -157,6 +235,10 @@ def _assert_move_is_possible(snapshot: Snapshot, gpus: int, node: str, told: str
     there = [a for a in snapshot.allocations if a.node == node][:gpus]
     assert len(there) == gpus, f"{told}: there are {len(there)} pods to move"
     kept = tuple(a for a in snapshot.allocations if a not in there)
-    moved = tuple(Workload(a.name, (PodSet("main", a.pod_class),), queue="moved", priority=-1) for a in there)
-    again = cycle(replace(snapshot, allocations=kept, workloads=snapshot.workloads + moved))
-    assert len(again.placed) == 1 + gpus, told
+    # Who moves finds its place after the workload; which queue lets it do so is nothing that the line tells.
+    for queue in ("moved", snapshot.workloads[0].queue):
+        moved = tuple(Workload(a.name, (PodSet("main", a.pod_class),), queue=queue, priority=-1) for a in there)
+        again = cycle(replace(snapshot, allocations=kept, workloads=snapshot.workloads + moved))
+        if len(again.placed) == 1 + gpus:
+            return
+    raise AssertionError(told)

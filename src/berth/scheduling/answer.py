@@ -23,6 +23,7 @@ from berth.scheduling.quota import gpu_milli, milli_of
 from berth.scheduling.room_kept import kept_from
 from berth.scheduling.seen import demand_seen
 from berth.scheduling.tables import Tables
+from berth.scheduling.unlocking import proven
 
 OWN_RULES = "berth"
 
@@ -66,7 +67,8 @@ def what_if(snapshot: Snapshot, workloads: Sequence[Workload], policy: Policy | 
     policy = policy or Policy()
     # Asking moves nobody: the answer is about the room that there is.
     plan = cycle(asked, replace(policy, evicts=False), tables)
-    assert tables.columns is not None
+    columns = tables.columns
+    assert columns is not None
     leaving = who_would_leave(asked, plan.verdicts, policy, tables)
     places: dict[int, dict[tuple[int, int], list[tuple[int, ...]]]] = {}
     for w, s, n, mask in zip(
@@ -75,13 +77,14 @@ def what_if(snapshot: Snapshot, workloads: Sequence[Workload], policy: Policy | 
         places.setdefault(w, {}).setdefault((s, n), []).append(devices_of(mask))
     ahead, payers = _ahead(snapshot), payers_of(snapshot.queues)
     kept = kept_from(asked, [w for w, verdict in plan.verdicts.items() if _lacks_room(verdict)])
+    verdicts = {**plan.verdicts, **proven(asked, plan.verdicts, policy, tables)}
     answers = []
     for w, workload in enumerate(workloads):
         placed = tuple(
-            _placed(workload.pod_sets[s].name, n, devices, tables.columns)
+            _placed(workload.pod_sets[s].name, n, devices, columns)
             for (s, n), devices in places.get(w, {}).items()
         )
-        verdict = plan.verdicts.get(w) or Verdict(workload.key, Answer.Fits)
+        verdict = verdicts.get(w) or Verdict(workload.key, Answer.Fits)
         remarks = list(_remarks(workload))
         if doubt := payers.doubt(workload.queue, workload.namespace):
             remarks.append(doubt)

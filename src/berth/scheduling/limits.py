@@ -8,7 +8,7 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from berth.model.reasons import Block, Cause, Verdict
+from berth.model.reasons import Block, Cause, Reason, Verdict
 from berth.model.workload import Workload
 from berth.scheduling.admission import larger_than_limit, limit_reached, over_limit
 from berth.scheduling.draft import Draft
@@ -28,6 +28,8 @@ def refused_by_limits(
     if not (ledger.bound(queue) < NO_BOUND).any():
         return None
     if refusal := over_limit(workload, queue, ledger):
+        if refusal.reason is Reason.LimitExceeded and not _finds_room(workload, rows, draft):
+            refusal = replace(refusal, unlock=())  # a higher limit alone would not do
         return _verdict(workload, refusal)
     need = milli_of(workload, minimum=True)
     bound = ledger.bound(queue)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,25 +24,43 @@ Mask = NDArray[np.bool_]
 NODES_TRIED = 8
 
 
+@dataclass(frozen=True)
+class Freed:
+    """A node on which one more pod fits once these pods have left it, and what they hold."""
+
+    milli: int
+    node: int
+    pods: Sequence[Allocation]
+
+
 def moves_that_free(q: Question, would_do: Mask) -> tuple[str, ...]:
     """`moving 1 GPU frees node-0`: the cheapest that is possible among the nodes that lack least; () for none."""
+    return tuple(told(freed, q) for freed in nodes_to_free(q, would_do)[:1])
+
+
+def told(freed: Freed, q: Question) -> str:
+    return f"moving {gpus(freed.milli)} frees {q.draft.columns.nodes[freed.node].name}"
+
+
+def nodes_to_free(q: Question, would_do: Mask) -> list[Freed]:
+    """Of the nodes that lack least for one pod those that moves could free, the cheapest first."""
     neighbours = q.draft.neighbours
     who = Who(q.workload.namespace, q.pod_set.labels, q.pod_set.pod_class)
     link = q.pod_set.pod_class.least.link
     if is_share(q) or (link and q.per_pod > WHOLE) or (neighbours is not None and neighbours.concern(who)):
-        return ()
+        return []
     idle, columns = node_idle(q), q.draft.columns
     large = np.flatnonzero(would_do & ~columns.broken & (q.empty > 0) & (idle < q.per_pod))
-    best: tuple[int, int] | None = None
+    found = []
     for n in large[np.argsort(-idle[large], kind="stable")][:NODES_TRIED].tolist():
-        moved = _cheapest_move(q, n, q.per_pod - int(idle[n]))
-        if moved is not None and (best is None or moved < best[0]):
-            best = (moved, n)
-    return (f"moving {gpus(best[0])} frees {columns.nodes[best[1]].name}",) if best else ()
+        pods = _cheapest_move(q, n, q.per_pod - int(idle[n]))
+        if pods:
+            found.append(Freed(sum(gpu_milli(a.pod_class.requests, a.pod_class.gpu_milli) for a in pods), n, pods))
+    return sorted(found, key=lambda freed: freed.milli)
 
 
-def _cheapest_move(q: Question, node: int, missing: int) -> int | None:
-    """GPU milli to move off a node so that `missing` more become free; None where the pods fit nowhere else."""
+def _cheapest_move(q: Question, node: int, missing: int) -> list[Allocation]:
+    """Pods to move off a node so that `missing` GPU milli more become free; none where they fit nowhere else."""
     holders = [
         (gpu_milli(a.pod_class.requests, a.pod_class.gpu_milli), a)
         for a in q.draft.tables.held_on(node)
@@ -57,8 +78,8 @@ def _cheapest_move(q: Question, node: int, missing: int) -> int | None:
         moved = sum(milli for milli, _ in group)
         pods = [a for _, a in group]
         if moved >= missing and _has_room_without(q, node, pods) and _fit_elsewhere(q, node, pods):
-            return moved
-    return None
+            return pods
+    return []
 
 
 def _has_room_without(q: Question, node: int, pods: list[Allocation]) -> bool:
