@@ -265,7 +265,7 @@ def released_together(questions: Sequence[Question]) -> tuple[str, ...]:
     if any(q.row != first.row or q.pod_set.topology for q in questions) or first.draft.neighbours is not None:
         return ()
     need = sum(q.need for q in questions)
-    every = replace(first, pod_set=but(first.pod_set, count=need, min_count=need), known={})
+    every = replace(first, pod_set=but(first.pod_set, count=need, min_count=need))
     return _would_be_released(every, every.static == Block.Nothing)
 
 

@@ -8,6 +8,7 @@ no choice of GPUs could be wrong, and else the one node that lacks least, where 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +34,39 @@ class Releasable:
     beside: I64
     each: int  # GPUs of one pod
 
+    @cached_property
+    def complete(self) -> int:
+        """Pods that what is free holds, beside what else they need."""
+        return int(np.minimum(self.free // self.each, self.beside).sum())
+
+    @cached_property
+    def at_most(self) -> int:
+        """Pods that all of it would hold."""
+        return int(((self.free + self.held) // self.each).sum())
+
+    @cached_property
+    def idle(self) -> int:
+        return int(self.free.sum())
+
+    @cached_property
+    def in_use(self) -> int:
+        return int(self.held.sum())
+
+    @cached_property
+    def completing_none(self) -> I64:
+        """(N,) GPUs that may come free without completing a pod."""
+        none: I64 = np.minimum(self.held, self.each - 1 - self.free % self.each)
+        return none
+
+    @cached_property
+    def in_vain(self) -> int:
+        return int(self.completing_none.sum())
+
+    @cached_property
+    def is_doubtful(self) -> bool:
+        """A GPU may come free where something else lacks."""
+        return bool((self.beside < (self.free + self.held) // self.each).any())
+
 
 def released(q: Question, nodes: Mask, where: str = "") -> tuple[str, ...]:
     """`2 more GPUs released`, where that is enough whatever GPUs of `nodes` they are; else the node that lacks least,
@@ -45,9 +79,9 @@ def released(q: Question, nodes: Mask, where: str = "") -> tuple[str, ...]:
     more = _whatever(q.need, there)
     if more:
         return (f"{amount(q, more * WHOLE, 'more')} released{where or _among(q, nodes)}",)
-    if q.need - int((there.free // there.each)[nodes].sum()) != 1:
+    if q.need - there.complete != 1:
         return ()
-    return on_one_node(q, there, there.free // there.each + 1)
+    return on_one_node(q, there, np.minimum(there.free // there.each, there.beside) + 1)
 
 
 def on_one_node(q: Question, there: Releasable, pods: I64 | int) -> tuple[str, ...]:
@@ -65,6 +99,10 @@ def releasable(q: Question, nodes: Mask) -> Releasable | None:
 
     Only GPUs are taken to be released, nothing of what their pods hold beside them.
     """
+    return q.once(("releasable", nodes.tobytes()), lambda: _releasable(q, nodes))
+
+
+def _releasable(q: Question, nodes: Mask) -> Releasable | None:
     pod_class, draft, columns = q.pod_set.pod_class, q.draft, q.draft.columns
     column = columns.column(resource_of(q))
     if column < 0 or not q.per_pod or q.per_pod % WHOLE or (q.per_pod > WHOLE and pod_class.least.link):
@@ -83,19 +121,17 @@ def _whatever(need: int, there: Releasable) -> int:
     Whoever releases them worst completes as few pods as can be: first all that completes none, then those that
     complete one pod each and as many as possible beside it.
     """
-    each, free, held = there.each, there.free, there.held
-    if (there.beside < (free + held) // each).any():
-        return 0  # a GPU may come free where something else lacks
-    missing = need - int((free // each).sum())
-    more = need * each - int(free.sum())
-    if missing <= 0 or more <= 0 or more > int(held.sum()):
+    missing, more = need - there.complete, need * there.each - there.idle
+    if missing <= 0 or more <= 0 or more > there.in_use or there.is_doubtful:
         return 0
-    idle = np.minimum(held, each - 1 - free % each)
-    rest = held - idle
-    full, part = int((rest // each).sum()), np.sort(rest % each)[::-1]
-    vain = int(idle.sum()) + min(missing - 1, full) * each + int(part[: max(missing - 1 - full, 0)].sum())
-    is_all = more == int(held.sum()) and int(((free + held) // each).sum()) >= need
-    return more if vain < more or is_all else 0
+    if more == there.in_use:  # all of them
+        return more if there.at_most >= need else 0
+    if there.in_vain >= more:
+        return 0
+    rest = there.held - there.completing_none
+    full, part = int((rest // there.each).sum()), np.sort(rest % there.each)[::-1]
+    vain = there.in_vain + min(missing - 1, full) * there.each + int(part[: max(missing - 1 - full, 0)].sum())
+    return more if vain < more else 0
 
 
 def _whole_ones(q: Question, nodes: Mask, where: str) -> tuple[str, ...]:
