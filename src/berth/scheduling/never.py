@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from difflib import get_close_matches
 
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from berth.base.units import counted
 from berth.model.reasons import Block, Cause, Reason
-from berth.model.resources import CPU, MEMORY, STORAGE, is_accelerator, is_extended
+from berth.model.resources import CPU, MEMORY, STORAGE, get, is_accelerator, is_extended
 from berth.model.sharing import KINDS, SHARING_KEY, WORDS, sharing_of
 from berth.model.workload import Capability
 from berth.scheduling.feasibility import is_held, untolerated
@@ -99,6 +100,9 @@ def nowhere_by_itself(q: Question) -> Cause | None:
         case Block.QueueClass:
             return class_not_allowed(q, static)
         case Block.NoResource if q.pod_set.pod_class.least == Capability():
+            extended = [name for name, _ in q.pod_set.pod_class.requests if is_extended(name)]
+            if len(extended) == 1:
+                return _given_otherwise(q, static, extended[0])
             asked = " and ".join(spell(n, a) for n, a in q.pod_set.pod_class.requests if is_extended(n))
             return Cause(
                 Reason.LargerThanNode,
@@ -126,6 +130,20 @@ def nowhere_by_itself(q: Question) -> Cause | None:
         f"of {size:,} nodes none has {wish}" if size > 1 else f"the only node does not have {wish}",
         need=q.need, unit="pods", where=wish, unlock=(f"a node with {wish}",),
     )  # fmt: skip
+
+
+def _given_otherwise(q: Question, static: NDArray[np.uint8], name: str) -> Cause:
+    """What is asked for is advertised elsewhere; where the pods may go it is not, or goes by another name."""
+    nodes = [q.draft.columns.nodes[n] for n in np.flatnonzero(static == Block.NoResource).tolist()]
+    amount = get(q.pod_set.pod_class.requests, name)
+    given = Counter(n for node in nodes for n, has in node.allocatable if is_accelerator(n) and has)
+    others = [n for n, _ in given.most_common()]
+    said = f"{counted(len(nodes), 'node')} would do but for {name}"
+    if others:
+        said += f"; {'it advertises' if len(nodes) == 1 else 'advertised there are'} {', '.join(others[:3])}"
+    enough = [n for n in others if any(get(node.allocatable, n) >= amount for node in nodes)]
+    unlock = f"ask for {enough[0]}" if enough else f"a node that would do whose device plugin advertises {name}"
+    return Cause(Reason.UnknownResource, said, need=amount, unit=name, where=name, unlock=(unlock,))
 
 
 def class_not_allowed(q: Question, static: NDArray[np.uint8]) -> Cause:
