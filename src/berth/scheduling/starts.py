@@ -174,7 +174,7 @@ def _can_come(workload: Workload, verdict: Verdict | None) -> bool:
 
 
 def _seed(snapshot: Snapshot) -> int:
-    """The same for the same snapshot, and a moment later: who asks again is told what has changed, and no other draw."""
+    """The same for the same snapshot, and a moment later: who asks again gets no other draw."""
     names = "\n".join(w.identity for w in snapshot.workloads[:64])
     return zlib.crc32(f"{len(snapshot.allocations)} {len(snapshot.workloads)} {names}".encode())
 
