@@ -58,3 +58,13 @@ def test_a_log_that_nobody_has_shortened_is_not_searched_for_any_error() -> None
 def test_words_alone_let_nobody_go_on(text: str) -> None:
     found = of_text(text)
     assert found.findings == () and not found.gate.go and found.gate.stage == "discovery"
+
+
+def test_an_event_of_a_cluster_that_was_looked_through_is_chosen_by_nobody() -> None:
+    event = (
+        '{"apiVersion": "v1", "kind": "Event", "metadata": {"name": "e"}, "type": "Warning", "reason": "FailedWobble", '
+        '"message": "kubelet: Error: quux is not frobnicated: permission denied", '
+        '"involvedObject": {"kind": "ReplicaSet", "name": "quux", "namespace": "a"}}'
+    )
+    assert CODE in codes(of_text("kubelet: Error: quux is not frobnicated: permission denied", "pod-events"))
+    assert CODE not in codes(of_text(event))

@@ -9,11 +9,16 @@ import re
 
 from berth.evidence.fact import Fact, Said
 from berth.evidence.formats.container_facts import CdiListed, CdiSpec, RuntimeConfig
+from berth.evidence.formats.errors_said import ErrorSaid
 from berth.evidence.formats.machine_facts import ModulesSeen, PciSeen
 from berth.evidence.formats.nccl_log import NcclLine
+from berth.evidence.formats.remarks import Remark, Spoke
 from berth.evidence.formats.smi_facts import DeviceSeen, DriverSeen, MigInstanceSeen, NvlinkSeen, TopologySeen
 from berth.evidence.formats.told import KIND as TOLD
+from berth.evidence.formats.told import Told
 
+# Who speaks in a text, in what tone, and what somebody thinks of it: not what a component states.
+WORDS_ALONE = (Told, Remark, Spoke, ErrorSaid)
 _OF_FACTS: dict[type[Fact], str] = {
     DeviceSeen: "nvidia-smi", DriverSeen: "nvidia-smi", TopologySeen: "nvidia-smi", NvlinkSeen: "nvidia-smi",
     MigInstanceSeen: "nvidia-smi", PciSeen: "lspci", ModulesSeen: "lsmod", RuntimeConfig: "containerd-config",

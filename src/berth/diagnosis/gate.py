@@ -7,19 +7,14 @@ from typing import Literal
 
 from msgspec import Struct
 
+from berth.diagnosis.evidence_kinds import WORDS_ALONE
 from berth.diagnosis.finding import Finding, Unconfirmed
 from berth.diagnosis.words import Layer, Severity
 from berth.evidence.facts import Facts
-from berth.evidence.formats.errors_said import ErrorSaid
-from berth.evidence.formats.remarks import Remark, Spoke
-from berth.evidence.formats.told import Told
 
 # discovery: do host, plugin, node, request and container agree; isolation: which of them is at fault;
 # distributed: do all ranks and links take part
 Stage = Literal["discovery", "isolation", "distributed"]
-
-# What was read of a text besides its contents: who speaks, in what tone.
-_WORDS = (Told, Remark, Spoke, ErrorSaid)
 
 
 class Gate(Struct, frozen=True):
@@ -42,7 +37,7 @@ def not_read(facts: Facts) -> tuple[Unconfirmed, ...]:
 def gate_of(causes: Sequence[Finding], unconfirmed: Sequence[Unconfirmed], facts: Facts) -> Gate:
     """Stop at the first fault that keeps work off, or where nothing is known yet."""
     missing = tuple(unconfirmed)
-    if not causes and all(isinstance(fact, _WORDS) for fact in facts):
+    if not causes and all(isinstance(fact, WORDS_ALONE) for fact in facts):
         return Gate(False, "discovery", "stop: nothing was read that says anything about a GPU", missing)
     for cause in causes:
         if cause.severity >= Severity.Error:

@@ -9,16 +9,11 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from berth.diagnosis.evidence_kinds import kind_of
+from berth.diagnosis.evidence_kinds import WORDS_ALONE, kind_of
 from berth.evidence.fact import NO_PCI, Fact, Pci, Said, pci_of
 from berth.evidence.facts import Facts
 from berth.evidence.formats.cluster_facts import EventSeen, NodeSeen, ObjectSeen, PodSeen
-from berth.evidence.formats.errors_said import ErrorSaid
-from berth.evidence.formats.remarks import Remark, Spoke
-from berth.evidence.formats.told import Told
 
-# What says what was read, or what somebody thinks of it, and not what a component states.
-_LOOSE = (Told, Remark, Spoke, ErrorSaid)
 _TOLD = frozenset(("reported", "told", "context", "harmless"))  # families of sentences that are no component's
 # The API server's account of an object: whoever has the object has looked, whether events are still kept or not.
 _API = frozenset(("objects", "pod-events", "node-json", "kubectl", "describe"))
@@ -64,7 +59,7 @@ def was_seen(subject: Subject, facts: Facts) -> bool:
 
 
 def _is_of(subject: Subject, fact: Fact) -> bool:
-    if isinstance(fact, _LOOSE) or (kind := kind_of(fact)) not in subject.kinds:
+    if isinstance(fact, WORDS_ALONE) or (kind := kind_of(fact)) not in subject.kinds:
         return False
     if isinstance(fact, Said) and fact.message.partition(".")[0] in _TOLD:
         return False

@@ -34,7 +34,7 @@ def read(pieces: Iterable[Piece], known: Facts | None = None) -> Facts:
 
 def _read(piece: Piece, facts: Facts, deeper: int) -> None:
     head = piece.raw[:PROBE]
-    if not piece.node and (host := host_of(head)):
+    if not piece.node and piece.kind != CUT_OUT and (host := host_of(head)):
         piece = replace(piece, node=host)
     if piece.kind:
         facts.saw((piece.kind,), piece.node)

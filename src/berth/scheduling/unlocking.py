@@ -79,9 +79,9 @@ def proven(asked: Snapshot, verdicts: Mapping[int, Verdict], policy: Policy, tab
     `tables` are brought up to other snapshots by it.
     """
     waits = [w for w, v in verdicts.items() if v.answer is Answer.NotYet and v.reason in FOR_GPUS]
+    policy = replace(policy, evicts=False, explains=False)
     found: dict[int, Verdict] = {}
     for w in waits[:MOST_ASKED]:
-        policy = replace(policy, evicts=False, explains=False)
         question = _Asked(asked, policy, tables, Round.of(asked, policy, tables))
         first, *others = verdicts[w].causes
         found[w] = replace(verdicts[w], causes=(_with_proven(first, w, question), *others))

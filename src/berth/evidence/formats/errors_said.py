@@ -14,7 +14,7 @@ from typing import Literal
 
 from berth.evidence.fact import LONGEST_TEXT, Fact, Origin
 from berth.evidence.formats import Format
-from berth.evidence.formats.remarks import GOES_ON, WARNS, layer_named
+from berth.evidence.formats.remarks import GOES_ON, LAYER_OF_KIND, WARNS, layer_named
 from berth.evidence.in_general import is_advice, what_happened, without_denied
 from berth.evidence.piece import Piece
 
@@ -23,12 +23,8 @@ MOST_LINES = 12
 
 Sort = Literal["build", "permission", "library", "limit", "refused", "absent", "no-answer", "other"]
 
-# Where a kind of log has one writer. Of an application, a host or an event the line has to name it.
-_OF_KIND = {
-    "dmesg": 1, "fabricmanager-log": 1, "runtime-log": 2, "containerd-log": 2, "cdi": 2, "kubelet-log": 3,
-    "plugin-log": 3, "mps-log": 3, "dcgm-log": 4, "dcgm": 4, "mig-log": 4, "operator-log": 4, "scheduler-log": 5,
-    "apiserver-log": 5, "app-log": 6, "nccl-log": 6,
-}  # fmt: skip
+# Outputs of which many write: the line itself has to name its component.
+_OF_MANY = ("host", "lspci", "nvidia-smi", "node-json")
 
 # The first that a line holds counts: a missing library is a missing file, too.
 _SORTS: tuple[tuple[Sort, str], ...] = (
@@ -72,8 +68,7 @@ def looks_like(head: bytes) -> object:
 
 
 def read(piece: Piece) -> Iterator[Fact]:
-    # Of a cluster that was looked through, and not chosen by anybody; or told by somebody in his own words.
-    if piece.pod or piece.kind in ("objects", "report") or (piece.node and piece.kind == "pod-events"):
+    if piece.pod or piece.kind == "report":  # of a pod that was looked through; told by somebody in his own words
         return
     found: ErrorSaid | None = None
     for number, line in enumerate(piece.text.splitlines(), 1):
@@ -88,7 +83,7 @@ def read(piece: Piece) -> Iterator[Fact]:
         sort = next((sort for sort, pattern in _sorts() if pattern.search(words)), None)
         if sort is None and not _LEVEL.search(words):
             continue
-        layer = _OF_KIND.get(piece.kind)
+        layer = None if piece.kind in _OF_MANY else LAYER_OF_KIND.get(piece.kind)
         if layer is None and (layer := layer_named(line)) is None:
             continue
         origin = Origin(piece.source, piece.kind, line.strip()[:LONGEST_TEXT], line=number)

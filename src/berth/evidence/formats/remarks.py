@@ -17,11 +17,11 @@ from berth.evidence.piece import Piece
 LARGEST = 8 * 1024  # bytes of a piece: what is longer is a log, in which something is ignored in any case
 LONGEST = 700  # characters of a line
 # Where a text names no component: whose logs are called so.
-_OF_KIND = {
+LAYER_OF_KIND = {
     "lspci": 0, "nvidia-smi": 0, "host": 0, "dmesg": 1, "lsmod": 1, "fabricmanager-log": 1, "runtime-log": 2,
-    "containerd": 2,
-    "containerd-log": 2, "containerd-config": 2, "cdi": 2, "kubelet-log": 3, "plugin-log": 3, "mps-log": 3, "dcgm": 4,
-    "dcgm-log": 4, "dcgm-metrics": 4, "mig-log": 4, "node-json": 4, "scheduler-log": 5, "app-log": 6, "nccl-log": 6,
+    "containerd": 2, "containerd-log": 2, "containerd-config": 2, "cdi": 2, "kubelet-log": 3, "plugin-log": 3,
+    "mps-log": 3, "dcgm": 4, "dcgm-log": 4, "dcgm-metrics": 4, "mig-log": 4, "node-json": 4, "operator-log": 4,
+    "scheduler-log": 5, "apiserver-log": 5, "app-log": 6, "nccl-log": 6,
 }  # fmt: skip
 OF_A_PROGRAM = 6  # whoever is not known is a program in a container
 
@@ -141,7 +141,7 @@ def read(piece: Piece) -> Iterator[Fact]:
     text = piece.text
     layer = layer_named(text)
     if layer is None:
-        layer = _OF_KIND.get(piece.kind)
+        layer = LAYER_OF_KIND.get(piece.kind)
     if layer is not None:
         yield Spoke(origin=Origin(piece.source, piece.kind, node=piece.node, pod=piece.pod), layer=layer)
     has_errors = any(_ERRS.search(line) for line in text.splitlines() if not WARNS.search(line))
@@ -159,7 +159,7 @@ def read(piece: Piece) -> Iterator[Fact]:
             ),
             is_told=is_told,
             is_warning=is_warning,
-            layer=_OF_KIND.get(piece.kind, OF_A_PROGRAM) if layer is None else layer,
+            layer=LAYER_OF_KIND.get(piece.kind, OF_A_PROGRAM) if layer is None else layer,
         )
 
 

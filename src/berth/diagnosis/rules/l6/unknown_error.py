@@ -67,6 +67,8 @@ _SORT_WORDS: dict[Sort, str] = {
 
 
 def find(facts: Facts) -> Iterator[Answer]:
+    if facts.looked_at("objects"):  # a cluster was looked through, and nobody chose these lines
+        return
     for one in facts.of(ErrorSaid):
         layer, cause_class = _named(one)
         yield UNKNOWN.finding(
